@@ -1,27 +1,27 @@
-"""Interpolation: computes the pose of every body at a draw time, in numpy. One file per method.
+"""Computes the pose of every body at a draw time, in numpy. Each interpolation method has a file of its own.
 
-The methods can be used alone. They are the reference for the shaders.
+The interpolation methods can be used without the viewer. The shaders must give the same results as these methods.
 
     method = create("linear")
-    method.add(snapshot)                  # duplicates and old ones are ignored; a newer tick replaces
+    method.add(snapshot)                  # ignores duplicates and old snapshots; a newer tick replaces
     poses = method.sample(draw_time_ns)
 
-| method | between two snapshots | past the newest | needs | source |
+| method | between two snapshots | after the newest snapshot | needs | source |
 |---|---|---|---|---|
-| `auto` | per body and interval `hermite` where it can be trusted, else `linear` | holds | | hermite.py |
+| `auto` | for each body and interval: `hermite` if it can be trusted, else `linear` | holds | | hermite.py |
 | `hermite` | cubic with both velocities, turns with both angular velocities | holds | velocities, else linear | Hermite 1878; Kim, Kim, Shin 1995 |
 | `linear` | straight, shortest way round | holds | | slerp: Shoemake 1985 |
-| `none` | the older one | holds | | |
-| `latest` | the newest of all, whatever the draw time | holds | | |
+| `none` | the older snapshot | holds | | |
+| `latest` | the newest snapshot of all, whatever the draw time is | holds | | |
 | `catmull` | smooth through three or four snapshots | holds | | Catmull, Rom 1974; Barry, Goldman 1988 |
-| `quadratic` | the parabola through three | holds | | Lagrange 1795 |
+| `quadratic` | the parabola through three snapshots | holds | | Lagrange 1795 |
 | `extrapolate` | straight; back to the truth without a jump | dead reckoning, 250 ms | | Murphy 2011 (in Lengyel) |
 | `kalman` | straight between filtered states | predicts, 250 ms | noisy states | Kalman 1960 |
-| `chase` | from the pose drawn last towards the newest | arrives | | |
-| `module:Class` | the user's own, see `method` | its `reach_ns` | | |
+| `chase` | from the pose drawn last towards the newest snapshot | arrives there | | |
+| `module:Class` | the user's own, see method.py | its `reach_ns` | | |
 
-The user's columns are blended by their own rules with every method: see blending.py. A method's module is imported
-when the method is first created.
+With every method, the user's columns are blended by rules of their own: see blending.py. The module of a method is
+imported when the method is created for the first time.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from twixt.render.interpolation.method import Method
     from twixt.render.interpolation.poses import Poses, records_of
 
-# Name -> (module in this folder, class), in the order in which the names are offered to the user.
+# For each name of an interpolation method: its module in this folder, and its class. The user is offered the names in
+# this order.
 METHODS: dict[str, tuple[str, str]] = {
     "auto": ("hermite", "Auto"),
     "hermite": ("hermite", "Hermite"),
@@ -58,10 +59,12 @@ _HOMES = {"Method": "method", "Poses": "poses", "Rule": "blending", "records_of"
 def create(
     name: str, rules: Mapping[str, Rule] | None = None, chase_ms: float | None = None, named_by: str = "interpolation"
 ) -> Method:
-    """Creates a method without snapshots: one of METHODS, or a user-defined `module:Class`.
+    """Creates an interpolation method that has no snapshots yet. name: one of METHODS, or a user-defined
+    `module:Class`.
 
-    rules: how the user's columns are blended, by column name, see blending.py. chase_ms: duration of a move of
-    `chase`. named_by: the setting that named the method, such as a flag; used in error texts.
+    rules: for each column name, how the user's column is blended, see blending.py. chase_ms: duration in ms of a move
+    of the method `chase`. named_by: the setting, such as a flag, with which the user named the method; it is used in
+    error texts.
     """
     method: Method
     if name in METHODS:

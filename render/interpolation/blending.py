@@ -1,21 +1,21 @@
-"""User columns and marks at a draw time, and calls of user code.
+"""Blends the user's columns and marks at a draw time. Also calls the user's code.
 
 Rules of columns:
 
     linear            straight from the older value to the newer
-    angle             radians, the short way round (degrees: convert with `numpy.radians` before publishing);
+    angle             in radians, the short way round (convert degrees with `numpy.radians` before publishing);
                       at exactly half a turn the number goes straight: up to a larger value, down to a smaller one
     none              discrete: the older value until the newer snapshot's instant
-    latest            the newest published value at once
-    module:function   or a callable (old, new, alpha) -> value, called once with arrays of all rows that may be blended,
-                      if there are any; for a column of whole numbers the result is rounded, and values that do not
-                      fit the column are refused
+    latest            the newest published value, from the moment at which it arrives
+    module:function   or a callable (old, new, alpha) -> value. It is called once, with arrays of all rows that may be
+                      blended, if there are any. If the column has whole numbers, the result is rounded. Values that do
+                      not fit the column are refused
 
-Without a rule, a column of floats is `linear`; any other column is `none`.
+If a column has no rule, its rule is `linear` for a column of floats and `none` for any other column.
 
 If a body was spawned, despawned or moved elsewhere between the two snapshots, its row keeps the older value until the
-newer snapshot's instant; so do the rows of its parts. A world's row is always blended. Values that are not finite are
-not blended. A scale (`scale3`) does not cross zero.
+newer snapshot's instant. The rows of its parts keep their older values too. The row of the world is always blended.
+Values that are not finite are not blended. A scale (`scale3`) is not blended across zero.
 """
 
 from __future__ import annotations
@@ -38,13 +38,14 @@ Blender = Callable[[Column, Column, float], Any]
 Rule = str | Blender
 
 HALF_TURN, TURN = np.pi, 2 * np.pi
-# Columns that are applied by readers before blending, see twixt.ipc.snapshot.
+# Names of columns that the reader of a snapshot applies before it blends, see twixt.ipc.snapshot.
 WRITERS_OWN = (CORRECTION, CORRECTED_NS)
 ALWAYS = np.ones(1, np.bool_)
 
 
 def read_rules(rules: Mapping[str, Rule]) -> dict[str, Rule]:
-    """Returns the rules with references replaced by functions. Raises TwixtError for an invalid rule."""
+    """Returns the rules. Each reference `module:function` is replaced by the function. Raises TwixtError for an invalid
+    rule."""
     found: dict[str, Rule] = {}
     for column, rule in rules.items():
         if callable(rule) or rule in RULES:
@@ -59,10 +60,11 @@ def read_rules(rules: Mapping[str, Rule]) -> dict[str, Rule]:
 def blend_columns(
     previous: Snapshot, following: Snapshot, newest: Snapshot, alpha: float, rules: Mapping[str, Rule], count: int
 ) -> dict[str, Column]:
-    """The columns of `previous` blended towards `following`, each with `count` rows, or fewer if the column has fewer.
+    """The columns of the snapshot `previous`, blended towards the snapshot `following`. Each column has `count` rows,
+    or fewer if it has fewer in `previous`.
 
-    rules: from `read_rules`. newest: the snapshot that the rule `latest` reads. Raises TwixtError for an error of the
-    user's function.
+    alpha: 0 at `previous`, 1 at `following`. rules: from `read_rules`. newest: the snapshot that the rule `latest`
+    reads. Raises TwixtError if the user's function fails.
     """
     columns = {name: column[:count] for name, column in previous.columns.items() if name not in WRITERS_OWN}
     return _blended(
@@ -79,8 +81,9 @@ def blend_columns(
 def blend_part_columns(
     previous: Snapshot, following: Snapshot, newest: Snapshot, alpha: float, rules: Mapping[str, Rule]
 ) -> dict[str, Column]:
-    """As `blend_columns`, for columns with a row for each part. Where a body is cut, so are its parts. Parts keep the
-    older values if their bodies are unknown, or have different parts in the other snapshot."""
+    """Like `blend_columns`, for columns with a row for each part. If a body is not blended, its parts are not blended
+    either. Parts also keep their older values if it is not known to which body they belong, or if their body has
+    different parts in the other snapshot."""
     if not previous.part_columns:
         return {}
     return _blended(
@@ -97,7 +100,8 @@ def blend_part_columns(
 def blend_world_columns(
     previous: Snapshot, following: Snapshot, newest: Snapshot, alpha: float, rules: Mapping[str, Rule]
 ) -> dict[str, Column]:
-    """As `blend_columns`, for columns of one row; the row is blended within a world."""
+    """Like `blend_columns`, for columns of the world, which have one row. The row is blended if both snapshots belong
+    to the same world."""
     return _blended(
         previous.world_columns, following.world_columns, newest.world_columns, ALWAYS, lambda: ALWAYS, alpha, rules
     )
@@ -112,8 +116,9 @@ def _blended(
     alpha: float,
     rules: Mapping[str, Rule],
 ) -> dict[str, Column]:
-    """Copies of `columns`, blended towards `following`. lasting: True for rows whose body is the same in `following`.
-    alive: returns the same mask for `newest`; it is called only if a column has the rule `latest`."""
+    """Copies of `columns`, blended towards the columns `following`. lasting: mask, True for rows whose body is the same
+    in `following`. alive: function that returns the same kind of mask for the columns `newest`; it is called only if a
+    column has the rule `latest`."""
     blended: dict[str, Column] = {}
     for name, column in columns.items():
         value = blended[name] = np.array(column)
@@ -125,7 +130,8 @@ def _blended(
 
 
 def _of_parts(of_bodies: NDArray[np.bool_], previous: Snapshot, other: Snapshot) -> NDArray[np.bool_]:
-    """(p,): True for parts of `previous` whose body is True in `of_bodies` and has the same parts in `other`."""
+    """Mask (p,) of the parts of the snapshot `previous`. It is True for a part if its body is True in `of_bodies` and
+    has the same parts in the snapshot `other`."""
     bodies = previous.part_bodies
     both = min(len(bodies), len(other.part_bodies))
     lasting = np.zeros(len(bodies), np.bool_)
@@ -137,7 +143,8 @@ def _of_parts(of_bodies: NDArray[np.bool_], previous: Snapshot, other: Snapshot)
 def _blend(
     name: str, value: Column, other: Column | None, lasting: NDArray[np.bool_], alpha: float, rules: Mapping[str, Rule]
 ) -> None:
-    """Blends the `lasting` rows of `value` towards the same rows of `other`, in place."""
+    """Blends rows of the column `value` towards the same rows of the column `other`, in place. lasting: mask of the
+    rows that are blended."""
     rule = rule_of(name, value, rules)
     if rule == "none" or other is None or not alike(value, other):
         return
@@ -153,20 +160,20 @@ def _blend(
 
 
 def rule_of(name: str, column: Column, rules: Mapping[str, Rule]) -> Rule:
-    """Rule of a column: the one in `rules`, or else the default for its type."""
+    """Returns the rule of a column. If `rules` has none for it, this is the default rule for the type of the column."""
     return rules.get(name) or ("linear" if column.dtype.kind == "f" else "none")
 
 
 def alike(column: Column, other: Column) -> bool:
-    """True if rows of one column can be copied to the other."""
+    """True if rows of one column can be copied to the other column."""
     return other.dtype == column.dtype and other.shape[1:] == column.shape[1:]
 
 
 def straight(old: Column, new: Column, alpha: float, keep_sign: bool = False, dtype: Any = None) -> Column:
-    """Straight blend from old to new, in the type of `old` or in `dtype`. The result is `old` where the blend is not
-    finite. With keep_sign it is also `old` where the values cross zero.
+    """Linear blend from `old` to `new`. The result has the type of `old`, or `dtype` if it is given. Where the blend is
+    not finite, the result is `old`. If `keep_sign` is True, the result is also `old` where the values cross zero.
 
-    Exact at both ends and for equal values. Whole numbers are rounded and stay between the two values.
+    The result is exact at both ends and for equal values. Whole numbers are rounded and stay between the two values.
     """
     dtype = dtype or old.dtype
     start, end = old.astype(np.float64), new.astype(np.float64)
@@ -181,10 +188,11 @@ def straight(old: Column, new: Column, alpha: float, keep_sign: bool = False, dt
 
 
 def turned(old: Column, new: Column, alpha: float, keep_sign: bool = False) -> Column:
-    """As `straight`, but the short way round, in radians. Stays within 0..2 pi, or -pi..pi, if both ends are within
-    it."""
+    """Like `straight`, for angles in radians, which are blended the short way round. If both ends are within 0..2 pi,
+    or both within -pi..pi, the result is within the same range."""
     start, end = old.astype(np.float64), new.astype(np.float64)
-    # pi and 2 pi, rounded to the column's type. The error of a difference is as large as the error of its terms.
+    # pi and 2 pi are rounded to the type of the column. The error of the difference of two angles is as large as the
+    # errors of the two angles.
     digit = np.finfo(old.dtype if old.dtype.kind == "f" else np.float64).eps
     with np.errstate(over="ignore", invalid="ignore"):
         way = np.remainder(end - start + HALF_TURN, TURN) - HALF_TURN
@@ -202,7 +210,7 @@ def turned(old: Column, new: Column, alpha: float, keep_sign: bool = False) -> C
 
 
 def sign_changes(old: Column, new: Column) -> NDArray[np.bool_]:
-    """True where a straight blend from old to new crosses zero."""
+    """True where a linear blend from `old` to `new` crosses zero."""
     return ((old < 0) & (new > 0)) | ((old > 0) & (new < 0))
 
 
@@ -222,7 +230,8 @@ def _users_value(name: str, rule: Blender, old: Column, new: Column, alpha: floa
 
 
 def _fitted(value: Column, dtype: Any, rule: str) -> Column:
-    """Numbers converted to another type, rounded for integers. Raises TwixtError for values that do not fit it."""
+    """Converts numbers to the type `dtype`. If this is an integer type, the numbers are rounded. Raises TwixtError for
+    values that do not fit the type."""
     with np.errstate(over="ignore", invalid="ignore"):
         rounded = np.rint(value) if dtype.kind in "iu" and value.dtype.kind == "f" else value
         fitted = rounded.astype(dtype)
@@ -243,37 +252,42 @@ def _write(value: Column, other: Column | None, mask: NDArray[np.bool_]) -> None
         value[rows] = other[rows]
 
 
-# Marks at a draw time between two snapshots, in numpy.
+# This section blends marks at a draw time between two snapshots, in numpy.
 #
-# Marks are matched by key, not by index. Both lists are sorted by key when they arrive; then two binary searches match
-# them, even if marks were added or removed. Marks with equal keys are matched in order.
+# Marks are matched by key, not by index. The marks of each snapshot are sorted by key when they arrive. Two binary
+# searches then match the marks of two snapshots, even if marks were added or removed. If several marks have the same
+# key, they are matched in their order.
 #
-# A mark in both snapshots is blended: position, size and colour linearly, orientation by the shortest slerp (Shoemake
-# 1985). Its kind, shape and label are those of the older mark until the newer snapshot's instant. If the two kinds
-# differ, the size is not blended either. A mark that is only in the older snapshot stays unchanged until that instant.
-# A mark that is only in the newer snapshot appears at that instant.
+# A mark that is in both snapshots is blended: its position, size and colour linearly, its orientation by the shortest
+# slerp (Shoemake 1985). Until the newer snapshot's instant, its kind, shape and label are those of the older snapshot.
+# If its kind differs between the snapshots, its size is not blended either. A mark that is only in the older snapshot
+# stays unchanged until the newer snapshot's instant. A mark that is only in the newer snapshot appears at this instant.
 #
-# The number of drawn marks is that of the older snapshot, in the order of keys; all are finite.
+# As many marks are drawn as the older snapshot has. They are in the order of their keys, and all their values are
+# finite.
 
 
-# Number of 32-bit words of a record, and the range of words that are floats: position, orientation, size.
+# NUMBERS is the number of 32-bit words in the record of a mark. FLOATS selects the words that are floats: position,
+# orientation and size.
 NUMBERS, FLOATS = 16, slice(2, 12)
-# Largest coordinate and size of a mark that is drawn, m. The square of a larger value would overflow.
+# A mark is drawn only if its coordinates and sizes, in metres, are not larger than this. The square of a larger value
+# would overflow.
 FARTHEST = 1e30
 
 
 class Matched(NamedTuple):
-    """Rows of the marks that are in both snapshots, (k,) each: mark `older[i]` of one is mark `newer[i]` of the
-    other."""
+    """Rows of the marks that are in both snapshots, (k,) each. Row `older[i]` of the older snapshot and row `newer[i]`
+    of the newer snapshot are the same mark."""
 
     older: NDArray[np.intp]
     newer: NDArray[np.intp]
 
 
 def drawable(marks: NDArray[np.void]) -> NDArray[np.void]:
-    """The marks of a snapshot that can be drawn, sorted by key; marks with equal keys keep their order.
+    """The marks of a snapshot that can be drawn, sorted by key. Marks with equal keys keep their order.
 
-    marks: (m,) of dtype `MARK`, from another process. Rows that are not finite, or of an unknown kind, are left out.
+    marks: (m,) of dtype `MARK`, from another process. A mark is left out if its values are not finite or its kind is
+    unknown.
     """
     with np.errstate(all="ignore"):
         floats = np.abs(np.ascontiguousarray(marks).view(np.float32).reshape(-1, NUMBERS)[:, FLOATS])
@@ -284,8 +298,8 @@ def drawable(marks: NDArray[np.void]) -> NDArray[np.void]:
 
 
 def matched(older: NDArray[np.uint64], newer: NDArray[np.uint64]) -> Matched:
-    """Rows of equal keys in two sorted arrays of keys. If a key occurs several times, the i-th row matches the
-    i-th."""
+    """Finds the rows with equal keys in two sorted arrays of keys. If a key occurs several times in both, the first
+    occurrences match each other, then the second occurrences, and so on."""
     if not len(newer):
         nothing = np.zeros(0, np.intp)
         return Matched(nothing, nothing)
@@ -297,7 +311,8 @@ def matched(older: NDArray[np.uint64], newer: NDArray[np.uint64]) -> Matched:
 
 
 def blended(older: NDArray[np.void], newer: NDArray[np.void], both: Matched, alpha: float) -> NDArray[np.void]:
-    """The marks drawn at `alpha`, 0..1, between two snapshots of `drawable` marks; at 1 the newer snapshot's marks.
+    """The marks that are drawn between two snapshots. older, newer: marks of the two snapshots, from `drawable`. alpha:
+    0 at the older snapshot, 1 at the newer one. At 1 the result is the marks of the newer snapshot.
 
     Returns a new array, or `older` or `newer` itself.
     """
@@ -322,16 +337,18 @@ def _rows_of(marks: NDArray[np.void], rows: NDArray[np.intp]) -> NDArray[np.void
     return np.ascontiguousarray(marks).view(RECORD)[rows].view(MARK)
 
 
-# Imports and calls a user's method or rule.
+# This section imports and calls a user's interpolation method or column rule.
 #
-# An exception of the user's code becomes a `TwixtError` with the name of the function and the user's traceback.
+# If the user's code raises an exception, a `TwixtError` is raised, with the name of the function and the user's
+# traceback.
 
 
 T = TypeVar("T")
 
 
 def find_function(reference: str, what: str) -> Callable[..., Any]:
-    """Imports `module:function`. what: its description in error texts, such as "the rule of column 'heat'"."""
+    """Imports the function `module:function`. what: how error texts describe this function, for example "the rule of
+    column 'heat'"."""
     found = find(reference, what, "my_rules:ease", "def {name}(old, new, alpha)")
     if not callable(found):
         raise TwixtError(f"{what}: {reference} must be a function, got {found!r}")
@@ -339,10 +356,10 @@ def find_function(reference: str, what: str) -> Callable[..., Any]:
 
 
 def find(reference: str, what: str, example: str, sketch: str) -> Any:
-    """Imports the object `module:name`. example, sketch: an example reference, and example code with {name}, for error
-    texts.
+    """Imports the object `module:name`. Error texts show `example`, an example of such a reference, and `sketch`,
+    example code that contains {name}.
 
-    Raises TwixtError for a wrong reference, UserCodeCrashed if importing the module raised.
+    Raises TwixtError for a wrong reference, and UserCodeCrashed if the module raises an exception when it is imported.
     """
     if not is_reference(reference):
         raise TwixtError(
@@ -363,7 +380,7 @@ def array_of(answer: Any, rule: str) -> NDArray[Any]:
     result is neither numbers nor texts."""
     try:
         array = np.asarray(answer)
-    except Exception as error:  # rows of different lengths, a user's __array__ that raises
+    except Exception as error:  # for example rows of different lengths, or a user's __array__ that raises
         raise TwixtError(f"{rule}, got what is no array: {error_text(error)}") from None
     if array.dtype.kind not in "fiubSU":  # None would become NaN
         raise TwixtError(f"{rule}, got shape {array.shape}, type {array.dtype}")
@@ -371,8 +388,9 @@ def array_of(answer: Any, rule: str) -> NDArray[Any]:
 
 
 def call_users(what: str, function: Callable[..., T], *arguments: Any) -> T:
-    """Calls the user's function. Raises UserCodeCrashed if the function raises; what: as in `user_crash`."""
+    """Calls the user's function. what: as in `user_crash`. Raises UserCodeCrashed if the function raises an
+    exception."""
     try:
         return function(*arguments)
-    except (Exception, SystemExit) as error:  # sys.exit in a method would end the viewer without a message
+    except (Exception, SystemExit) as error:  # sys.exit in the user's code would end the viewer without a message
         raise user_crash(what, error) from error

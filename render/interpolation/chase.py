@@ -1,14 +1,16 @@
-"""Chase: moves from the last drawn pose towards the newest snapshot. Simple, and slightly late.
+"""The interpolation method `chase`. It moves bodies from the pose that was drawn last towards the newest snapshot. It
+is simple, and bodies are drawn slightly late.
 
-Each new snapshot is a new target. The move starts at the pose that was drawn last before the snapshot arrived. It ends
-`chase_ms` of draw time later, or at the snapshot's own instant if that is later still. So bodies neither jump nor stop
-before the next target arrives. Works with any clock.
+Each new snapshot is the target of a new move. The move starts at the pose that was drawn last before the snapshot
+arrived. It ends after `chase_ms` of draw time, or at the snapshot's own instant if this is later. So bodies do not
+jump, and do not stop before the next target arrives. The method works with any clock.
 
-If the newest snapshot is replaced by a newer state of the same instant, the move ends and that state is shown.
+If a newer state of the same simulated time replaces the newest snapshot, the move ends and the newer state is shown.
 
-A move starts no earlier than its own duration before its end, so that a long silence does not stretch the next move.
-Sampling stores only the pose drawn last, so sampling twice gives identical bytes. Cuts (a new epoch), visibility and
-discrete columns come from the snapshot at or before the draw time.
+If no snapshot arrives for a long time, the next move is still not longer than its normal duration. Sampling stores only
+the pose that was drawn last. So if the same time is sampled twice, the results are identical. The snapshot at or before
+the draw time determines which bodies have a new epoch and are not blended, which bodies are visible, and the values of
+discrete columns.
 """
 
 from __future__ import annotations
@@ -33,15 +35,17 @@ from twixt.render.interpolation.blending import (
 from twixt.render.interpolation.method import PREDICTED_NS, Linear
 from twixt.render.interpolation.poses import Poses, may_be_blended, no_poses, records_of
 
-# A target more than this many usual gaps away comes after a rest. One or two lost snapshots do not count as a rest.
+# If a move to the newest snapshot would be longer than this many usual times between snapshots, no snapshot had arrived
+# for a long time. One or two lost snapshots do not count as a long time.
 REST_GAPS = 4
 
 
 class Chase(Linear):
-    """Starts a new move at every newest snapshot; a late snapshot is not a target."""
+    """Starts a new move whenever a newest snapshot arrives. A snapshot that arrives late, after a newer one, starts no
+    move."""
 
-    _drawn: Snapshot | None = None  # the state drawn last, as a snapshot at its draw time
-    _start: Snapshot | None = None  # start of the current move
+    _drawn: Snapshot | None = None  # the state that was drawn last, as a snapshot with the draw time
+    _start: Snapshot | None = None  # state at the start of the current move
     _start_ns = _end_ns = 0
 
     def __init__(self, chase_ms: float | None = None) -> None:
@@ -51,7 +55,8 @@ class Chase(Linear):
 
     @property
     def chase_ms(self) -> float | None:
-        """Duration of a move, if the target is not further ahead. None: the usual gap between snapshots."""
+        """Duration of a move in ms. None means the usual time between snapshots. A move takes longer if its target is
+        later."""
         return self._chase_ms
 
     @chase_ms.setter
@@ -117,8 +122,8 @@ class Chase(Linear):
         )
 
     def _as_drawn(self, life: Snapshot, start: Snapshot) -> Snapshot:
-        """A copy of the snapshot `life`. Bodies whose epochs are the same in `start` get the poses drawn at
-        `start`."""
+        """A copy of the snapshot `life`. In the copy, each body that has the same epoch in `start` has the pose that it
+        has in `start`."""
         rows = np.flatnonzero(may_be_blended(start.bodies, life.bodies))
         bodies = life.bodies.copy()
         for field in ("position", "orientation", "scale", "color"):
@@ -138,7 +143,8 @@ class Chase(Linear):
     def _columns_as_drawn(
         self, columns: Mapping[str, Column], drawn: Mapping[str, Column], rows: NDArray[np.intp]
     ) -> dict[str, Column]:
-        """Copies of `columns` with the values of `drawn` in these rows (ascending). Discrete columns do not change."""
+        """Copies of `columns`. In the rows `rows`, their values are those of `drawn`. Discrete columns do not change.
+        rows: ascending."""
         copies = _copies(columns)
         for name, column in copies.items():
             seen = drawn.get(name)

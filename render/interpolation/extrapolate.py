@@ -1,16 +1,18 @@
-"""Extrapolate: straight between snapshots, dead reckoning past the newest snapshot, so that drawing never waits.
+"""The interpolation method `extrapolate`. Between snapshots, bodies move straight. After the newest snapshot, their
+motion is predicted by dead reckoning. So drawing never waits for a snapshot.
 
-Past the newest snapshot every body moves by its velocity and turns by its angular velocity. If these are not given,
-they are measured between the last two snapshots, or from an earlier one if the last gap is too short to measure a
-speed. After PREDICTED_NS all bodies stop. When snapshots arrive again, the drawn body is not at its true pose.
-Projective velocity blending leads it back (Curtiss Murphy, "Believable Dead Reckoning for Networked Games", in Eric
-Lengyel (ed.), Game Engine Gems 2, 2011): from its drawn pose the body moves on with a velocity that changes into the
-true one, and this motion is mixed with the true motion. Here the mix is eased in and out, so that speeds do not jump
-either.
+After the newest snapshot, every body moves by its velocity and turns by its angular velocity. If a snapshot does not
+give these velocities, they are measured between the last two snapshots. If these two are too close in time to measure a
+speed, an earlier snapshot is used. After PREDICTED_NS all bodies stop. When snapshots arrive again, a drawn body is
+usually not at its true pose. Projective velocity blending moves it back (Curtiss Murphy, "Believable Dead Reckoning for
+Networked Games", in Eric Lengyel (ed.), Game Engine Gems 2, 2011). With this method, the body continues from its drawn
+pose, and its velocity changes gradually into the true velocity. This motion is mixed with the true motion. Here the
+share of the true motion starts and ends smoothly, so that speeds do not jump either.
 
-Bodies do not jump when a snapshot arrives, with two exceptions: cuts (a new epoch), and a newer state of a known
-instant. The latter is shown unchanged, because simulated time is paused. A body at rest in the newest snapshot stays
-at rest, because predictions only fill in for missing snapshots.
+When a snapshot arrives, bodies do not jump, with two exceptions. A body with a new epoch jumps. Bodies also jump if the
+snapshot is a newer state of a simulated time that is already stored. This state is shown unchanged, because simulated
+time is paused. A body that is at rest in the newest snapshot stays at rest, because predictions are used only where
+snapshots are missing.
 """
 
 from __future__ import annotations
@@ -31,21 +33,22 @@ from twixt.render.interpolation.quaternion import conjugate, exp, log, multiply,
 
 Floats = NDArray[np.float64]
 
-# Velocities of drawn bodies are measured between two instants this far apart, ns. It is long enough for float32
-# positions to differ.
+# The velocity of a drawn body is measured between two instants. This is the time between them, in ns. In this time, a
+# moving body changes its float32 position.
 GLANCE_NS = 1_000_000
-# Shortest gap over which a velocity is measured, in usual gaps. Over a shorter gap the noise of positions (float32, a
-# sensor) has more than twice the effect.
+# Shortest time over which a velocity is measured, as a multiple of the usual time between snapshots. In a shorter time,
+# the noise of positions (from float32 or a sensor) has more than twice the effect on the velocity.
 SHORTEST_GAP = 0.5
-# A larger velocity counts as not given (m/s, rad/s), because its square must fit in float32.
+# Largest velocity in m/s, and largest angular velocity in rad/s, that is used. A larger one counts as not given,
+# because its square would not fit in float32.
 FASTEST = 1e15
 
 
 @dataclass(frozen=True)
 class BodyMotion:
-    """Position, velocity and epoch of n bodies at one instant."""
+    """Motion of n bodies at one instant."""
 
-    bodies: NDArray[np.void]  # (n,), the snapshot at or before the instant
+    bodies: NDArray[np.void]  # (n,), records of the snapshot at or before this instant
     position: Floats  # (n, 3), metres
     orientation: Floats  # (n, 4), xyzw
     velocity: Floats  # (n, 3), m/s
@@ -54,7 +57,8 @@ class BodyMotion:
 
 @dataclass(frozen=True)
 class CorrectionBlend:
-    """Blend from the drawn motion at since_ns to the true motion at until_ns."""
+    """A correction: blends from the drawn motion at `since_ns` to the true motion at `until_ns`. drawn, true: these two
+    motions."""
 
     since_ns: int
     until_ns: int
@@ -62,7 +66,7 @@ class CorrectionBlend:
     true: BodyMotion
 
     def blend_into(self, poses: Poses, bodies: NDArray[np.void], draw_time_ns: int) -> None:
-        """Changes true poses into drawn poses, in place. bodies: the snapshot at or before the draw time."""
+        """Changes true poses into drawn poses, in place. bodies: records of the snapshot at or before the draw time."""
         drawn, true = self.drawn, self.true
         rows = np.flatnonzero(may_be_blended(drawn.bodies, bodies))
         rows = rows[rows < len(true.bodies)]
@@ -78,12 +82,13 @@ class CorrectionBlend:
 
 
 class Extrapolate(Linear):
-    """Dead reckoning while no snapshot arrives, then correction without a jump."""
+    """Predicts motion by dead reckoning while no snapshot arrives. After that, corrects the drawn poses without a
+    jump."""
 
     reach_ns = PREDICTED_NS
     _draw_time_ns: int | None = None
     _correction: CorrectionBlend | None = None
-    _stands = False  # simulated time is paused: the newest snapshot is not the first of its instant
+    _stands = False  # True if simulated time is paused: the newest snapshot replaced one of the same time
 
     def add(self, snapshot: Snapshot) -> None:
         now_ns = self._draw_time_ns
@@ -131,8 +136,8 @@ class Extrapolate(Linear):
         return poses
 
     def _velocities(self) -> tuple[Floats, Floats]:
-        """Linear and angular velocities of the newest snapshot's bodies, (n, 3) each. Velocities that are not given
-        are measured between the last two snapshots."""
+        """Linear velocities and angular velocities of the bodies of the newest snapshot, (n, 3) each. If the snapshot
+        does not give a velocity, it is measured from an earlier snapshot to the newest one."""
         newest = self._snapshots[-1].bodies
         velocity, spin = np.zeros((len(newest), 3)), np.zeros((len(newest), 3))
         if len(self._snapshots) > 1:
@@ -153,20 +158,21 @@ class Extrapolate(Linear):
         return velocity, spin
 
     def _index_to_measure_from(self) -> int:
-        """Index of the newest snapshot that is far enough before the last one to measure a velocity."""
+        """Index of the newest snapshot that is early enough before the last snapshot to measure a velocity between the
+        two."""
         far_ns = self.usual_gap_ns * SHORTEST_GAP
         indices = range(len(self._times) - 2, -1, -1)
         return next((index for index in indices if self._times[-1] - self._times[index] >= far_ns), 0)
 
     def _drawn(self, draw_time_ns: int) -> Poses:
-        """Poses drawn at `draw_time_ns` if no other snapshot arrives."""
+        """Poses that are drawn at `draw_time_ns` if no further snapshot arrives."""
         poses, back = super().sample(draw_time_ns), self._correction
         if back is not None and back.since_ns <= draw_time_ns < back.until_ns:
             back.blend_into(poses, self._snapshots[self.index_at(draw_time_ns)].bodies, draw_time_ns)
         return poses
 
     def _bends(self, snapshot: Snapshot, now_ns: int) -> bool:
-        """True if this snapshot changes the true motion at `now_ns`."""
+        """True if the true motion at `now_ns` changes when this snapshot is added."""
         index = bisect_left(self._times, snapshot.sim_time_ns)
         after = self._times[index + 1 :] if snapshot.sim_time_ns in self._times else self._times[index:]
         return index > 0 and now_ns > self._times[index - 1] and (len(after) < 2 or now_ns < after[0])
@@ -183,5 +189,5 @@ class Extrapolate(Linear):
 
 
 def _turn(start: NDArray[np.floating], end: NDArray[np.floating]) -> Floats:
-    """The shortest rotation vectors, (n, 3), from start to end."""
+    """The shortest rotation vectors from the orientations `start` to the orientations `end`, (n, 3)."""
     return log(multiply(normalized(end), conjugate(normalized(start))))

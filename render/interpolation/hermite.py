@@ -1,14 +1,17 @@
-"""Hermite and auto: cubic curves through both snapshots that use the published velocities, for positions and
-rotations.
+"""The interpolation methods `hermite` and `auto`. Between two snapshots, positions and orientations follow cubic
+curves. The curves use the published velocities of both snapshots.
 
-Positions: the cubic of Charles Hermite (1878) through both positions with both velocities, scaled by the gap between
-the two snapshots. Orientations: the cubic curve of rotations of Kim, Kim, Shin 1995, a product of three rotations.
-Each of the three covers a third of the gap and is predicted from angular velocities: the first from the older one, the
-last from the newer one, the middle one from their mean. They may be several turns. The remainder is the short rotation
-from the product of the three to the newer orientation. It is eased in and out together with the middle rotation.
+Positions follow the cubic of Charles Hermite (1878). It goes through both positions and has both velocities there; the
+velocities are multiplied by the time between the two snapshots. Orientations follow the cubic curve of rotations of
+Kim, Kim, Shin 1995. This curve is a product of three rotations. Each is the rotation in one third of the time between
+the snapshots, predicted from an angular velocity: the first from that of the older snapshot, the last from that of the
+newer snapshot, and the middle one from the mean of the two. Each may be several turns. The remainder is the short
+rotation from the product of the three to the newer orientation. The remainder and the middle rotation are added
+together, with a smooth start and a smooth end.
 
-The curve is exact at both snapshots, and has the published linear and angular velocities there. A body whose
-velocities are not given, not finite or too large moves or turns as in `linear`.
+The curve is exact at both snapshots, and has the published linear and angular velocities there. If the velocity of a
+body is not given, not finite or too large, the body moves as with the method `linear`. The same applies to its angular
+velocity and its rotation.
 """
 
 from __future__ import annotations
@@ -40,7 +43,7 @@ NS_PER_S = 1e9
 
 
 class Hermite(Linear):
-    """Cubic positions and multi-turn rotations."""
+    """Blends positions by cubics. Between two snapshots, a body may rotate by several turns."""
 
     def blend(self, previous: Snapshot, following: Snapshot, alpha: float, draw_time_ns: int) -> Poses:
         poses = super().blend(previous, following, alpha, draw_time_ns)
@@ -53,17 +56,18 @@ class Hermite(Linear):
 
 
 def gap_between(previous: Snapshot, following: Snapshot) -> float:
-    """Simulated seconds between two snapshots."""
+    """Simulated time between two snapshots, in seconds."""
     return (following.sim_time_ns - previous.sim_time_ns) / NS_PER_S
 
 
 def moving(old: Records, new: Records, rows: Rows) -> Rows:
-    """The `rows` whose velocity is given and finite in both records."""
+    """Those of `rows` whose velocity is given and finite in both snapshots. old, new: records of the two snapshots."""
     return rows[_given(old[rows], "velocity", HAS_VELOCITY) & _given(new[rows], "velocity", HAS_VELOCITY)]
 
 
 def turning(old: Records, new: Records, rows: Rows, gap_s: float) -> Rows:
-    """The `rows` whose angular velocity is given in both records and turns the body by less than `MOST_TURN_RAD`."""
+    """Those of `rows` whose angular velocity is given in both snapshots and turns the body by less than
+    `MOST_TURN_RAD`."""
     before, after = old[rows], new[rows]
     given = _given(before, "angular_velocity", HAS_ANGULAR_VELOCITY)
     given &= _given(after, "angular_velocity", HAS_ANGULAR_VELOCITY)
@@ -73,7 +77,8 @@ def turning(old: Records, new: Records, rows: Rows, gap_s: float) -> Rows:
 
 
 def bend(poses: Poses, old: Records, new: Records, rows: Rows, gap_s: float, alpha: float) -> None:
-    """Moves the bodies `rows` of `poses` to their curves, except where a curve leads beyond `FARTHEST`."""
+    """Moves the bodies `rows` of `poses` to their places on the curves. A body is not moved if its curve leads beyond
+    `FARTHEST`."""
     before, after = old[rows], new[rows]
     place = curve(before["position"], before["velocity"], after["position"], after["velocity"], gap_s, alpha)
     within = (np.abs(place) < FARTHEST).all(axis=1)
@@ -95,13 +100,13 @@ def curve(
     gap_s: float,
     alpha: float,
 ) -> Floats:
-    """Positions (n, 3) on the cubics from start to end, metres and m/s. Charles Hermite 1878."""
+    """Positions (n, 3) on the cubics from `start` to `end`, metres. The velocities are in m/s. Charles Hermite 1878."""
     h01 = ease(alpha)
     h10 = alpha * (1 - alpha) ** 2
     h11 = -(alpha**2) * (1 - alpha)
     start, end = np.asarray(start, np.float64), np.asarray(end, np.float64)
     leaving, arriving = np.asarray(start_velocity, np.float64), np.asarray(end_velocity, np.float64)
-    # Start plus differences instead of a sum of four products, so that a body at rest does not tremble.
+    # The result is computed as `start` plus differences. With a sum of four products, a body at rest would tremble.
     return start + (end - start) * h01 + gap_s * (h10 * leaving + h11 * arriving)
 
 
@@ -113,10 +118,11 @@ def turn(
     gap_s: float,
     alpha: float,
 ) -> Floats:
-    """Orientations (n, 4) between start and end; velocities (n, 3) in rad/s, world axes.
+    """Orientations (n, 4) between `start` and `end`. The angular velocities are (n, 3), in rad/s, along the axes of the
+    world.
 
-    Kim, Kim, Shin 1995. The error for a freely tumbling body is at most 0.5 degrees at 90 degrees a snapshot, 0.15 at
-    60.
+    Kim, Kim, Shin 1995. If a body tumbles freely, the error is at most 0.5 degrees when the body turns by 90 degrees
+    between two snapshots, and at most 0.15 degrees when it turns by 60.
     """
     leaving, between, arriving = thirds(start_velocity, end_velocity, gap_s)
     missing = remainder(start, start_velocity, end, end_velocity, gap_s)
@@ -132,8 +138,8 @@ def remainder(
     end_velocity: NDArray[np.floating],
     gap_s: float,
 ) -> Floats:
-    """Rotation vectors (n, 3), the short way, from the product of the rotations of `thirds` to the newer
-    orientation."""
+    """Rotation vectors (n, 3) of the shortest rotations from the predicted orientation to the newer orientation. The
+    predicted orientation is the product of the three rotations of `thirds` and the older orientation."""
     leaving, between, arriving = thirds(start_velocity, end_velocity, gap_s)
     whole = multiply(normalized(end), conjugate(normalized(start)))
     return log(multiply(multiply(exp(-between), exp(-arriving)), multiply(whole, exp(-leaving))))
@@ -142,13 +148,14 @@ def remainder(
 def thirds(
     start_velocity: NDArray[np.floating], end_velocity: NDArray[np.floating], gap_s: float
 ) -> tuple[Floats, Floats, Floats]:
-    """Rotation vectors (n, 3) for each third of the gap, predicted from the angular velocities, in order of time."""
+    """Rotation vectors (n, 3) for each third of the time between two snapshots, in order of time. They are predicted
+    from the angular velocities."""
     leaving, arriving = (np.asarray(v, np.float64) * (gap_s / 3) for v in (start_velocity, end_velocity))
     return leaving, (leaving + arriving) / 2, arriving
 
 
 def ease(alpha: float) -> float:
-    """Cubic from 0 to 1 whose slope is 0 at both ends."""
+    """Cubic that rises from 0 to 1. Its slope is 0 at both ends."""
     return alpha * alpha * (3 - 2 * alpha)
 
 
@@ -161,36 +168,42 @@ def _squared(vectors: NDArray[np.floating]) -> Floats:
     return np.einsum("ij,ij->i", wide, wide)
 
 
-# Auto: for each body and interval the curve of hermite if it can be trusted, else a straight line.
+# The method `auto`. For each body and each interval between two snapshots, it uses the curve of `hermite` if this curve
+# can be trusted. Otherwise it uses a straight line.
 #
 # A curve is trusted if three snapshots agree on one smooth motion. They do not agree if there is a bounce, a landing
-# or a push in one of the two intervals. Then the body moves straight; a straight line between two places above a floor
+# or a push in one of the two intervals. Then the body moves straight. A straight line between two places above a floor
 # never enters the floor. If three snapshots cannot distinguish a motion from a smooth one, it is drawn as smooth. For
 # example, a body that bounces once in each interval, by the same angle, seems to move on a circle. For a moment it is
-# drawn behind the wall, within the bound below (in a ring at 12 m/s, 50 ms and 29 degrees a snapshot: by 10 mm). With
-# positions p, velocities v and gaps g, where b marks the previous interval, and
-#     j = v1 - v0,  jb = v0 - vb                                           the changes of velocity
-#     e = p1 - p0 - (v0 + v1) g / 2,  eb = p0 - pb - (vb + v0) gb / 2      what the mean velocities do not explain
-# the body follows the curve if all of these rules hold:
-# 1. The acceleration stays the same: |j/g - jb/gb| < ACCELERATION_CHANGE * the smaller of |j/g| and |jb/gb|. A contact
-#    in one of the intervals, or different contacts in the two, break this rule.
-# 2. Positions agree with velocities: |e - lag j| <= POSITION_MISMATCH g |j| and |eb - lag jb| <= POSITION_MISMATCH gb
-#    |jb|. If an integrator moves bodies with the velocity after (or before) a step, positions are half a step behind
-#    (or ahead of) the velocities. `lag` is that time. It is the same for both intervals, found by least squares, and
-#    at most half the shorter gap. Bounces in both intervals, such as of a ball that comes to rest, seldom agree on one
-#    lag.
-# 3. The curve does not overshoot unless the body turns back: along j either v0 and v1 point apart (the top of a
-#    throw), or both point in the direction of motion and are at most SWING times as fast as the mean (Fritsch, Carlson
-#    1980).
+# drawn behind the wall, by less than the bound given below. (In a ring, with 12 m/s, 50 ms and 29 degrees between two
+# snapshots, it is 10 mm behind the wall.)
 #
-# Orientations follow hermite if the angular velocities lead near the newer orientation, else the short way. The result
-# is exact at both snapshots, and at most 0.154 g |j| away from the straight line (by rule 2; a throw is off by g |j| /
-# 8). A curve needs velocities in both snapshots and an earlier snapshot of the same epoch. Scale-free: the same motion
-# ten times as large or as fast is judged alike.
+# The rules use the positions p, the velocities v, and the times g between snapshots. The index b marks the previous
+# interval. The changes of velocity are
+#     j = v1 - v0,  jb = v0 - vb.
+# The parts of the movement that the mean velocities do not explain are
+#     e = p1 - p0 - (v0 + v1) g / 2,  eb = p0 - pb - (vb + v0) gb / 2.
+# The body follows the curve if all of these rules hold:
+# 1. The acceleration stays nearly the same: |j/g - jb/gb| < ACCELERATION_CHANGE * the smaller of |j/g| and |jb/gb|. A
+#    contact in one of the intervals breaks this rule. So do different contacts in the two intervals.
+# 2. Positions agree with velocities: |e - lag j| <= POSITION_MISMATCH g |j| and |eb - lag jb| <= POSITION_MISMATCH gb
+#    |jb|. An integrator may move bodies with the velocity after a step, or with the velocity before it. Positions are
+#    then half a step behind the velocities, or ahead of them. `lag` is this time. It is the same for both intervals, is
+#    found by least squares, and is at most half the shorter interval. If a body bounces in both intervals, such as a
+#    ball that comes to rest, the two intervals seldom agree on one lag.
+# 3. The curve does not overshoot unless the body turns back. Seen along j, there are two cases: v0 and v1 point apart
+#    (the top of a throw), or both point in the direction of motion and are at most SWING times as fast as the mean
+#    velocity (Fritsch, Carlson 1980).
+#
+# Orientations follow the curve of `hermite` if the angular velocities lead near the newer orientation. Otherwise they
+# turn the short way. The result is exact at both snapshots. By rule 2, it is at most 0.154 g |j| away from the straight
+# line. For comparison, the path of a thrown body is g |j| / 8 away. A curve is used only if both snapshots have
+# velocities, and if there is an earlier snapshot in which the body has the same epoch. The rules do not depend on
+# scale: the same motion, ten times as large or as fast, is judged in the same way.
 
 
 class Auto(Linear):
-    """Hermite if it can be trusted, else linear."""
+    """Uses the curve of `hermite` if this curve can be trusted, otherwise a straight line."""
 
     def blend_at(self, index: int, alpha: float, draw_time_ns: int) -> Poses:
         previous, following = self.snapshots[index], self.snapshots[index + 1]
@@ -214,13 +227,14 @@ class Auto(Linear):
 def curve_is_trusted(
     before: NDArray[np.void], old: NDArray[np.void], new: NDArray[np.void], before_gap_s: float, gap_s: float
 ) -> NDArray[np.bool_]:
-    """(m,): True where the curve from `old` to `new` can be trusted, judged by m bodies' records at three snapshots."""
+    """Mask (m,): True for a body if its curve from `old` to `new` can be trusted. before, old, new: records of m bodies
+    in three successive snapshots."""
     vb, v0, v1 = (records["velocity"].astype(np.float64) for records in (before, old, new))
     pb, p0, p1 = (records["position"].astype(np.float64) for records in (before, old, new))
     j, jb, way, way_before = v1 - v0, v0 - vb, p1 - p0, p0 - pb
     comparable = (np.abs(np.concatenate((vb, v0, v1, way, way_before), axis=1)) < LARGEST_COMPARED).all(axis=1)
 
-    now, earlier = j * before_gap_s, jb * gap_s  # both accelerations, each times both gaps
+    now, earlier = j * before_gap_s, jb * gap_s  # both accelerations, each multiplied by both gaps
     like_before = _length(now - earlier) < ACCELERATION_CHANGE * np.minimum(_length(now), _length(earlier))
 
     e = way - (v0 + v1) * (gap_s / 2)
@@ -240,7 +254,8 @@ def curve_is_trusted(
 
 
 def turn_is_trusted(old: NDArray[np.void], new: NDArray[np.void], gap_s: float) -> NDArray[np.bool_]:
-    """(m,): True where the angular velocities lead from the older orientations to the newer ones."""
+    """Mask (m,): True for a body if its angular velocities lead from its older orientation to near its newer
+    orientation."""
     w0, w1 = old["angular_velocity"], new["angular_velocity"]
     missing = remainder(old["orientation"], w0, new["orientation"], w1, gap_s)
     change = _length(w1.astype(np.float64) - w0) * gap_s

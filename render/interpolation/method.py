@@ -1,12 +1,14 @@
-"""Base class of all methods, which stores snapshots and finds the two around a draw time. Also linear, none and
-latest.
+"""The base class of all interpolation methods. It stores snapshots and finds the two around a draw time. This module
+also contains the methods `linear`, `none` and `latest`.
 
-A method overrides `blend` if two snapshots are enough, `blend_at` if it also needs their neighbours, and `beyond` if
-it draws times after the newest snapshot. The user's columns are blended here, by their rules, for all methods.
+An interpolation method overrides `blend` if it needs only two snapshots, `blend_at` if it also needs their neighbours,
+and `beyond` if it can draw times after the newest snapshot. For all methods, the user's columns are blended here, by
+their rules.
 
-Always: previous.sim_time_ns <= draw time < next.sim_time_ns, or next is None and `beyond` draws. There is one snapshot
-for each simulated time, the one with the newest tick; it is never blended with those that it replaced. The first
-snapshot of a newer world epoch removes all older ones. Sampling twice gives identical bytes.
+Always: previous.sim_time_ns <= draw time < next.sim_time_ns, or there is no next snapshot and `beyond` computes the
+poses. For each simulated time, only the snapshot with the newest tick is stored. It is never blended with snapshots
+that it replaced. The first snapshot of a newer world epoch removes all older snapshots. If the same time is sampled
+twice, the results are identical.
 """
 
 from __future__ import annotations
@@ -36,23 +38,23 @@ from twixt.render.interpolation.blending import (
 from twixt.render.interpolation.poses import FARTHEST, Poses, may_be_blended, no_poses, poses_of
 from twixt.render.interpolation.quaternion import normalized, slerp
 
-# Number of snapshots stored: at least KEPT_LEAST (for a blend over three intervals), at most KEPT_MOST, and in between
-# as many as fit into KEPT_BYTES.
+# As many snapshots are stored as fit into KEPT_BYTES. But at least KEPT_LEAST are stored, for a blend over three
+# intervals, and at most KEPT_MOST.
 KEPT_BYTES = 256 << 20
 KEPT_LEAST = 4
 KEPT_MOST = 64
-# Longest time for which methods predict beyond the newest snapshot, in ns of simulated time. A longer gap is a stall,
-# and no prediction is useful after it.
+# Longest time beyond the newest snapshot for which motion is predicted, in ns of simulated time. If no snapshot arrives
+# for longer, the simulation has stalled, and a prediction is no longer useful.
 PREDICTED_NS = 250_000_000
-# Number of gaps whose median is the usual gap. One or two lost snapshots do not change it, but it soon follows a
-# change.
+# The usual time between snapshots is the median of this many times. One or two lost snapshots do not change the median.
+# If the rate of snapshots changes, the median soon follows.
 GAPS = 8
 
 
 class Method:
     """Stores snapshots, ordered by simulated time."""
 
-    # How far a draw time may be beyond the newest snapshot, in ns of simulated time.
+    # Longest time after the newest snapshot that the method can draw, in ns of simulated time.
     reach_ns: int = 0
 
     def __init__(self, rules: Mapping[str, Rule] | None = None) -> None:
@@ -63,19 +65,20 @@ class Method:
 
     @property
     def snapshots(self) -> Sequence[Snapshot]:
-        """Held snapshots, oldest first."""
+        """The stored snapshots, oldest first."""
         return self._snapshots
 
     @property
     def usual_gap_ns(self) -> int:
-        """Median simulated time between the last snapshots, ns; 0 with fewer than two."""
+        """Median of the simulated times between the last snapshots, in ns; 0 if fewer than two snapshots are stored."""
         times = self._times[-GAPS - 1 :]
         gaps = sorted(later - earlier for earlier, later in pairwise(times))
         return gaps[len(gaps) // 2] if gaps else 0
 
     @property
     def rules(self) -> Mapping[str, Rule]:
-        """Rules of the user's columns, by name. May be set at any time. See blending.py."""
+        """Rules of the user's columns, see blending.py. The key is the name of the column. The rules may be set at any
+        time."""
         return self._rules
 
     @rules.setter
@@ -84,15 +87,16 @@ class Method:
         self._rules = dict(rules)
 
     def add(self, snapshot: Snapshot) -> None:
-        """Adds a snapshot. It is ignored if it is already stored, of an older world, or older than all stored
-        snapshots.
+        """Adds a snapshot. The snapshot is ignored if it is already stored, if it belongs to an older world, or if it
+        is older than all stored snapshots.
 
-        If it has the simulated time of a stored snapshot and a newer tick, it replaces that one.
+        If it has the same simulated time as a stored snapshot and a newer tick, it replaces the stored snapshot.
         """
         self.take(snapshot)
 
     def take(self, snapshot: Snapshot) -> int | None:
-        """As `add`; returns the snapshot's index in `snapshots`, or None if it was ignored."""
+        """Adds a snapshot like `add`. Returns the snapshot's index in `snapshots`, or None if the snapshot was
+        ignored."""
         if self._world_epoch is None or snapshot.world_epoch > self._world_epoch:
             self.reset()
             self._world_epoch = snapshot.world_epoch
@@ -114,15 +118,15 @@ class Method:
         return index
 
     def replaces(self, snapshot: Snapshot) -> bool:
-        """True if the snapshot is a newer state of a simulated time that is already stored."""
+        """True if a snapshot of the same simulated time is stored and this one has a newer state."""
         index = bisect_left(self._times, snapshot.sim_time_ns)
         if snapshot.world_epoch != self._world_epoch or index == len(self._times):
             return False
         return self._times[index] == snapshot.sim_time_ns and snapshot.tick > self._snapshots[index].tick
 
     def sample(self, draw_time_ns: int) -> Poses:
-        """All bodies at `draw_time_ns`, or at the nearest instant that can be drawn; empty before the first
-        snapshot."""
+        """Poses of all bodies at `draw_time_ns`, or at the nearest time that can be drawn. If no snapshot has been
+        added yet, there are no poses."""
         if not self._snapshots:
             return no_poses()
         index = self.index_at(draw_time_ns)
@@ -141,23 +145,26 @@ class Method:
         self._world_epoch = None
 
     def index_at(self, draw_time_ns: int) -> int:
-        """Index of the newest snapshot at or before the draw time; 0 if there is none."""
+        """Index of the newest snapshot at or before the draw time; 0 if all snapshots are later."""
         return max(0, bisect_right(self._times, draw_time_ns) - 1)
 
     def at(self, index: int) -> Poses:
-        """The bodies at the instant of `snapshots[index]`."""
+        """Poses of the bodies at the time of `snapshots[index]`."""
         return poses_of(self._times[index], self._snapshots[index].bodies)
 
     def blend_at(self, index: int, alpha: float, draw_time_ns: int) -> Poses:
-        """The bodies between `snapshots[index]` and the next, 0 < alpha < 1."""
+        """Poses of the bodies between `snapshots[index]` and the next snapshot. alpha: share of the time between the
+        two that has passed, 0 < alpha < 1."""
         return self.blend(self._snapshots[index], self._snapshots[index + 1], alpha, draw_time_ns)
 
     def blend(self, previous: Snapshot, following: Snapshot, alpha: float, draw_time_ns: int) -> Poses:
-        """The bodies between `previous` and `following`, 0 < alpha < 1."""
+        """Poses of the bodies between the snapshots `previous` and `following`. alpha: share of the time between the
+        two that has passed, 0 < alpha < 1."""
         raise NotImplementedError(f"{type(self).__name__} has no blend(previous, following, alpha, draw_time_ns)")
 
     def beyond(self, draw_time_ns: int) -> Poses:
-        """The bodies at a draw time after the newest snapshot. By default they stay where that snapshot has them."""
+        """Poses of the bodies at a draw time after the newest snapshot. By default, the bodies stay where they are in
+        the newest snapshot."""
         return self.at(len(self._snapshots) - 1)
 
     def _with_columns(self, poses: Poses, index: int, alpha: float) -> Poses:
@@ -174,26 +181,28 @@ class Method:
         )
 
 
-# Linear, none and latest: straight blends between two snapshots, or published states.
+# The methods `linear`, `none` and `latest`. `linear` blends two snapshots linearly. The other two draw published
+# states.
 #
-# `linear`: positions, scales and colours by lerp, orientations by slerp. A body is blended only if it has the same
-# epoch in both snapshots, because a new epoch means that it was spawned, despawned or moved elsewhere in between.
-# Otherwise the older state is drawn until the newer snapshot's instant. The same applies if the newer state is not
-# finite, and to a scale that would cross zero. Methods with other curves override only `positions` or `orientations`.
+# `linear` blends positions, scales and colours by lerp, and orientations by slerp. A body is blended only if it has the
+# same epoch in both snapshots. A new epoch means that the body was spawned, despawned or moved elsewhere between the
+# snapshots. If a body is not blended, its older state is drawn until the newer snapshot's instant. This also happens if
+# its newer state is not finite. A scale that would cross zero is not blended either. Methods with other curves override
+# only `positions` or `orientations`.
 #
-# `none`: the newest state at or before the draw time, as in a simple viewer. `latest`: the newest state, whatever the
-# draw time; it has the least delay and no smoothing.
+# `none` draws the newest state at or before the draw time, like a simple viewer. `latest` draws the newest state of
+# all, whatever the draw time is. It has the least delay and does not smooth the motion.
 
 
 class Linear(Method):
-    """Lerp and shortest-path slerp."""
+    """Blends by lerp, and orientations by the shortest slerp."""
 
     def blend(self, previous: Snapshot, following: Snapshot, alpha: float, draw_time_ns: int) -> Poses:
         poses = poses_of(draw_time_ns, previous.bodies)
         lasting = may_be_blended(previous.bodies, following.bodies)
         if not lasting.any():
             return poses
-        # Usually all bodies can be blended. Then no records are copied.
+        # Usually all bodies can be blended. In this case, no records are copied.
         is_all = len(poses) == len(following.bodies) and bool(lasting.all())
         rows = slice(None) if is_all else np.flatnonzero(lasting)
         old, new = previous.bodies[rows], following.bodies[rows]
@@ -207,25 +216,27 @@ class Linear(Method):
     def positions(
         self, old: NDArray[np.void], new: NDArray[np.void], alpha: float, gap_s: float
     ) -> NDArray[np.floating]:
-        """Positions (m, 3), metres, of m bodies. `old` and `new` are their records, gap_s of simulated time apart."""
+        """Positions of m bodies, (m, 3), metres. old, new: records of the bodies in the two snapshots. gap_s: simulated
+        time between the snapshots, in seconds."""
         return straight(old["position"], new["position"], alpha, dtype=np.float64)
 
     def orientations(
         self, old: NDArray[np.void], new: NDArray[np.void], alpha: float, gap_s: float
     ) -> NDArray[np.floating]:
-        """Orientations (m, 4), unit quaternions xyzw, of m bodies: see `positions`."""
+        """Orientations of m bodies, (m, 4), unit quaternions xyzw. The parameters are the same as those of
+        `positions`."""
         return slerp(old["orientation"], new["orientation"], alpha)
 
 
 class Nearest(Method):
-    """Shows each snapshot unchanged until the next one's instant."""
+    """Shows each snapshot unchanged until the time of the next snapshot."""
 
     def blend(self, previous: Snapshot, following: Snapshot, alpha: float, draw_time_ns: int) -> Poses:
         return poses_of(draw_time_ns, previous.bodies)
 
 
 class Latest(Method):
-    """Shows the newest snapshot unchanged. The poses have its draw time and its columns."""
+    """Shows the newest snapshot unchanged. The draw time and the columns of the poses are those of this snapshot."""
 
     def sample(self, draw_time_ns: int) -> Poses:
         if not self._snapshots:
@@ -234,24 +245,28 @@ class Latest(Method):
         return self._with_columns(self.at(newest), newest, 0.0)
 
 
-# Adapter of a user-defined method, `module:Class`: calls it, checks its results, and names it in errors.
+# This adapter calls a user-defined interpolation method, `module:Class`. It checks the method's results, and names the
+# method in errors.
 #
-# The class needs add(snapshot), sample(draw_time_ns) and reset(). A snapshot with the `sim_time_ns` of an earlier one
-# replaces it. The result of sample must have `position` (n, 3) and `orientation` (n, 4). It may omit `scale` (n,),
-# `color` (n, 4), `visible` (n,), `columns` and `draw_time_ns`; they are then those of the snapshot at or before the
-# draw time. The class may have `reach_ns`, the time for which it can draw beyond the newest snapshot. If a result
-# beyond the newest snapshot has no `draw_time_ns`, the requested time is used.
+# The class needs the methods add(snapshot), sample(draw_time_ns) and reset(). If a snapshot has the same `sim_time_ns`
+# as an earlier snapshot, it replaces the earlier one. The result of `sample` must have `position` (n, 3) and
+# `orientation` (n, 4). It may have `scale` (n,), `color` (n, 4), `visible` (n,), `columns` and `draw_time_ns`. If one
+# of these is missing, it is taken from the snapshot at or before the draw time. The class may have `reach_ns`, the
+# longest time beyond the newest snapshot that it can draw. If a result after the newest snapshot has no `draw_time_ns`,
+# the requested time is used.
 #
-# Returned poses have the shapes and types of `Poses` and unit orientations. Bodies that are not finite are hidden.
+# The returned poses have the shapes and types of `Poses`, and their orientations have unit length. Bodies whose values
+# are not finite are hidden.
 
 
 VERBS = ("add", "sample", "reset")
 
 
 class UserMethod(Nearest):
-    """A user-defined method with the interface of `Method`. Raises TwixtError for every error of the user's class.
+    """Gives a user-defined interpolation method the interface of `Method`. Raises TwixtError for every error of the
+    user's class.
 
-    named_by: the setting that named the method, such as a flag.
+    named_by: the setting, such as a flag, with which the user named the method.
     """
 
     def __init__(self, reference: str, named_by: str = "interpolation") -> None:
@@ -356,7 +371,7 @@ class UserMethod(Nearest):
 
 
 def _rows(published: NDArray[Any], count: int, more: Any) -> NDArray[Any]:
-    """`count` rows: first the published rows, then rows filled with `more`."""
+    """Returns `count` rows: first the published rows, then rows filled with the value `more`."""
     rows = np.full((count, *published.shape[1:]), more, published.dtype)
     both = min(count, len(published))
     rows[:both] = published[:both]

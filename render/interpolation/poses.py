@@ -1,6 +1,8 @@
-"""Poses: the drawn state of all bodies at one draw time; which bodies may be blended; poses in the frames of parents.
+"""Defines `Poses`, the drawn state of all bodies at one draw time. Also decides which bodies may be blended, and
+converts poses between the frames of parents and the world frame.
 
-A body that is not finite is hidden and counted. Returned arrays belong to the caller and never to a snapshot.
+If the values of a body are not finite, the body is hidden and counted. Returned arrays belong to the caller. They are
+never arrays of a snapshot.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from twixt.render.interpolation.quaternion import conjugate, multiply, normalize
 
 @dataclass(frozen=True, eq=False)
 class Poses:
-    """n bodies at `draw_time_ns`, the instant that is really drawn. The arrays belong to the caller.
+    """State of n bodies at `draw_time_ns`, the simulated time that is really drawn. The arrays belong to the caller.
 
     Row i is body i. A body that is only in the newer snapshot has no row yet.
     """
@@ -30,18 +32,18 @@ class Poses:
     color: NDArray[np.uint8]  # (n, 4), rgba
     visible: NDArray[np.bool_]  # (n,)
     columns: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
-    not_finite: int = 0  # number of bodies hidden because their values are not finite
-    epoch: NDArray[np.uint32] = field(default_factory=lambda: np.zeros(0, np.uint32))  # (n,), epoch that is drawn
-    drawable: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))  # (n,), values are finite
-    part_columns: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)  # a row for each part of the scene
-    world_columns: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)  # one row
+    not_finite: int = 0  # number of bodies that are hidden because their values are not finite
+    epoch: NDArray[np.uint32] = field(default_factory=lambda: np.zeros(0, np.uint32))  # (n,), epoch of the drawn state
+    drawable: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))  # (n,), True if finite
+    part_columns: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)  # each has a row for each part
+    world_columns: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)  # each has one row
 
     def __len__(self) -> int:
         return len(self.position)
 
 
 def finite(bodies: NDArray[np.void]) -> NDArray[np.bool_]:
-    """(n,): True for bodies whose pose is finite and can be drawn."""
+    """Mask (n,): True for bodies whose pose is finite and can be drawn."""
     with np.errstate(invalid="ignore"):
         return (
             (np.abs(bodies["position"]) < FARTHEST).all(axis=1)
@@ -51,20 +53,22 @@ def finite(bodies: NDArray[np.void]) -> NDArray[np.bool_]:
 
 
 def same_continuity(old: NDArray[np.void], new: NDArray[np.void]) -> NDArray[np.bool_]:
-    """(min(n, m),): True for bodies that were not spawned, despawned or moved elsewhere between the two snapshots."""
+    """Mask (min(n, m),): True for bodies that were not spawned, despawned or moved elsewhere between the two
+    snapshots."""
     both = min(len(old), len(new))
     return ((old["epoch"][:both] ^ new["epoch"][:both]) & CONTINUITY_MASK) == 0
 
 
 def may_be_blended(old: NDArray[np.void], new: NDArray[np.void]) -> NDArray[np.bool_]:
-    """(min(n, m),): True for bodies that may be blended: they have the same continuity and are finite in both
-    snapshots."""
+    """Mask (min(n, m),): True for bodies that may be blended. Such a body is finite in both snapshots, and was not
+    spawned, despawned or moved elsewhere between them."""
     both = min(len(old), len(new))
     return same_continuity(old, new) & finite(old[:both]) & finite(new[:both])
 
 
 def poses_of(draw_time_ns: int, bodies: NDArray[np.void]) -> Poses:
-    """Copies the published state, without columns, and normalizes the orientations."""
+    """Makes poses from published records, without columns. The values are copied, and the orientations are
+    normalized."""
     wanted = (bodies["flags"] & VISIBLE) != 0
     drawable = finite(bodies)
     return Poses(
@@ -81,7 +85,7 @@ def poses_of(draw_time_ns: int, bodies: NDArray[np.void]) -> Poses:
 
 
 def select_rows(poses: Poses, rows: NDArray[np.intp]) -> Poses:
-    """Copies the poses of `rows`. Columns of parts and of the world are not changed."""
+    """Copies the poses of the bodies `rows`. The columns of parts and of the world stay complete."""
     return replace(
         poses,
         position=poses.position[rows],
@@ -96,8 +100,8 @@ def select_rows(poses: Poses, rows: NDArray[np.intp]) -> Poses:
 
 
 def records_of(poses: Poses) -> NDArray[np.void]:
-    """Converts poses to `BODY` records, (n,), for a slot that is drawn without blending. They have epoch 0 and no
-    velocities; the velocity fields hold the rounding error of each position in float32 instead."""
+    """Converts poses to `BODY` records, (n,), for a slot that is drawn without blending. The records have epoch 0 and
+    no velocities. Their velocity fields contain the error that each position has because it is rounded to float32."""
     records = new_bodies(len(poses))
     with np.errstate(over="ignore", invalid="ignore"):
         records["position"] = poses.position
@@ -122,49 +126,59 @@ def no_poses() -> Poses:
     )
 
 
-# Limits within which values are blended or extrapolated, shared by the numpy methods and the shaders.
+# These limits say which values are blended or extrapolated. The interpolation methods in numpy and the shaders use the
+# same limits.
 #
-# This section contains only constants, so that the shaders can be made before the numpy methods are imported.
+# This section contains only constants. So the shaders can be made before the methods in numpy are imported.
 
 
-# Largest coordinate, m. The square of a larger one exceeds float32. Bodies beyond it are hidden, as with NaN.
+# Largest coordinate of a body in metres. The square of a larger coordinate exceeds float32. A body with a larger
+# coordinate is hidden, like a body with a NaN.
 FARTHEST = 1e30
-# Largest rotation between two snapshots that follows the angular velocities, radians (64 turns). In single precision a
-# larger angle has an error above 1e-4. Such a body turns the short way, which looks the same.
+# Largest rotation between two snapshots, in radians (64 turns), for which a body follows its angular velocities. In
+# single precision a larger angle has an error above 1e-4. A body that rotates faster turns the short way, which looks
+# the same.
 MOST_TURN_RAD = 128 * math.pi
 
-# Rule 1 of auto (hermite.py). Largest change of the acceleration, relative to it. On a circle it is 0.52 at 30 degrees
-# a snapshot and 0.7 at 41; at a bounce it is above 1.
+# Rule 1 of the method `auto` (hermite.py): largest change of the acceleration, as a share of the acceleration. For a
+# body on a circle, the change is 0.52 if it moves by 30 degrees between two snapshots, and 0.7 if it moves by 41
+# degrees. At a bounce, the change is above 1.
 ACCELERATION_CHANGE = 0.7
-# Rule 2. Largest distance from the parabola, relative to the change of velocity times the gap. On a circle it is 0.044
-# at 30 degrees a snapshot and 0.07 at 48. For a bounce it is the distance of the bounce from the middle of the
-# interval, relative to the interval.
+# Rule 2: largest distance of a position from the parabola. It is divided by the change of the velocity and by the time
+# between the snapshots. For a body on a circle, the result is 0.044 if the body moves by 30 degrees between two
+# snapshots, and 0.07 if it moves by 48 degrees. For a bounce, the result is the time from the middle of the interval to
+# the bounce, as a share of the interval.
 POSITION_MISMATCH = 0.07
-# Rule 3. Largest velocity at an end, relative to the mean velocity, with which a cubic stays between its ends.
+# Rule 3: largest velocity at an end of a cubic, as a multiple of the mean velocity, with which the cubic stays between
+# its two ends.
 SWING = 3.0
-# Largest value (m, m/s) whose squares can be compared in float32. For larger values motion is straight.
+# Largest coordinate in m, and largest velocity in m/s, whose squares can be compared in float32. A body with larger
+# values moves straight.
 LARGEST_COMPARED = 1e15
-# Largest angle between the newer orientation and the one that the angular velocities lead to: this many radians, plus
-# this fraction of the change of the angular velocities times the gap.
+# The angular velocities predict an orientation at the newer snapshot. These two values limit the angle between the
+# predicted and the published orientation. The limit is the first value, in radians, plus a product: the second value
+# times the change of the angular velocity times the time between the snapshots.
 TURN_OFF_RAD = 0.25
 TURN_OFF_OF_CHANGE = 0.25
 
 
-# Composition of world poses, for bodies whose poses are given in the frame of a parent.
+# This section computes the world poses of bodies whose poses are given in the frame of a parent.
 #
-# A child is blended in its parent's frame, then placed in the world by the parent's drawn pose. So a child keeps its
-# distance from the parent however fast the parent turns.
+# A child is blended in its parent's frame. Then the drawn pose of the parent gives the child its place in the world. So
+# a child keeps its distance from the parent, however fast the parent turns.
 #
-# Position and orientation are composed; scale is not inherited. A child of a hidden parent is drawn. If the parent is
-# not drawn because it is not finite, the child is hidden and counted. The loop runs over generations, not over bodies.
-# Scenes refuse cycles of parents; bodies in a cycle keep their poses.
+# A child inherits the position and the orientation of its parent, but not the scale. If the parent is hidden by the
+# user, the child is still drawn. If the parent is not drawn because its values are not finite, the child is hidden and
+# counted. The loop runs over generations, not over bodies. A scene refuses cycles of parents. If there is a cycle in
+# spite of this, the bodies in the cycle keep their poses.
 
 
 def compose(poses: Poses, parent_rows: NDArray[np.integer]) -> Poses:
-    """World poses of bodies whose poses are given in their parents' frames.
+    """Computes the world poses of bodies whose poses are given in their parents' frames.
 
-    parent_rows: (n,), the row of each body's parent, -1 for none. A row that is not in `poses` counts as none. Bodies
-    beyond the end of `parent_rows` have no parent. If no body has a parent, `poses` itself is returned.
+    parent_rows: for each body, the index of its parent in `poses`, (n,); -1 if the body has no parent. If this index is
+    not in `poses`, the body counts as having no parent. Bodies beyond the end of `parent_rows` have no parent. If no
+    body has a parent, `poses` itself is returned.
     """
     parents = within(parent_rows, len(poses))
     if not (parents >= 0).any():
@@ -190,8 +204,8 @@ def compose(poses: Poses, parent_rows: NDArray[np.integer]) -> Poses:
 
 
 def within(parent_rows: NDArray[np.integer], count: int) -> NDArray[np.int64]:
-    """Parents of `count` bodies, (count,). -1 if there is none, if its row is not below `count`, or if `parent_rows`
-    is too short."""
+    """For each of `count` bodies, the index of its parent, (count,). The index is -1 if the body has no parent, if the
+    parent's index is not below `count`, or if `parent_rows` has no entry for the body."""
     parents = np.full(count, -1, np.int64)
     parents[: len(parent_rows)] = parent_rows[:count]
     parents[(parents < 0) | (parents >= count)] = -1
@@ -199,8 +213,8 @@ def within(parent_rows: NDArray[np.integer], count: int) -> NDArray[np.int64]:
 
 
 def generations(parents: NDArray[np.int64]) -> list[NDArray[np.intp]]:
-    """Rows of the bodies by generation: first the children of bodies without parents, then their children, and so
-    on."""
+    """Indices of the bodies of each generation: first the children of bodies without parents, then the children of
+    these children, and so on."""
     generations = []
     placed = parents < 0
     waiting = np.flatnonzero(~placed)
@@ -214,13 +228,13 @@ def generations(parents: NDArray[np.int64]) -> list[NDArray[np.intp]]:
     return generations
 
 
-# Converts records of bodies from the frames of their parents into the frames of other parents.
+# This section converts records of bodies from the frames of their parents into the frames of other parents.
 #
-# If the parent of a body changes between two snapshots, the body is blended in the world frame between them. The
-# neighbouring snapshots that a method reads are converted into the same frame.
+# If the parent of a body changes between two snapshots, the body is blended in the world frame from the first to the
+# second. The neighbouring snapshots that an interpolation method reads are converted into the world frame too.
 #
-# World poses stay the same. A velocity counts as given only if everything that it is computed from is given: the
-# body's velocity, the parent's velocity and the parent's angular velocity. Pure.
+# The world poses of bodies stay the same. A converted velocity counts as given only if everything from which it is
+# computed is given: the body's velocity, the parent's velocity and the parent's angular velocity.
 
 
 Rows = NDArray[np.intp]
@@ -228,7 +242,7 @@ Floats = NDArray[np.float64]
 
 
 class _WorldMotion:
-    """Poses and velocities of n records in the world frame."""
+    """Poses and velocities of n bodies in the world frame."""
 
     def __init__(self, bodies: NDArray[np.void], parents: NDArray[np.int64]) -> None:
         self.position = bodies["position"].astype(np.float64)
@@ -252,7 +266,8 @@ def in_frames_of(
 ) -> NDArray[np.void]:
     """Records (n,) of dtype `BODY`, converted from the frames of `parents` into those of `wanted`.
 
-    parents, wanted: the row of each body's parent, -1 for none. Returns `bodies` itself if the parents are the same.
+    parents, wanted: for each body, the index of its parent; -1 if the body has no parent. Returns `bodies` itself if
+    `parents` and `wanted` are the same.
     """
     own, others = within(parents, len(bodies)), within(wanted, len(bodies))
     rows = np.flatnonzero(own != others)
@@ -261,7 +276,7 @@ def in_frames_of(
     target = others[rows]
     used = _with_ancestors(np.concatenate((rows, target[target >= 0])), own)
     above = own[used]
-    with np.errstate(all="ignore"):  # records may hold any values
+    with np.errstate(all="ignore"):  # records may contain any values
         world = _WorldMotion(bodies[used], np.where(above < 0, -1, np.searchsorted(used, above)))
         changed = bodies.copy()
         at = np.searchsorted(used, rows)
@@ -285,7 +300,7 @@ def in_frames_of(
 
 
 def _with_ancestors(rows: Rows, parents: NDArray[np.int64]) -> Rows:
-    """These rows and all their ancestors, ascending."""
+    """The bodies `rows` and all their ancestors, ascending."""
     known = np.unique(rows)
     while True:
         above = parents[known]
@@ -303,7 +318,8 @@ def _write(
 
 
 def _known(flags: NDArray[np.integer], of_parent: NDArray[np.integer]) -> NDArray[np.integer]:
-    """Flags of bodies whose motion is composed with a parent's. Flags of velocities that are not known are cleared."""
+    """Flags of bodies whose motion was converted by the motion of their parents. The flag of a velocity is cleared if
+    the body's or the parent's velocity is not known. of_parent: flags of the parents."""
     turns = (flags & of_parent & HAS_ANGULAR_VELOCITY) != 0
     moves = ((flags & of_parent & HAS_VELOCITY) != 0) & ((of_parent & HAS_ANGULAR_VELOCITY) != 0)
     kept = flags & ~np.array(HAS_VELOCITY | HAS_ANGULAR_VELOCITY, flags.dtype)

@@ -1,7 +1,9 @@
-"""Arrays of quaternions xyzw: unit length, products, rotation vectors, and the shortest rotation between two.
+"""Computes with arrays of quaternions xyzw: normalizes and multiplies them, converts them to rotation vectors and back,
+and blends two along the shortest rotation.
 
-Results are finite and returned quaternions have unit length, even if inputs are not finite or not of unit length. A
-rotation vector is axis times angle (radians), so rotation vectors can be added and scaled.
+Results are always finite, and returned quaternions have unit length. This is true even if the inputs are not finite or
+do not have unit length. A rotation vector is the axis of a rotation times its angle in radians. So rotation vectors can
+be added and multiplied by a number.
 """
 
 from __future__ import annotations
@@ -11,16 +13,19 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-# Below this sine the weights of slerp lose precision; a straight blend differs by less than 1e-7.
+# Least sine of the angle between two quaternions for which slerp is used. With a smaller sine, the weights of slerp
+# lose precision. A linear blend is used instead. It differs from slerp by less than 1e-7.
 NEAR_PARALLEL_SINE = 1e-3
-# A quaternion with a smaller squared length is not an orientation.
+# If the squared length of a quaternion is smaller than this, the quaternion is not an orientation.
 NO_LENGTH = 1e-30
-# Below this sine of half an angle the axis cannot be computed precisely; angle / sine is then 2 to 1e-16.
+# Least sine of half the angle of a rotation for which the axis is computed. With a smaller sine, the axis would not be
+# precise. The quotient angle / sine is then 2, with an error of at most 1e-16.
 NO_AXIS_SINE = 1e-12
 
 
 def normalized(quaternions: NDArray[np.floating]) -> Floats:
-    """Unit quaternions, (n, 4); the identity if the length is 0 or not finite."""
+    """Scales quaternions to unit length, (n, 4). The result is the identity if the length of a quaternion is 0 or not
+    finite."""
     unit = np.array(quaternions, np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         squared = np.einsum("ij,ij->i", unit, unit)
@@ -32,8 +37,8 @@ def normalized(quaternions: NDArray[np.floating]) -> Floats:
 
 
 def multiply(second: Floats, first: Floats) -> Floats:
-    """The rotation `first` followed by `second`, both in world axes: the product second * first, (n, 4). Hamilton
-    1844."""
+    """Product second * first, (n, 4). It is the rotation `first` followed by the rotation `second`, both in world axes.
+    Hamilton 1844."""
     x1, y1, z1, w1 = second.T
     x2, y2, z2, w2 = first.T
     return np.stack(
@@ -53,7 +58,7 @@ def conjugate(quaternions: Floats) -> Floats:
 
 
 def rotate(quaternions: Floats, vectors: NDArray[np.floating]) -> Floats:
-    """`vectors` (n, 3) rotated by unit quaternions (n, 4)."""
+    """Rotates `vectors`, (n, 3), by unit quaternions, (n, 4)."""
     axis, w = quaternions[:, :3], quaternions[:, 3:]
     return vectors + 2.0 * np.cross(axis, np.cross(axis, vectors) + w * vectors)
 
@@ -69,22 +74,23 @@ def exp(rotation: NDArray[np.floating]) -> Floats:
     broken = ~np.isfinite(angle)
     if broken.any():
         rotation, angle = np.where(broken[:, None], 0.0, rotation), np.where(broken, 0.0, angle)
-    # sin(angle / 2) / angle, also at 0: np.sinc(x) is sin(pi x) / (pi x).
+    # np.sinc(x) is sin(pi x) / (pi x), so this factor is sin(angle / 2) / angle. It is correct even if the angle is 0.
     axis = rotation * (0.5 * np.sinc(angle / (2.0 * np.pi)))[:, None]
     return normalized(np.concatenate((axis, np.cos(angle / 2.0)[:, None]), axis=1))
 
 
 def log(quaternions: NDArray[np.floating]) -> Floats:
-    """The shortest rotation vector (n, 3) of each rotation, at most half a turn long.
+    """Converts quaternions to rotation vectors, (n, 3). Each is the shortest rotation vector of its rotation, at most
+    half a turn.
 
-    log(q) == log(-q), even at exactly half a turn, where both directions are equally short.
+    log(q) == log(-q). This is true even at exactly half a turn, where both directions are equally short.
     """
     unit = normalized(quaternions)
     unit = np.where(_pointing_back(unit)[:, None], -unit, unit)
     axis, w = unit[:, :3], unit[:, 3]
     sine = np.sqrt(np.einsum("ij,ij->i", axis, axis))
     tiny = sine < NO_AXIS_SINE
-    # atan2 stays precise near no turn and near half a turn, where arccos does not.
+    # atan2 is precise even if the angle is near 0 or near half a turn. arccos would not be precise there.
     per_sine = np.where(tiny, 2.0, 2.0 * np.arctan2(sine, w) / np.where(tiny, 1.0, sine))
     return axis * per_sine[:, None]
 
@@ -92,12 +98,12 @@ def log(quaternions: NDArray[np.floating]) -> Floats:
 def slerp(start: NDArray[np.floating], end: NDArray[np.floating], alpha: float) -> Floats:
     """Shortest-path spherical interpolation, (n, 4). Ken Shoemake 1985.
 
-    q and -q are the same orientation, so the shorter of the two ways round is used. At exactly half a turn both are
-    equally short; then `start` and `end` are blended with their given signs.
+    q and -q are the same orientation, so the shorter of the two ways round is used. At exactly half a turn, both ways
+    are equally short. Then `start` and `end` are blended with their given signs.
     """
     start, end = normalized(start), normalized(end)
     end = np.where(np.einsum("ij,ij->i", start, end)[:, None] < 0, -end, end)
-    # For nearly equal rotations atan2 of the two lengths stays precise, arccos does not.
+    # For nearly equal rotations, atan2 of the two lengths is precise. arccos would not be precise.
     angle = 2.0 * np.arctan2(np.linalg.norm(end - start, axis=1), np.linalg.norm(end + start, axis=1))
     sine = np.sin(angle)
     near = sine < NEAR_PARALLEL_SINE
@@ -108,7 +114,7 @@ def slerp(start: NDArray[np.floating], end: NDArray[np.floating], alpha: float) 
 
 
 def _pointing_back(unit: Floats) -> NDArray[np.bool_]:
-    """(n,): True where -q must be used instead of q: w < 0, or w is 0 and the first nonzero value of z, y, x is
-    negative."""
+    """Mask (n,): True where -q must be used instead of q. This is the case if w < 0, or if w is 0 and the first nonzero
+    value of z, y, x is negative."""
     x, y, z, w = unit.T
     return (w < 0) | ((w == 0) & ((z < 0) | ((z == 0) & ((y < 0) | ((y == 0) & (x < 0))))))

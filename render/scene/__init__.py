@@ -1,4 +1,5 @@
-"""stage: all pictures of the window. views: one picture. groups: bodies that share draw time and method.
-frames_in_time, shapes_in_time: changes of parents and shapes over simulated time. camera, trails, labels,
-user_drawing: the camera and everything drawn in addition to the bodies.
+"""These modules prepare what is drawn. `stage` handles all pictures of the window. `views` handles one picture.
+`groups` handles bodies that share a draw time and an interpolation method. `frames_in_time` handles changes of parents
+over simulated time. `shapes_in_time` handles changes of shapes over simulated time. `camera` handles the camera.
+`trails`, `labels` and `user_drawing` handle everything that is drawn in addition to the bodies.
 """

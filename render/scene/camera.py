@@ -1,11 +1,13 @@
-"""Camera of the stage. Its first view shows the scene's bodies; the user can move it, and a body can carry it.
+"""The camera of the stage. Its first view shows the scene's bodies. The user can move the camera, and a body can carry
+it.
 
-All pictures share one camera. If a body carries it, each picture uses that body's pose as drawn in that picture.
+All pictures share one camera. If a body carries the camera, each picture uses the pose with which the picture draws
+this body.
 
-A carried camera does not follow each small movement of its body. It stays where it is until its picture would shift by
-REST_PX, and then moves to the body. While a body at rest trembles, the picture of the floor therefore need not be
-drawn again in each frame. A shift of REST_PX is too small to be seen. If the body moves faster, the camera moves in
-each frame.
+A carried camera does not follow each small movement of its body. It stays where it is until the movement would shift
+the picture by REST_PX. Then it moves to the body. A body at rest may tremble. Because the camera then stays, the floor
+need not be drawn again in each frame. A shift of REST_PX is too small to be seen. If the body moves so fast that the
+picture shifts by REST_PX or more in each frame, the camera moves in each frame.
 """
 
 from __future__ import annotations
@@ -26,39 +28,42 @@ if TYPE_CHECKING:
 Bodies = Callable[[], NDArray[np.void]]
 WATCHER = "camera"  # name under which the camera watches poses: see Picture.watch
 NO_TURN = np.array([0, 0, 0, 1], np.float32)
-# A carried camera does not move while its picture would shift by less than this, px. Drawn edges are no more precise.
+# A carried camera moves only if the picture would shift by at least this many px. The edges of drawn bodies are no more
+# precise than this.
 REST_PX = 0.1
 
 
 class _Rest(NamedTuple):
-    """State of a carried camera that stays in place. lens: camera in the body's frame from which `camera` was
-    computed."""
+    """State of a carried camera that stays in place. camera: the camera in the world. lens: the camera in the body's
+    frame, from which `camera` was computed."""
 
     lens: CameraMatrices
     camera: CameraMatrices
 
 
 class StageCamera:
-    """One orbit camera for all pictures. bodies: returns the newest bodies, dtype `BODY`; the first view shows them.
+    """One orbit camera for all pictures. bodies: function that returns the newest bodies, of dtype `BODY`; the first
+    view shows these bodies.
 
-    before: camera of the simulation that was drawn before. If `scene` is the same, the user's view is kept.
+    before: camera of the simulation that was drawn before. If its scene was the same as `scene`, the user's view is
+    kept.
     """
 
     def __init__(self, scene: Scene, bodies: Bodies, before: StageCamera | None = None) -> None:
-        self.orbit: OrbitCamera | None = None  # None until the first frame
+        self.orbit: OrbitCamera | None = None  # the camera; None before the first frame
         if before is not None and before._shows(scene):
             self.orbit = before.orbit
         self._scene, self._bodies = scene, bodies
         self._is_to_frame = False  # True if the next frame must show all bodies
-        self._key: object = None  # everything that `_lens` depends on
+        self._key: object = None  # everything from which `_lens` was computed
         self._lens: CameraMatrices | None = None
-        # Position and orientation of the carrying body, by picture.
+        # Position and orientation of the body that carries the camera. The key is the name of the picture.
         self._carriers: dict[str, tuple[NDArray[np.float64], NDArray[np.float32]]] = {}
-        self._rests: dict[str, _Rest] = {}  # key: name of the picture
+        self._rests: dict[str, _Rest] = {}  # the key is the name of the picture
 
     def set_scene(self, scene: Scene) -> None:
-        """Sets a newly published scene. If its camera has changed, it takes effect; otherwise the user's view is
-        kept."""
+        """Sets a newly published scene. If the scene's camera has changed, the new camera takes effect. Otherwise the
+        user's view is kept."""
         if scene.camera != self._scene.camera:
             self.forget()
         self._scene = scene
@@ -70,7 +75,7 @@ class StageCamera:
 
     @property
     def place(self) -> tuple[object, ...]:
-        """Everything that `seen` depends on; compare two values to notice a change."""
+        """Everything that determines the result of `seen`. If two values of `place` differ, the view has changed."""
         orbit = self.orbit
         if orbit is None:
             return ()
@@ -86,14 +91,14 @@ class StageCamera:
         )
 
     def seen(self) -> Camera:
-        """The user's view as a scene's camera. Call it after the first frame."""
+        """The user's view, as the `Camera` of a scene. Call this after the first frame."""
         assert self.orbit is not None
         camera = self._scene.camera
         body, turns = (None, True) if camera is None else (camera.body, camera.turns)
         return self.orbit.as_camera(body, turns)
 
     def forget(self) -> None:
-        """Discards the user's view; the next frame computes the first view again."""
+        """Discards the user's view. The next frame computes the first view again."""
         self.orbit = self._key = None
         self._carriers.clear()
 
@@ -105,7 +110,7 @@ class StageCamera:
         self._is_to_frame = True
 
     def watch(self, picture: Picture) -> None:
-        """Watches the poses of the body that carries the camera, if any."""
+        """Makes the picture watch the pose of the body that carries the camera, if a body carries it."""
         body = None if self._scene.camera is None else self._scene.camera.body
         if body is None:
             picture.unwatch(WATCHER)
@@ -113,7 +118,8 @@ class StageCamera:
             picture.watch(WATCHER, np.array([body], np.intp))
 
     def matrices(self, picture: Picture, size_px: tuple[int, int], window_px: tuple[int, int]) -> CameraMatrices:
-        """View and projection of a picture of `size_px` in a window of `window_px`, both (width, height)."""
+        """View and projection of a picture. size_px: width and height of the picture. window_px: width and height of
+        the window."""
         camera = self.orbit
         if camera is None:
             camera = self.orbit = OrbitCamera.for_scene(self._scene, self._bodies(), window_px[0] / window_px[1])
@@ -128,7 +134,8 @@ class StageCamera:
         if not self._is_carried:
             return self._lens
         poses = picture.watched(WATCHER)
-        # If the body's position is not finite, or the body is gone, the camera stays at its last place.
+        # If the position of the carrying body is not finite, or if the body no longer exists, the camera stays at its
+        # last place.
         if len(poses) and np.isfinite(poses.position[0]).all():
             turn = poses.orientation[0] if self._turns else NO_TURN
             self._carriers[picture.name] = poses.position[0], turn
@@ -136,7 +143,8 @@ class StageCamera:
         return self._lens if carrier is None else self._rested(picture.name, self._lens, *carrier, size_px[1])
 
     def around_axis(self, viewport: Viewport, window_px: tuple[int, int]) -> Viewport:
-        """The viewport to use with the matrices of a picture shown in `viewport`. Call it after `matrices`."""
+        """A picture is shown in `viewport`. Returns the viewport in which it must be drawn with the result of
+        `matrices`. Call this after `matrices`."""
         assert self.orbit is not None
         return self.orbit.around_axis(viewport, window_px)
 
@@ -148,8 +156,8 @@ class StageCamera:
         turn: NDArray[np.float32],
         height_px: int,
     ) -> CameraMatrices:
-        """Camera carried by a body in this pose; the picture's previous camera if the two differ by less than
-        REST_PX."""
+        """The camera that a body in this pose carries. If it would shift the picture by less than REST_PX, the previous
+        camera of the picture is returned instead."""
         camera, rest = carried(lens, position, turn), self._rests.get(name)
         if rest is not None and rest.lens is lens and shift_px(rest.camera, camera, position, height_px) < REST_PX:
             return rest.camera

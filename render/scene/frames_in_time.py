@@ -1,10 +1,12 @@
-"""Frames of reference in which methods blend bodies, over simulated time, and the parents of each scene.
+"""Stores the frames of reference in which interpolation methods blend bodies, and the parents of each scene. Both
+change over simulated time.
 
-A child is blended in its parent's frame. If the parent changes between two snapshots, the child is blended in the
-world frame between them; each snapshot is composed with the parents of its own scene. So a frame of reference applies
-from one snapshot to another. It has its own methods, which receive all snapshots converted into it.
+A child is a body that has a parent body. It is blended in the frame of its parent. If the parent changes between two
+snapshots, the child is blended in the world frame from the first to the second. Its world pose at each snapshot is
+computed with the parents of this snapshot's scene. So a frame of reference is valid from one snapshot to another. It
+has interpolation methods of its own. They receive all snapshots, converted into this frame.
 
-As long as no parent changes there is one frame of reference, and its methods receive the snapshots unchanged.
+As long as no parent changes, there is one frame of reference. Its methods receive the snapshots unchanged.
 """
 
 from __future__ import annotations
@@ -26,11 +28,11 @@ if TYPE_CHECKING:
     from twixt.render.interpolation import Method
 
 
-# Number of snapshots that a new method receives at its start. MOST_PAST is enough to estimate the usual interval, and
-# the motion for a filter. If they exceed PAST_BYTES there are fewer; LEAST_PAST is enough to blend over three
-# intervals.
+# A new interpolation method first receives up to MOST_PAST earlier snapshots. They are enough to estimate the usual
+# interval between snapshots, and to start a filter. If they need more than PAST_BYTES, the method receives fewer, but
+# at least LEAST_PAST. So many are enough to blend over three intervals.
 MOST_PAST, LEAST_PAST, PAST_BYTES = 8, 4, 256 << 20
-# An instant before all snapshots, ns.
+# An instant before all snapshots, in ns of simulated time.
 BEFORE_ALL_NS = -(1 << 62)
 
 T = TypeVar("T")
@@ -39,15 +41,16 @@ Create = Callable[[str], "Method"]
 
 
 def remember(past: deque[T], newest: T, size: int) -> None:
-    """Appends `newest` to the past and drops the oldest snapshots beyond the limit. size: bytes of one snapshot."""
+    """Appends the snapshot `newest` to `past`. Drops the oldest snapshots if there are too many. size: number of bytes
+    of one snapshot."""
     while len(past) == MOST_PAST or (len(past) >= LEAST_PAST and len(past) * size > PAST_BYTES):
         past.popleft()
     past.append(newest)
 
 
 def set_methods(methods: MethodsInUse, names: frozenset[str], create: Create, past: Iterable[Snapshot]) -> None:
-    """Creates the missing methods of `names` and drops all others. past: the last snapshots, which new methods
-    receive."""
+    """Creates each interpolation method in `names` that does not exist yet, and drops all methods that are not in
+    `names`. past: the last snapshots; each new method receives them."""
     for name in names - methods.keys():
         made = methods[name] = create(name)
         for snapshot in past:
@@ -57,7 +60,7 @@ def set_methods(methods: MethodsInUse, names: frozenset[str], create: Create, pa
 
 
 class _Published(NamedTuple):
-    """A snapshot as published, and the parents of its scene."""
+    """A snapshot as it was published, and the parents of the bodies in its scene."""
 
     snapshot: Snapshot
     parents: ParentRows
@@ -65,7 +68,8 @@ class _Published(NamedTuple):
 
 @dataclass(eq=False)
 class _Frame:
-    """Methods that blend in the frames of `parents`, from start_ns on. has_parents: True if any body has a parent."""
+    """Interpolation methods that blend each body in the frame of its parent. start_ns: first simulated time for which
+    these methods are used. has_parents: True if any body has a parent."""
 
     parents: ParentRows
     start_ns: int
@@ -75,7 +79,7 @@ class _Frame:
         self.has_parents = bool((self.parents >= 0).any())
 
     def within(self, past: _Published) -> Snapshot:
-        """The snapshot, expressed in this frame."""
+        """The snapshot, converted into this frame."""
         snapshot = past.snapshot
         if past.parents is not self.parents:
             bodies = in_frames_of(snapshot.bodies, past.parents, self.parents)
@@ -84,14 +88,15 @@ class _Frame:
         return snapshot
 
     def add(self, past: _Published) -> None:
-        """Adds a snapshot to the methods."""
+        """Converts a snapshot into this frame and adds it to each method."""
         snapshot = self.within(past)
         for method in self.methods.values():
             method.add(snapshot)
 
 
 class FramesInTime:
-    """Methods of a poser whose bodies have parents. rows: (k,) the poser's bodies, ascending; None: all."""
+    """The interpolation methods of a poser whose bodies have parents. rows: indices of the poser's bodies, (k,),
+    ascending; None if it handles all bodies."""
 
     def __init__(self, parents: SceneParents, rows: NDArray[np.intp] | None, create: Create) -> None:
         self._scenes, self._create = parents, create
@@ -103,7 +108,7 @@ class FramesInTime:
 
     @property
     def newest(self) -> MethodsInUse:
-        """Methods of the newest frame."""
+        """Methods of the newest frame of reference."""
         return self._frames[-1].methods
 
     def use(self, names: frozenset[str]) -> None:
@@ -113,14 +118,14 @@ class FramesInTime:
             set_methods(frame.methods, names, self._create, map(frame.within, self._past))
 
     def add(self, snapshot: Snapshot) -> None:
-        """Adds a snapshot that holds only the bodies of `rows`."""
+        """Adds a snapshot. The snapshot must contain only the bodies of `rows`."""
         now = _Published(snapshot, self._parents[self._scenes.index(snapshot.scene_version)])
         last = self._past[-1] if self._past else None
         if last is None or snapshot.world_epoch > last.snapshot.world_epoch:
             self._begin(now)
         elif snapshot.world_epoch < last.snapshot.world_epoch:
             return
-        elif snapshot.sim_time_ns < last.snapshot.sim_time_ns:  # a late snapshot
+        elif snapshot.sim_time_ns < last.snapshot.sim_time_ns:  # this snapshot arrived late
             for frame in self._frames:
                 frame.add(now)
             return
@@ -132,11 +137,11 @@ class FramesInTime:
         self._enter(now)
 
     def methods_at(self, draw_time_ns: int) -> MethodsInUse:
-        """Methods of the frame that applies at `draw_time_ns`."""
+        """Methods of the frame of reference that is valid at `draw_time_ns`."""
         return self._at(draw_time_ns).methods
 
     def in_world(self, poses: Poses, draw_time_ns: int) -> Poses:
-        """Converts poses that a method sampled at `draw_time_ns` into world poses."""
+        """Converts poses that a method has computed for `draw_time_ns` into world poses."""
         self._drawn_ns = draw_time_ns
         frame = self._at(draw_time_ns)
         return compose(poses, frame.parents) if frame.has_parents else poses
@@ -148,7 +153,8 @@ class FramesInTime:
         return frames[0]
 
     def _begin(self, first: _Published) -> None:
-        """Starts again with the first snapshot, or with the first one of another world."""
+        """Removes all frames and starts with the snapshot `first`. It is the first snapshot of all, or the first of
+        another world."""
         self._past.clear()
         methods = self._frames[-1].methods
         self._frames = [_Frame(first.parents, BEFORE_ALL_NS, methods)]
@@ -159,8 +165,8 @@ class FramesInTime:
             frame.add(now)
 
     def _change(self, last: _Published, now: _Published) -> None:
-        """Adds two frames: one for the time between two snapshots whose scenes have different parents, and one that
-        starts at the newer snapshot."""
+        """Adds two frames of reference. The first is for the time between the snapshots `last` and `now`, whose scenes
+        have different parents. The second starts at `now`."""
         while len(self._frames) > 1 and self._frames[1].start_ns <= self._drawn_ns:
             self._frames.pop(0)
         between = np.where(last.parents == now.parents, last.parents, np.int32(-1))
@@ -171,7 +177,8 @@ class FramesInTime:
         ]
 
     def _replace_last(self, now: _Published) -> None:
-        """Replaces the last snapshot by one of the same instant whose scene has different parents."""
+        """Replaces the last snapshot by `now`, which has the same simulated time. The scene of `now` has different
+        parents."""
         past = [one.snapshot for one in self._past][:-1]
         self._past.clear()
         self._frames = [_Frame(now.parents, BEFORE_ALL_NS, {})]
@@ -180,7 +187,8 @@ class FramesInTime:
             self.add(snapshot)
 
     def _made(self, parents: ParentRows, start_ns: int, past: Sequence[_Published]) -> _Frame:
-        """A frame whose methods have received the snapshots `past` and were sampled at the last draw time."""
+        """Makes a frame of reference. Its methods receive the snapshots `past`. After that, each method computes poses
+        at the last draw time once."""
         frame = _Frame(parents, start_ns, {})
         set_methods(frame.methods, self._names, self._create, map(frame.within, past))
         if self._drawn_ns != BEFORE_ALL_NS:
@@ -190,7 +198,7 @@ class FramesInTime:
 
 
 def within_rows(parent_rows: ParentRows, rows: NDArray[np.intp] | None) -> ParentRows:
-    """Each row's parent as an index into `rows`, -1 for none."""
+    """For each of `rows`, the index of its parent in `rows`; -1 if it has no parent there."""
     if rows is None:
         return parent_rows
     parents = np.full(len(rows), -1, np.int32)
@@ -201,18 +209,19 @@ def within_rows(parent_rows: ParentRows, rows: NDArray[np.intp] | None) -> Paren
     return parents
 
 
-# Parents of bodies, for each scene that a snapshot may belong to.
+# This section stores the parents of bodies, for each scene to which a snapshot may belong.
 #
-# Successive scenes with equal parents share one array. If a snapshot's scene has not arrived, the parents of the
-# newest scene are used; if the snapshot is older than all scenes, those of the oldest. Pure.
+# Successive scenes with equal parents share one array. If the scene of a snapshot has not arrived, the parents of the
+# newest scene are used. If the snapshot is older than all scenes, the parents of the oldest scene are used. The code
+# has no side effects.
 
 
 ParentRows = NDArray[np.int32]
 
 
 class SceneParents:
-    """Parents of `count` bodies. rows: one array for each entry of the log, (count,), -1 for bodies without a
-    parent."""
+    """Parents of `count` bodies in several scenes. rows: for each entry of the log, an array (count,) with the index of
+    each body's parent; -1 for a body without a parent."""
 
     def __init__(self, log: ParentLog, count: int) -> None:
         self._versions: list[int] = []
@@ -225,15 +234,15 @@ class SceneParents:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """Key for comparison: equal if the parents and the scene versions are equal."""
+        """Two keys are equal if the parents and the scene versions are equal."""
         return (*self._versions[1:], *(rows.tobytes() for rows in self.rows))
 
     def index(self, scene_version: int) -> int:
-        """Index into `rows` for a snapshot of this scene."""
+        """Finds the parents for a snapshot with this scene version. Returns the index of their array in `rows`."""
         return max(0, bisect_right(self._versions, scene_version) - 1)
 
     def with_ancestors(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
-        """`rows` and all their ancestors in any of the scenes, ascending."""
+        """These bodies and all their ancestors in any of the scenes, ascending. rows: indices of the bodies."""
         count = len(self.rows[-1])
         known = np.unique(rows[rows < count])
         while True:
@@ -251,5 +260,5 @@ def merged_parents(log: ParentLog) -> Mapping[int, int]:
     found: dict[int, int] = {}
     for entry in log:
         for child, parent in entry.parents.items():
-            found[child] = min(parent, found.get(child, parent))  # the smallest parent exists if any parent does
+            found[child] = min(parent, found.get(child, parent))  # if any parent exists, the smallest exists
     return found

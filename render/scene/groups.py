@@ -1,8 +1,9 @@
-"""Groups of bodies of a picture that share draw time and method, and their poses computed in numpy.
+"""Handles groups of bodies in a picture. The bodies of a group share a draw time and an interpolation method. This
+module also computes poses in numpy.
 
-All bodies without a group or a parent in the scene form one group. Each group of the scene forms one more, and all
-children of other bodies form another. For methods that the shaders support, the GPU blends the two snapshots. For all
-other methods a poser computes the poses, which are uploaded and drawn without blending.
+The bodies that have neither a group nor a parent in the scene are one group. Each group that the scene defines is one
+more. All children of other bodies are another group. If the shaders support an interpolation method, the GPU blends the
+two snapshots. For all other methods, a poser computes the poses. They are uploaded and drawn without blending.
 """
 
 from __future__ import annotations
@@ -30,33 +31,34 @@ if TYPE_CHECKING:
     from twixt.render.draw.scene_renderer import SceneRenderer
 
 
-# The method by which the shaders draw the newest snapshot alone.
+# Name of the interpolation method that draws only the newest snapshot.
 OF_THE_NEWEST = "latest"
-# Methods that the shaders support.
+# Names of the interpolation methods that the shaders support.
 SHADED = frozenset((*METHODS, OF_THE_NEWEST))
-# Methods that show a snapshot unchanged, whatever the draw time.
+# Names of the interpolation methods that always show a snapshot unchanged, whatever the draw time is.
 AS_PUBLISHED = ("none", OF_THE_NEWEST)
-# Method used until a numpy method has received two snapshots.
+# Name of the interpolation method that is used until a numpy method has received two snapshots.
 INTERIM_METHOD = "linear"
 
 
 class DrawnGroup(NamedTuple):
-    """One group in one frame. draw_time_ns: the simulated time that it shows."""
+    """One group of bodies in one frame. draw_time_ns: the simulated time at which the frame shows the group."""
 
     group: str | None
-    layer: Layer | None  # None: no poses yet
+    layer: Layer | None  # what the renderer draws; None if there are no poses yet
     pair: Pair
     draw_time_ns: int
     method: str
-    is_beyond: bool  # drawn beyond the newest snapshot
+    is_beyond: bool  # True if the group is drawn at a time after the newest snapshot
 
 
 class GroupDefinition(NamedTuple):
     """Bodies of a group, and the scene's rules for drawing them.
 
-    name: the group's name in the history. group: the renderer's name of the bodies. rows: (k,) ascending; None: all.
-    method: None for the run's method. delay_ns: simulated time by which the group is drawn later than other bodies.
-    by_numpy: True if the shaders cannot draw these bodies with any method.
+    name: the name under which the group uses the history. group: the name under which the renderer knows these bodies.
+    rows: indices of the bodies, (k,), ascending; None if the group has all bodies. method: name of the group's own
+    interpolation method; None if it uses the method of the run. delay_ns: by how much later than other bodies the group
+    is drawn, in ns of simulated time. by_numpy: True if the shaders cannot draw these bodies with any method.
     """
 
     name: str
@@ -68,16 +70,16 @@ class GroupDefinition(NamedTuple):
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """Key for comparison: if a scene is published again, groups with the same key are kept."""
+        """Key that identifies a group. If a scene is published again, groups with the same key are kept."""
         return self.name, b"" if self.rows is None else self.rows.tobytes(), self.method, self.delay_ns, self.by_numpy
 
 
 class BodyGroup:
-    """Bodies that share draw time and method. method: the run's. pose_slot: the renderer's slot for its poses.
-    history: the held snapshots.
+    """Bodies that share a draw time and an interpolation method. method: the method of the run. pose_slot: the
+    renderer's slot for the poses of this group. history: the held snapshots.
 
-    If the method changes, a method that a shader draws is used at once. Any other method is used as soon as it has
-    received enough snapshots.
+    If the user changes the method and a shader supports the new method, the new method is used at once. Any other
+    method is used only after it has received enough snapshots.
     """
 
     def __init__(
@@ -89,7 +91,7 @@ class BodyGroup:
         self._poser: Poser | None = None
         self._watchers: dict[str, Poser] = {}
         self._draw_time_ns = 0
-        self._posed: Poses | None = None  # poses of this frame, if a poser computed them
+        self._posed: Poses | None = None  # poses of this frame; None if no poser computed them
 
     @property
     def needs_copies(self) -> bool:
@@ -98,21 +100,23 @@ class BodyGroup:
 
     @property
     def shows_published_states(self) -> bool:
-        """True if the group's own method shows published states unchanged, so that its bodies do not move between
+        """True if the group's own method shows published states unchanged. The group's bodies then do not move between
         snapshots."""
         return self.definition.method in AS_PUBLISHED
 
     @property
     def reach_ns(self) -> int:
-        """Largest draw time of the picture that this group allows, in ns of simulated time beyond the newest snapshot.
+        """How far beyond the newest snapshot the draw time of the picture may be for this group, in ns of simulated
+        time.
 
-        It includes the group's delay, because a delayed group is drawn that much earlier than the picture.
+        The group's delay is part of this time, because a group with a delay is drawn at an earlier time than the
+        picture.
         """
         reach_ns = 0 if self._poser is None else self._poser.reach_ns(self._method)
         return reach_ns + self.definition.delay_ns
 
     def choose(self, method: str) -> None:
-        """Sets the run's method; a group with its own method ignores it."""
+        """Sets the method of the run. A group that has its own method ignores the call."""
         if self.definition.method is None:
             self._wanted = method
             if self._is_shaded(method):
@@ -125,8 +129,8 @@ class BodyGroup:
             poser.add(snapshot)
 
     def watch(self, watcher: str, rows: NDArray[np.intp] | None, past: Sequence[Snapshot] | None = None) -> None:
-        """Watches the poses of those `rows` (None: all) that are in this group. past: the last snapshots; None: those
-        held as private copies."""
+        """Registers a watcher for the poses of those bodies in `rows` that are in this group. rows: indices of bodies;
+        None for all bodies. past: the last snapshots; None to use the private copies that are held."""
         own_rows = self.definition.rows
         if rows is not None and own_rows is not None:
             rows = np.intersect1d(rows, own_rows)
@@ -144,7 +148,8 @@ class BodyGroup:
         self._watchers.pop(watcher, None)
 
     def watched(self, watcher: str) -> tuple[NDArray[np.intp] | None, Poses] | None:
-        """Rows (None: all) and their poses as drawn in this frame; None: no such watcher. Call it after `draw`."""
+        """The rows of this watcher and the poses with which they are drawn in this frame. The rows are None if the
+        watcher watches all bodies. Returns None if there is no such watcher. Call this after `draw`."""
         poser = self._watchers.get(watcher)
         if poser is None:
             return None
@@ -157,7 +162,8 @@ class BodyGroup:
         return poser.rows, select_rows(self._posed, at[at < len(self._posed)])
 
     def draw(self, reference_ns: int, renderer: SceneRenderer) -> DrawnGroup | None:
-        """The group in this frame; None: no snapshot is held. reference_ns: draw time of groups without a delay."""
+        """Returns the group as it is drawn in this frame; None if no snapshot is held. reference_ns: draw time of
+        groups without a delay."""
         name, group = self.definition.name, self.definition.group
         draw_time_ns = self._draw_time_ns = reference_ns - self.definition.delay_ns
         poser = self._poser
@@ -183,11 +189,11 @@ class BodyGroup:
         return DrawnGroup(group, layer, pair, _drawn_ns(method, pair, newest, pair.draw_time_ns), method, False)
 
     def release(self) -> None:
-        """Releases the pair of snapshots in use: the group is no longer drawn."""
+        """Releases the pair of snapshots in use. Call this when the group is no longer drawn."""
         self._history.release(self.definition.name)
 
     def prepare(self) -> None:
-        """Creates or drops the poser, depending on the methods in use, and sets the methods of all posers."""
+        """Creates the poser if a method in use needs it; otherwise drops it. Then sets the methods of all posers."""
         if self._is_shaded(self._method) and self._is_shaded(self._wanted):
             self._poser = None
         elif self._poser is None:
@@ -197,18 +203,19 @@ class BodyGroup:
 
     @property
     def _methods(self) -> frozenset[str]:
-        """The current method and the one that will replace it."""
+        """The current method, and the method that will replace it, if there is one."""
         return frozenset((self._method, self._wanted))
 
     def _posers(self) -> list[Poser]:
         return [*self._watchers.values(), *([self._poser] if self._poser is not None else [])]
 
     def _is_shaded(self, method: str) -> bool:
-        """True if the shaders draw these bodies with that method."""
+        """True if the shaders can draw the bodies of this group with this method."""
         return method in SHADED and not self.definition.by_numpy
 
     def _is_posed_by(self, poser: Poser, draw_time_ns: int) -> bool:
-        """True if the poser computes this frame's poses. It does not for methods that the shaders support."""
+        """True if the poser computes the poses of this frame. For methods that the shaders support, the poser computes
+        nothing."""
         if self.definition.by_numpy:
             return True
         return self._method not in SHADED and poser.is_ready(self._method, draw_time_ns)
@@ -224,7 +231,8 @@ class BodyGroup:
         return Layer(self.pose_slot, None, group=self.definition.group, is_posed=True, surfaces=surfaces)
 
     def _in_place(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Values of the group's rows, each at its body's index, as the renderer reads them; zeros elsewhere."""
+        """Converts values of the group's bodies to the form that the renderer reads: an array with one row for each
+        body of the world. The rows of other bodies are 0."""
         if self.definition.rows is None:
             return values
         rows = self.definition.rows[: len(values)]
@@ -234,15 +242,15 @@ class BodyGroup:
 
 
 def _drawn_ns(method: str, pair: Pair, newest: HeldSnapshot, blended_ns: int) -> int:
-    """Simulated time that is shown. blended_ns: the draw time, used for methods that blend."""
+    """Simulated time that the picture shows. blended_ns: the draw time; it is returned if the method blends."""
     if method not in AS_PUBLISHED:
         return blended_ns
     return newest.head.sim_time_ns if method == OF_THE_NEWEST else pair.previous.head.sim_time_ns
 
 
 def layer_of(pair: Pair, method: str, group: str | None, discrete: Discrete) -> Layer:
-    """Layer of a pair of snapshots that the shaders blend. Without a next snapshot the previous one is drawn
-    unblended."""
+    """Makes the layer for a pair of snapshots that the shaders blend. If the pair has no next snapshot, the previous
+    snapshot is drawn unblended."""
     before, previous, following = pair.before, pair.previous, pair.next
     if following is None:
         return Layer(previous.slot, None, group=group)
@@ -259,19 +267,22 @@ def layer_of(pair: Pair, method: str, group: str | None, discrete: Discrete) -> 
     )
 
 
-# Poses computed in numpy, for methods without a shader, for children of bodies, and for the user's drawing.
+# This section computes poses in numpy. They are needed for interpolation methods without a shader, for children of
+# bodies, and for the user's drawing.
 #
-# A poser holds some rows of the world (or all) and their ancestors. Its poses are in the world frame, also for bodies
-# that have a parent. It receives private copies of snapshots. While one method replaces another, it runs both methods.
+# A poser handles some bodies of the world, or all of them, and their ancestors. Its poses are in the world frame, even
+# for bodies that have a parent. It receives private copies of snapshots. When one method is about to replace another,
+# the poser runs both methods.
 
 
 @dataclass(frozen=True, eq=False)
 class PosingRules:
     """Rules of a scene for the poses of its bodies.
 
-    parents: of the bodies, for each scene that a snapshot may belong to; None: no body has a parent. create: makes a
-    method of a given name, with the scene's rules for columns. color_by: the column whose blended values give the
-    colours; None: the colours themselves are blended. discrete: fields that the shaders do not blend.
+    parents: parents of the bodies, for each scene to which a snapshot may belong; None if no body has a parent. create:
+    function that makes the interpolation method of a given name, with the scene's rules for columns. color_by: name of
+    the column whose blended values give the colours; None if the colours themselves are blended. discrete: fields of
+    bodies that the shaders do not blend.
     """
 
     parents: SceneParents | None = None
@@ -281,28 +292,29 @@ class PosingRules:
 
 
 class Poser:
-    """Poses of some bodies by all methods in use. rows: (k,) the bodies, ascending, or None for all."""
+    """Computes poses of some bodies by all methods in use. rows: indices of the bodies, (k,), ascending; None for all
+    bodies."""
 
     def __init__(self, rows: NDArray[np.intp] | None, rules: PosingRules) -> None:
         self.rows, self._rules = rows, rules
-        self._frames: FramesInTime | None = None  # None: no held scene has parents
+        self._frames: FramesInTime | None = None  # frames of reference; None if no held scene has parents
         self._received_rows = rows
-        self._methods: MethodsInUse = {}  # used if no held scene has parents
-        self._past: deque[Snapshot] = deque()  # used if no held scene has parents
+        self._methods: MethodsInUse = {}  # methods, used if no held scene has parents
+        self._past: deque[Snapshot] = deque()  # last snapshots, used if no held scene has parents
         if rules.parents is not None:
             self._received_rows = None if rows is None else rules.parents.with_ancestors(rows)
             self._frames = FramesInTime(rules.parents, self._received_rows, rules.create)
 
     def use(self, names: frozenset[str]) -> None:
-        """Sets the methods that receive snapshots from now on; drops others. Raises TwixtError for an unknown
-        method."""
+        """Sets the methods that receive snapshots from now on, and drops all other methods. Raises TwixtError for an
+        unknown method."""
         if self._frames is None:
             set_methods(self._methods, names, self._rules.create, self._past)
         else:
             self._frames.use(names)
 
     def add(self, snapshot: Snapshot) -> None:
-        """Adds a snapshot that has its own memory to every method in use."""
+        """Passes a snapshot to every method in use. The snapshot must have memory of its own."""
         if self._received_rows is not None:
             rows = self._received_rows[: np.searchsorted(self._received_rows, len(snapshot.bodies))]
             columns = {name: values[rows] for name, values in snapshot.columns.items()}
@@ -321,13 +333,13 @@ class Poser:
         return len(received) > 1 and received[0].sim_time_ns <= draw_time_ns
 
     def is_settled(self, name: str, draw_time_ns: int) -> bool:
-        """True if the method has also received an earlier snapshot; its poses then do not depend on when it was
-        created."""
+        """True if the method has received a snapshot that is earlier than the two around `draw_time_ns`. Then its poses
+        do not depend on when the method was created."""
         received = self._received(name, draw_time_ns)
         return len(received) > 1 and received[1].sim_time_ns <= draw_time_ns
 
     def reach_ns(self, name: str) -> int:
-        """Extrapolation that the method allows, in ns of simulated time beyond the newest snapshot."""
+        """How far beyond the newest snapshot the method can draw, in ns of simulated time."""
         method = (self._methods if self._frames is None else self._frames.newest).get(name)
         return 0 if method is None else method.reach_ns
 
@@ -358,7 +370,7 @@ class Poser:
 
 
 def _places_in(rows: NDArray[np.intp], bodies: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Index of each body in `rows`, which are ascending; -1 for bodies that are not in `rows`."""
+    """For each body, its index in `rows`; -1 if the body is not in `rows`. rows: ascending."""
     if not len(rows):
         return np.full(len(bodies), -1)
     places = np.minimum(np.searchsorted(rows, bodies), len(rows) - 1)

@@ -1,6 +1,7 @@
-"""Labels: texts at positions in the world, projected to positions on the picture.
+"""Places labels. A label is a text at a position in the world. The position is projected to the picture.
 
-Pure: the inputs are positions and a camera, the outputs are pixels. `render/overlay/imgui_context.py` draws the text.
+The functions are pure: their inputs are positions and a camera, their outputs are positions in pixels.
+`render/overlay/imgui_context.py` draws the text.
 """
 
 from __future__ import annotations
@@ -14,21 +15,22 @@ from numpy.typing import NDArray
 from twixt.ipc.interaction.overlay import OverlayText
 from twixt.render.draw.frame.camera import CameraMatrices
 
-Viewport = tuple[int, int, int, int]  # left, bottom, width, height: pixels of the framebuffer, from the bottom left
+Viewport = tuple[int, int, int, int]  # left, bottom, width, height in px, from the framebuffer's bottom left
 
 
-# Distance from a picture's border to its headline, in units of text size.
+# Distance from the border of a picture to the text at its top, in units of text size.
 MARGIN = 8.0
-# Height of a line of the overlay's text, and the gap between two columns, in units of text size.
+# LINE is the height of one line of the overlay's text. COLUMN_GAP is the gap between two columns of text. Both are in
+# units of text size.
 LINE, COLUMN_GAP = 18.0, 12.0
 HEADLINE = (255, 255, 255, 255)
-# Largest number of labels of marks, and of a user's function, in a frame. It is more than anyone can read. The limit
-# keeps the cost down, because each label is laid out in every frame.
+# In each frame, at most this many labels of marks are drawn, and at most this many labels of the user's function. So
+# many are more than anyone can read. The limit exists because the layout of each label takes time in every frame.
 MOST_LABELS = 500
 
 
 class Label(NamedTuple):
-    """A text in the world."""
+    """A text at a position in the world."""
 
     position: tuple[float, float, float]  # metres
     text: str
@@ -36,21 +38,21 @@ class Label(NamedTuple):
 
 
 class PlacedLabel(NamedTuple):
-    """A text on the picture."""
+    """A text at a position on the picture."""
 
-    x_px: float  # from the left of the framebuffer
-    y_px: float  # from the top of the framebuffer
+    x_px: float  # distance from the left side of the framebuffer
+    y_px: float  # distance from the top of the framebuffer
     text: str
     color: tuple[int, int, int, int]
-    within_px: tuple[float, float, float, float] | None = None  # left, top, right, bottom of the label's picture
-    beside: str = ""  # a second column, to the right of the text
-    size: float = 1.0  # size of the letters, as a multiple of the overlay's
-    anchor: tuple[float, float] = (0.0, 0.0)  # fraction of the text's width left of x_px, and of its height above y_px
+    within_px: tuple[float, float, float, float] | None = None  # left, top, right, bottom of the picture
+    beside: str = ""  # text of a second column, to the right of the first
+    size: float = 1.0  # size of the letters, as a multiple of the overlay's letters
+    anchor: tuple[float, float] = (0.0, 0.0)  # which share of the width is left of x_px; of the height, above y_px
 
 
 def labels_of(marks: NDArray[np.void], texts: Sequence[str]) -> list[Label]:
-    """Labels of marks (m,) of dtype `MARK`, at their positions. A mark with label number i + 1 gets `texts[i]`;
-    numbers without a text get no label. At most MOST_LABELS."""
+    """Makes labels at the positions of marks. marks: (m,) of dtype `MARK`. If the label number of a mark is i + 1, its
+    label is `texts[i]`. If there is no such text, the mark gets no label. At most MOST_LABELS labels are made."""
     if not texts or not len(marks):
         return []
     numbers = marks["label"]
@@ -60,13 +62,13 @@ def labels_of(marks: NDArray[np.void], texts: Sequence[str]) -> list[Label]:
 
 
 def foot(text: str, size_px: tuple[int, int], scale: float) -> PlacedLabel:
-    """A text at the bottom left of a window of this size."""
+    """Places a text at the bottom left of a window of this size."""
     return PlacedLabel(MARGIN * scale, size_px[1] - 3 * MARGIN * scale, text, HEADLINE)
 
 
 def head(words: Sequence[str], viewports: Sequence[Viewport], height_px: int, scale: float) -> list[PlacedLabel]:
-    """Texts at the top left of each picture. height_px: of the framebuffer; scale: its pixels per unit of text
-    size."""
+    """Places a text at the top left of each picture. height_px: height of the framebuffer. scale: number of its pixels
+    in one unit of text size."""
     return [
         PlacedLabel(
             viewport[0] + MARGIN * scale, height_px - viewport[1] - viewport[3] + 2 * MARGIN * scale, text, HEADLINE,
@@ -79,9 +81,10 @@ def head(words: Sequence[str], viewports: Sequence[Viewport], height_px: int, sc
 def at_borders(
     texts: Sequence[OverlayText], size_px: tuple[int, int], scale: float, room: tuple[float, float]
 ) -> list[PlacedLabel]:
-    """The program's texts at the borders of a window of this size. Texts at the same place are stacked.
+    """Places texts of the user's program at the borders of a window of this size. Texts for the same place are stacked.
 
-    room: heights that panels occupy in the top corners and at the bottom, in units of text size.
+    room: height that panels occupy in the top corners, and height that they occupy at the bottom, in units of text
+    size.
     """
     placed: list[PlacedLabel] = []
     lines_at: dict[str, float] = {}
@@ -105,10 +108,11 @@ def at_borders(
 def place(
     labels: Sequence[Label], camera: CameraMatrices, viewport: Viewport, height_px: int, area: Viewport | None = None
 ) -> list[PlacedLabel]:
-    """Places the labels whose position `camera` sees in `viewport`, farthest first.
+    """Places the labels whose position is visible for `camera` in `viewport`. The label that is farthest from the
+    camera is first.
 
-    height_px: of the whole framebuffer. area: the drawn area of `viewport`, by default all of it. Positions that are
-    not finite, or outside the view, are left out.
+    height_px: height of the whole framebuffer. area: the part of `viewport` that is drawn; by default all of it. Labels
+    are left out if their position is not finite or outside the view.
     """
     if not labels:
         return []

@@ -1,12 +1,12 @@
-"""Shapes to draw, over simulated time, and bodies whose own frame is moved by a scene.
+"""Chooses the shapes that are drawn at a simulated time. Also finds bodies whose own frame is moved by a new scene.
 
-Shapes are not blended. The shapes of a newer scene are drawn from the instant of its first snapshot on, so that a body
-changes its colour where it changes its position. Until then the previous shapes are drawn, with everything else of the
-newer scene. A scene waits for its first snapshot, but is drawn without one as soon as the picture stands still. A
-scene is drawn at once if its bodies have another number of parts, other deforming meshes, or parts coloured by a
-column.
+Shapes are not blended. The shapes of a newer scene are first drawn at the simulated time of the scene's first snapshot.
+So if a simulation changes the position and the colour of a body together, both changes are drawn at the same time.
+Until then the previous shapes are drawn, with everything else of the newer scene. So the shapes of a scene wait for the
+scene's first snapshot. If the picture stands still, the shapes are drawn without waiting. The shapes of a scene are
+also drawn at once if a body has another number of parts, if deforming meshes differ, or if a column colours the parts.
 
-Scenes take effect in the order in which they arrived. Pure.
+Scenes take effect in the order in which they arrived. This module has no side effects outside its objects.
 """
 
 from __future__ import annotations
@@ -30,15 +30,16 @@ from twixt.render.snapshots.history import History
 
 SHAPE_FIELDS = ("shapes", "distinct_shapes", "shape_index")
 OTHER_FIELDS = tuple(field.name for field in fields(Scene) if field.name not in (*SHAPE_FIELDS, "camera"))
-# Before all snapshots, ns.
+# An instant before all snapshots, in ns of simulated time.
 EVER = -(1 << 62)
-# Largest number of scenes that wait: more than the number of snapshots that a clock draws behind the newest.
+# Largest number of scenes whose shapes wait. A clock draws fewer snapshots than this behind the newest snapshot.
 MOST_WAITING = 64
 
 
 @dataclass(eq=False)
 class _Coming:
-    """Shapes that are drawn from `from_ns` on; None: their scene's first snapshot has not arrived yet."""
+    """Shapes that will be drawn later. from_ns: the first simulated time at which they are drawn; None if the first
+    snapshot of their scene has not arrived yet."""
 
     shapes: ShapeList
     version: int
@@ -46,8 +47,9 @@ class _Coming:
 
 
 class ShapesInTime:
-    """shown: the shapes that are drawn now. own: the shapes of the snapshots that arrive now. coming: newer shapes than
-    the shown ones. are_begun: True if `own` and `shown` differed at the last call of `show`."""
+    """Shapes over simulated time. shown: the shapes that are drawn now. own: the shapes of the snapshots that arrive
+    now. coming: shapes that are newer than `shown`. are_begun: True if `own` and `shown` differed at the last call of
+    `show`."""
 
     def __init__(self, shapes: ShapeList) -> None:
         self.shown = self.own = shapes
@@ -61,8 +63,8 @@ class ShapesInTime:
         return bool(self.coming) and self.coming[0].from_ns is None
 
     def add_scene(self, before: Scene, scene: Scene, version: int, history: History) -> bool:
-        """Adds a scene that follows `before`. version: of `scene`. history: the held snapshots. Returns False if the
-        shapes of `scene` are drawn at once and replace all waiting ones."""
+        """Adds a scene that follows the scene `before`. version: version of `scene`. history: the held snapshots.
+        Returns False if the shapes of `scene` are drawn at once; they then replace all shapes that wait."""
         newest = history.newest
         count = 0 if newest is None else newest.head.count
         differ = bool(self.coming) or not _are_kept(before, scene, count)
@@ -76,7 +78,8 @@ class ShapesInTime:
         return False
 
     def begin(self, first: Head, history: History) -> None:
-        """Sets the instant of a scene's shapes from its first snapshot, which is not in `history` yet."""
+        """Sets the first simulated time at which the shapes of a scene are drawn. first: head of the scene's first
+        snapshot, which is not in `history` yet."""
         newest = history.newest
         is_other_world = newest is not None and newest.head.world_epoch != first.world_epoch
         begun = [coming for coming in self.coming if coming.version <= first.scene_version]
@@ -89,8 +92,8 @@ class ShapesInTime:
             self.own = begun[-1].shapes if begun else self.shown
 
     def show(self, draw_time_ns: int, history: History, method: str, is_still: bool) -> bool:
-        """Shows the shapes that belong to `draw_time_ns` with this method. is_still: the previous frame had the same
-        draw time. Returns False if the shown shapes did not change."""
+        """Chooses the shapes that are drawn at `draw_time_ns`. method: name of the interpolation method. is_still: True
+        if the previous frame had the same draw time. Returns False if the shapes are the same as before."""
         held = history.entries
         if held:
             first = held[-1 if method == OF_THE_NEWEST else 0]
@@ -107,12 +110,13 @@ class ShapesInTime:
         return True
 
     def marked(self, snapshot: Snapshot, scene: Scene) -> Snapshot:
-        """Marks an arriving snapshot for numpy methods: bodies whose own frame jumps are cut. The snapshot is changed
-        in place."""
+        """Gives a new epoch to each body whose own frame was moved by the new scene. So the interpolation methods in
+        numpy do not blend this body with earlier snapshots. The snapshot is changed in place."""
         return self._jumps.marked(snapshot, with_shapes(scene, self.own))
 
     def own_scene(self, scene: Scene) -> Scene | None:
-        """The scene with the shapes of the snapshots that arrive now; None if these shapes are shown."""
+        """The scene with the shapes of the snapshots that arrive now; None if these are the shapes that are drawn
+        now."""
         return None if self.own is self.shown else with_shapes(scene, self.own)
 
 
@@ -138,8 +142,8 @@ def _are_kept(before: Scene, scene: Scene, count: int) -> bool:
 
 
 def _may_wait(before: Scene, scene: Scene, count: int) -> bool:
-    """True if snapshots of `scene` may be drawn with the shapes of `before`: each body has the same number of parts in
-    both."""
+    """True if snapshots of `scene` may be drawn with the shapes of the scene `before`. For this, each body must have
+    the same number of parts in both scenes."""
     if not (count and before.distinct_shapes and scene.distinct_shapes):
         return False
     if before.part_columns != scene.part_columns or COLOR in scene.part_columns:
@@ -161,33 +165,34 @@ def _parts_of(shape: Shape) -> int:
     return -1 if deforming(shape) is not None else 0
 
 
-# Bodies whose own frame is moved by a scene: numpy methods do not blend across that change, they cut the body there.
+# A new scene may move the own frame of a body. Interpolation methods in numpy do not blend the body across this change,
+# because the body gets a new epoch.
 #
-# A scene may move all parts of a body in its frame while the body's record compensates for it. For example, the origin
-# of a body moves to its centre of mass, or its shape grows and its scale shrinks. The drawn body is at rest, but a
-# blend of its poses would be wrong, because the two poses refer to different frames. So the body keeps its pose and
-# the older shapes until the newer snapshot is drawn. (The shaders blend each part by itself:
+# A scene may move all parts of a body within the body's frame, and the body's record may compensate for this. For
+# example, the origin of a body moves to its centre of mass, or its shape grows and its scale shrinks. The drawn body is
+# at rest. A blend of its poses would still be wrong, because the two poses refer to different frames. So the body keeps
+# its older pose and its older shape until the newer snapshot is drawn. (The shaders blend each part separately:
 # render/draw/bodies/part_changes.py.)
 #
-# A body is not cut if only some of its parts move, or if its record does not compensate. Pure.
+# A body gets no new epoch if only some of its parts move, or if its record does not compensate for the movement.
 
 
-# A record compensates if, computed in the older frame, the body moves by less than this fraction of its record's
-# motion.
+# The motion of a body is computed in the older frame. If it is less than this fraction of the motion of the body's
+# record, the record compensates for the change of the frame.
 MOST_LEFT = 0.5
 
 
 class FrameJumps:
-    """Counts how often each body's own frame has jumped."""
+    """Counts how often scenes have moved the own frame of each body."""
 
     def __init__(self) -> None:
         self._last: Snapshot | None = None
-        self._own: Scene | None = None  # scene of the last snapshot
+        self._own: Scene | None = None  # scene of the last snapshot; None before the first snapshot
         self._counts = np.zeros(0, np.uint32)
 
     def marked(self, snapshot: Snapshot, own: Scene) -> Snapshot:
-        """Adds to the epoch of bodies whose frame has jumped; `own` is the snapshot's scene. The snapshot is changed
-        in place."""
+        """Increases the epoch of each body whose own frame was moved by a scene. The snapshot is changed in place. own:
+        scene of the snapshot."""
         last, before = self._last, self._own
         self._last, self._own = snapshot, own
         bodies = snapshot.bodies
@@ -207,8 +212,9 @@ class FrameJumps:
 
 
 def jumped_bodies(older: NDArray[np.void], before: Scene, newer: NDArray[np.void], after: Scene) -> NDArray[np.intp]:
-    """Bodies whose own frame jumps from the older to the newer records, and their children, ascending. The records,
-    (n,) and (m,) of dtype `BODY`, belong to the scenes `before` and `after`."""
+    """Indices of the bodies whose own frame is moved between two snapshots, and of the children of these bodies,
+    ascending. older: records of the older snapshot, (n,) of dtype `BODY`, which belong to the scene `before`. newer:
+    records of the newer snapshot, (m,), which belong to the scene `after`."""
     count = min(len(older), len(newer))
     shapes, now = (row_shapes(scene, part_rows(scene, count), count) for scene in (before, after))
     moved = moved_parts(now, shapes)
@@ -230,8 +236,9 @@ def jumped_bodies(older: NDArray[np.void], before: Scene, newer: NDArray[np.void
 def _weights(
     older: NDArray[np.void], newer: NDArray[np.void], bodies: NDArray[np.intp], count: int
 ) -> NDArray[np.float64]:
-    """Difference of each body's two records, (count,): metres, radians and scales added up to one number."""
-    with np.errstate(all="ignore"):  # records may hold any values
+    """How much the two records of each body differ, (count,). The differences in metres, in radians and in scale are
+    added up to one number."""
+    with np.errstate(all="ignore"):  # records may contain any values
         away = np.linalg.norm(newer["position"].astype(np.float64) - older["position"], axis=1)
         cosines = np.abs((normalized(newer["orientation"]) * normalized(older["orientation"])).sum(axis=1))
         turned = 2 * np.arccos(np.minimum(cosines, 1.0))

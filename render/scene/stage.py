@@ -1,7 +1,8 @@
-"""The stage of one simulation: one picture of the world, or two side by side, with trails and the user's drawing.
+"""The stage of one simulation. It draws one picture of the world, or two side by side, with trails and the user's
+drawing.
 
-Each picture is drawn at the draw time of its own clock. Only the right picture is logged; the left is for comparison.
-Another simulation gets another stage, which draws with the same renderer.
+Each picture is drawn at the draw time of its own clock. Only the right picture is logged. The left picture is for
+comparison. For another simulation, another stage is made. It draws with the same renderer.
 """
 
 from __future__ import annotations
@@ -40,26 +41,28 @@ if TYPE_CHECKING:
     from twixt.render.scene.user_drawing import UserDrawing
 
 MAIN, LEFT = "main", "left"
-# Method and clock (empty: the run's clock) of the left half without `--split`. They match a viewer that does not
-# interpolate.
+# Interpolation method and clock of the left half, if the user gives no `--split`. The empty name means the clock of the
+# run. With these two values, the left half looks like a viewer that does not interpolate.
 PLAIN = ("none", "")
-# Number of slots for poses of one picture, one slot for each group; more than the number of groups a scene may have.
+# Number of slots for the poses of one picture. Each group of bodies uses one slot. There are more slots than a scene
+# may have groups.
 POSE_SLOTS = 1 << 20
 DRAWING = "drawing"  # name under which poses are watched: see Picture.watch
-# Largest number of held snapshots that are copied from the GPU when bodies become children. It is enough, because the
-# clock draws only a few snapshots behind the newest.
+# Largest number of held snapshots that are copied from the GPU when bodies get a parent. This number is enough, because
+# the clock draws only a few snapshots behind the newest snapshot.
 MOST_COPIED = 16
-# Width of the black line between two halves, pixels.
+# Width in pixels of the black line between the two halves of the picture.
 LINE_PX = 2
 
 
 class Stage:
     """All pictures of one simulation in a window.
 
-    bodies: returns the newest bodies; the first view shows them. parents: of the latest scenes, ending with `scene`;
-    empty: snapshots of all scenes use the parents of `scene`. before: stage of the simulation that was drawn before in
-    this window. Its method, clock and drawing go on, and so does the user's view if the scene is the same. Raises
-    TwixtError for a `--draw` function that cannot be loaded.
+    bodies: function that returns the newest bodies; the first view shows them. parents: parents of the bodies in the
+    latest scenes, ending with `scene`. If `parents` is empty, snapshots of all scenes use the parents of `scene`.
+    before: stage of the simulation that was drawn before in this window. The new stage uses the same interpolation
+    method, clock and drawing. If the scene is the same, it also keeps the user's view. Raises TwixtError for a `--draw`
+    function that cannot be loaded.
     """
 
     def __init__(
@@ -72,13 +75,13 @@ class Stage:
         before: Stage | None = None,
     ) -> None:
         self.scene, self.count = scene, len(scene.shapes)
-        self._parents = parents  # parents of the scenes that snapshots may belong to
+        self._parents = parents  # parents of the bodies, for each scene to which a snapshot may belong
         self._shapes = ShapesInTime(ShapeList.of(scene.shapes))
         self.history, self.renderer = History(renderer.slots), renderer
         if renderer.scene is not (drawn := self._scene_drawn):
             renderer.set_scene(drawn)
         self._drawing: UserDrawing | None = None
-        self._present_ns = self._drawn_ns = 0  # times of the last frame drawn
+        self._present_ns = self._drawn_ns = 0  # present time and draw time of the last frame
         if before is not None:
             was = before.main
             self.main: Picture = Picture(MAIN, was.clock, was.method, renderer.slots, was.methods, self.history)
@@ -97,9 +100,9 @@ class Stage:
         self.left: Picture | None = None
         self.pictures: tuple[Picture, ...] = (self.main,)  # from left to right
         self._left_choice = PLAIN if config.split is None else config.split[0]
-        self.labels: list[PlacedLabel] = []  # labels of marks and of the user's function, in the last frame
+        self.labels: list[PlacedLabel] = []  # labels in the last frame: those of marks and those of the user's function
         self.view: StageCamera = StageCamera(scene, bodies, None if before is None else before.view)
-        self._trails: PictureTrails | None = None  # None while they are switched off
+        self._trails: PictureTrails | None = None  # trails of the pictures; None if trails are switched off
         self.laps: LapRecorder | None = None  # measures the time that the user's drawing takes
         if self._drawing is not None:
             self.main.watch(DRAWING, None)
@@ -113,9 +116,9 @@ class Stage:
     # -- scenes, snapshots and plans
 
     def set_scene(self, scene: Scene, parents: ParentLog = (), version: int = 0) -> None:
-        """Sets a newly published scene. If its camera has changed, it takes effect; otherwise the user's view is kept.
-        parents: of the latest scenes, ending with this one; snapshots are composed with them. version: of the
-        scene."""
+        """Sets a newly published scene. If the scene's camera has changed, the new camera takes effect. Otherwise the
+        user's view is kept. parents: parents of the bodies in the latest scenes, ending with this scene. They are used
+        to compute the world poses of children. version: version of the scene."""
         self.view.set_scene(scene)
         waits = self._shapes.add_scene(self.scene, scene, version, self.history)
         self.scene, self._parents = scene, parents
@@ -126,47 +129,49 @@ class Stage:
         self._divide_anew()
 
     def begin_scene(self, head: Head) -> None:
-        """Prepares for a new scene. Call it before the scene's first snapshot, which has this head, is uploaded."""
+        """Prepares for a new scene. Call this before the scene's first snapshot is uploaded. head: head of this
+        snapshot."""
         self._shapes.begin(head, self.history)
         self.renderer.begin_scene(self._shapes.own_scene(self.scene), self.history.drawable)
 
     def set_camera(self, camera: Camera | None) -> None:
-        """Applies a camera that was published without a scene; it replaces the user's view."""
+        """Applies a camera that was published without a scene. The camera replaces the user's view."""
         self.scene = self.scene.with_camera(camera)
         self.view.apply_camera(self.scene)
         for picture in self.pictures:
             self.view.watch(picture)
 
     def add(self, snapshot: Snapshot) -> Snapshot | None:
-        """Adds a private copy of a new snapshot. Returns the copy to be held with the snapshot; None: no picture needs
-        it."""
+        """Adds a private copy of a new snapshot. Returns the copy that the history must hold with the snapshot, or None
+        if no picture needs a copy."""
         snapshot = self._shapes.marked(snapshot, self.scene)
         for picture in self.pictures:
             picture.add(snapshot)
         return snapshot if self.needs_copies else None
 
     def observe(self, head: Head) -> None:
-        """Passes a new snapshot to the clocks, with the instant at which it was published."""
+        """Tells the clocks about a new snapshot, with the instant at which the snapshot was published."""
         if head.count > self.count:
             self.count = head.count
             if self.scene.groups or self._scene_of_children.parents:
                 self._divide_anew()
             else:
                 self._watch_trails()
-        # Uses the publish instant, not the instant at which this viewer read the snapshot, which depends on its frame
-        # times.
+        # The clocks get the instant at which the snapshot was published. The instant at which this viewer read the
+        # snapshot would depend on the viewer's frame times.
         for picture in self.pictures:
             picture.clock.observe(head.sim_time_ns, head.due_ns, head.published_ns, head.world_epoch, head.plan_number)
 
     def replan(self, plan: Plan) -> None:
-        """Passes a new plan to the clocks."""
+        """Tells the clocks about a new plan of the simulation."""
         for picture in self.pictures:
             picture.clock.replan(plan)
 
     # -- settings of the user
 
     def choose(self, interpolation: str, clock: str, prefer: str, split: bool, trails: bool) -> None:
-        """Sets methods, clocks and views from the next frame on. Values that did not change have no effect."""
+        """Sets interpolation method, clocks, split view and trails from the next frame on. Values that did not change
+        have no effect."""
         if interpolation != self.main.method:
             self.main.choose(interpolation)
             if self.left is not None and not self._left_choice[0]:
@@ -185,7 +190,7 @@ class Stage:
 
     @property
     def split_labels(self) -> tuple[str, str] | None:
-        """Labels of the left and the right half; None without a split."""
+        """Texts that name the left and the right half; None if the view is not split."""
         if self.left is None:
             return None
         left, right = (f"{picture.method}, clock {picture.clock.mode}" for picture in (self.left, self.main))
@@ -226,23 +231,24 @@ class Stage:
             self._watch_trails()
 
     def _watch_trails(self) -> None:
-        """Makes the trails watch the current pictures and bodies, if they are switched on."""
+        """If trails are switched on, makes them watch the current pictures and bodies."""
         if self._trails is not None:
             self._trails.watch(self.pictures, self.scene, self.count)
 
     @property
     def _scene_of_children(self) -> Scene:
-        """The scene for drawing: bodies that had a parent in the scene of any held snapshot also count as children."""
+        """The scene for drawing. If a body had a parent in the scene of any held snapshot, it also counts as a
+        child."""
         return self.scene if len(self._parents) < 2 else self.scene.with_children(merged_parents(self._parents))
 
     @property
     def _scene_drawn(self) -> Scene:
-        """The scene with the shapes that belong to the draw time."""
+        """The scene with the shapes that are drawn at the draw time."""
         return with_shapes(self._scene_of_children, self._shapes.shown)
 
     def _forget_old_parents(self) -> bool:
-        """Drops the parents of scenes without a held snapshot. Returns True if fewer bodies are children
-        afterwards."""
+        """Forgets the parents of bodies in old scenes, of which no snapshot is held. Returns True if fewer bodies count
+        as children afterwards."""
         oldest = self.history.oldest
         kept = self._parents if oldest is None else from_version(self._parents, oldest.head.scene_version)
         if len(kept) == len(self._parents):
@@ -251,8 +257,8 @@ class Stage:
         return merged_parents(before).keys() != merged_parents(kept).keys()
 
     def _copy_held(self) -> None:
-        """Copies the latest held snapshots from the GPU if they exist only there. Called when bodies become
-        children."""
+        """Copies the latest held snapshots from the GPU if they exist only there. This is called when bodies get a
+        parent."""
         for held in self.history.entries[-MOST_COPIED:]:
             if held.copy is None:
                 head, (bodies, columns) = held.head, self.renderer.bodies(held.slot)
@@ -279,9 +285,10 @@ class Stage:
     def draw(
         self, present_ns: int, size_px: tuple[int, int], draw_over: Callable[[tuple[int, int]], object] | None = None
     ) -> DrawnPicture | None:
-        """Draws the frame of `present_ns` into a framebuffer of `size_px`. Returns the run's own picture. While no
-        snapshot is held it clears the framebuffer and returns None. draw_over: called with `size_px`; draws over the
-        run's own picture."""
+        """Draws a frame. The run's picture is the right one of two pictures, or the only one. present_ns: the time at
+        which the frame will be shown. size_px: size of the framebuffer. draw_over: function that draws over the run's
+        picture; it is called with `size_px`. Returns the run's picture. If no snapshot is held, clears the framebuffer
+        and returns None."""
         pictures = self.pictures
         draw_times_ns = [self._draw_time_ns(picture, present_ns) for picture in pictures]
         viewports = side_by_side(size_px, len(pictures))
@@ -325,13 +332,13 @@ class Stage:
         return drawn
 
     def pass_still(self, present_ns: int) -> None:
-        """Advances the clocks without drawing, so that they do not catch up in the next frame."""
+        """Advances the clocks without drawing. Otherwise the clocks would have to catch up in the next frame."""
         for picture in self.pictures:
             self._draw_time_ns(picture, present_ns)
 
     @property
     def moves_by_itself(self) -> bool:
-        """True if two frames at the same draw time may differ."""
+        """True if two frames with the same draw time may look different."""
         return self._drawing is not None or self._shapes.await_snapshot
 
     def _draw_time_ns(self, picture: Picture, present_ns: int) -> int:
@@ -341,7 +348,8 @@ class Stage:
         return clock.advance_to(present_ns)
 
     def _marks_of(self, drawn: DrawnPicture, newest: HeldSnapshot | None) -> NDArray[np.void]:
-        """Marks of a picture, (m,), drawn with the method of its bodies in no group."""
+        """Marks of a picture, (m,). They are blended by the interpolation method of the bodies that belong to no
+        group."""
         main = drawn.main
         if main.method == OF_THE_NEWEST and newest is not None:
             return newest.marks
@@ -350,7 +358,7 @@ class Stage:
     def _draw_users(
         self, drawing: UserDrawing, drawn: DrawnPicture, marks: NDArray[np.void], present_ns: int
     ) -> Sequence[Label]:
-        """Draws the user's points and lines over the last drawn picture; returns the user's labels."""
+        """Draws the user's points and lines over the picture that was drawn last. Returns the user's labels."""
         pair, poses = drawn.main.pair, self.main.watched(DRAWING)
         previous = pair.previous.copy
         if previous is None or not len(poses):
@@ -373,9 +381,10 @@ class Stage:
 
 
 def side_by_side(size_px: tuple[int, int], count: int) -> list[Viewport]:
-    """Viewports of `count` equal columns of the window, from left to right, with lines of `LINE_PX` between them.
+    """Divides the window into `count` pictures of equal width. Returns their viewports, from left to right. Lines of a
+    width of `LINE_PX` are between them.
 
-    If the width does not divide evenly, the remaining pixels at the right stay empty.
+    If the width of the window cannot be divided evenly, the remaining pixels at the right stay empty.
     """
     width_px, height_px = size_px
     width = max(1, (width_px - (count - 1) * LINE_PX) // count)

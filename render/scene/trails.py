@@ -1,10 +1,10 @@
-"""Trails: dots where bodies were drawn during the last second.
+"""Draws trails. The trail of a body is a row of dots where the body was drawn during the last second.
 
-Drawn positions are stored in a ring buffer, one row of bodies for each frame, and drawn as dots that fade with age.
+A ring buffer stores the drawn positions of the bodies of each frame. They are drawn as dots that fade with age.
 
-If all positions are the same as in the previous frame, no dots are added and the trails do not age; so they stay
-visible during a pause. If a body is cut (a new epoch), its dots are removed. No dots are drawn for a body at rest.
-Present times and positions are arguments; no clock is read.
+If all positions are the same as in the previous frame, no dots are added and the trails do not age. So trails stay
+visible during a pause. If a body gets a new epoch, because it was moved elsewhere, its dots are removed. No dots are
+drawn for a body at rest. The caller passes times and positions. This module reads no clock.
 """
 
 from __future__ import annotations
@@ -23,13 +23,15 @@ if TYPE_CHECKING:
     from twixt.render.draw.scene_renderer import SceneRenderer
     from twixt.render.scene.views import Picture
 
-# Number of frames kept: one second at 480 Hz. With MOST_DOTTED bodies that is at most 32,768 dots.
+# Number of frames whose positions are stored. It is enough for one second at 480 Hz. With MOST_DOTTED bodies, there are
+# at most 32,768 dots.
 MOST_FRAMES = 512
-# Largest number of bodies watched, chosen evenly, and of bodies whose dots are drawn: those that moved furthest.
+# MOST_BODIES is the largest number of bodies whose positions are stored. They are chosen evenly from all bodies.
+# MOST_DOTTED is the largest number of bodies whose dots are drawn. They are those that moved furthest.
 MOST_BODIES = 256
 MOST_DOTTED = 64
 WHITE = (255, 255, 255)
-# Diameter of a dot, pixels.
+# Diameter of a dot in pixels.
 DOT_PX = 5.0
 WATCHER = "trails"  # name under which poses are watched: see Picture.watch
 
@@ -44,7 +46,8 @@ class TrailDots(NamedTuple):
 def trail_rows(count: int, most: int = MOST_BODIES) -> NDArray[np.int64]:
     """Indices of the bodies that leave trails: all, or every second, fourth, eighth ...; at most `most`.
 
-    Shape (k,), ascending. The choice changes only when the number of bodies passes `most`, twice `most`, and so on.
+    The indices are ascending, (k,). The choice changes only when the number of bodies exceeds `most`, twice `most`,
+    four times `most`, and so on.
     """
     stride = 1
     while count > most * stride:
@@ -53,9 +56,10 @@ def trail_rows(count: int, most: int = MOST_BODIES) -> NDArray[np.int64]:
 
 
 class Trails:
-    """Trails of the bodies `rows`, over the last `seconds` during which the picture moved.
+    """Trails of the bodies `rows`. They show the last `seconds` seconds; times in which the picture stood still do not
+    count.
 
-    colors: of the dots, (k, 3), 0..255; may be changed at any time.
+    colors: colours of the bodies' dots, (k, 3), 0..255; they may be changed at any time.
     """
 
     def __init__(self, rows: NDArray[np.integer], seconds: float = 1.0, colors: ArrayLike = WHITE) -> None:
@@ -65,14 +69,14 @@ class Trails:
         self.colors = np.zeros((count, 3))
         self.colors[:] = colors
         self._positions = np.full((MOST_FRAMES, count, 3), np.nan)
-        self._instants_ns = np.zeros(MOST_FRAMES, np.int64)  # in trail time, which stops with the picture
+        self._instants_ns = np.zeros(MOST_FRAMES, np.int64)  # of frames, in a time that stops when the picture does
         self._epochs: NDArray[np.uint32] | None = None
         self._added = 0
         self._present_ns: int | None = None
         self._now_ns = 0
 
     def of(self, rows: NDArray[np.integer]) -> Trails:
-        """Trails of the bodies `rows`. Bodies that are in both keep their dots."""
+        """Returns trails of the bodies `rows`. If a body already has a trail here, it keeps its dots."""
         other = Trails(rows)
         other._length_ns, other._instants_ns = self._length_ns, self._instants_ns
         other._added, other._present_ns, other._now_ns = self._added, self._present_ns, self._now_ns
@@ -90,8 +94,9 @@ class Trails:
         visible: NDArray[np.bool_],
         epoch: NDArray[np.integer],
     ) -> None:
-        """Adds one drawn frame. positions (m, 3) metres, visible (m,) and epoch (m,) belong to the first m of `rows`,
-        in that order; the other bodies do not exist yet."""
+        """Adds one drawn frame. positions: positions of bodies, (m, 3), metres. visible: mask of the visible bodies,
+        (m,). epoch: epochs of the bodies, (m,). These arrays belong to the first m bodies of `rows`, in the same order.
+        The other bodies do not exist yet."""
         passed_ns = 0 if self._present_ns is None else max(0, present_ns - self._present_ns)
         self._present_ns = present_ns
         known = len(positions)
@@ -110,14 +115,14 @@ class Trails:
             return
         self._now_ns += passed_ns
         at = self._added % MOST_FRAMES
-        # Of equal positions in a row, only the newest is stored.
+        # If a body is drawn at the same position in successive frames, only the newest of these positions is stored.
         before[(before == drawn).all(axis=1)] = np.nan
         self._positions[at] = drawn
         self._instants_ns[at] = self._now_ns
         self._added += 1
 
     def dots(self) -> TrailDots:
-        """Dots to draw now. Their alpha falls linearly with age."""
+        """The dots that are drawn now. The alpha of a dot decreases linearly with its age."""
         held = min(self._added, MOST_FRAMES)
         left = 1.0 - (self._now_ns - self._instants_ns[:held]) / self._length_ns
         frames = np.flatnonzero(left > 0)
@@ -130,23 +135,23 @@ class Trails:
         return TrailDots(positions[shown], colors[shown])
 
     def clear(self) -> None:
-        """Removes all dots; called for another world."""
+        """Removes all dots. This is called when another world begins."""
         self._positions[:] = np.nan
         self._epochs = None
         self._added = 0
 
 
 class PictureTrails:
-    """Trails of the pictures on the stage, while they are switched on."""
+    """Trails of all pictures on the stage. They exist only if the user has switched trails on."""
 
     def __init__(self) -> None:
-        self.of_picture: dict[str, Trails] = {}  # key: name of the picture
+        self.of_picture: dict[str, Trails] = {}  # trails of each picture; the key is the name of the picture
         self._shape_colors: NDArray[np.float64] = np.zeros((0, 3))  # 0..1
         self._world_epoch: int | None = None  # world epoch of the drawn snapshots
 
     def watch(self, pictures: Sequence[Picture], scene: Scene, count: int) -> None:
-        """Watches the bodies of these pictures. Existing trails of the same pictures and bodies are kept. count:
-        number of bodies."""
+        """Starts to watch the bodies of these pictures. If a picture and a body already have a trail, it is kept.
+        count: number of bodies."""
         rows = trail_rows(count)
         had, self.of_picture = self.of_picture, {}
         self._shape_colors = shape_table(scene, count).rows["color"][rows, :3] / 255
@@ -163,14 +168,14 @@ class PictureTrails:
             picture.unwatch(WATCHER)
 
     def begin_world(self, world_epoch: int) -> None:
-        """Removes all trails if `world_epoch` differs from the current one."""
+        """Removes all trails if `world_epoch` differs from the world epoch of the last call."""
         if world_epoch != self._world_epoch:
             self._world_epoch = world_epoch
             for trails in self.of_picture.values():
                 trails.clear()
 
     def draw(self, picture: Picture, present_ns: int, renderer: SceneRenderer) -> None:
-        """Adds the poses drawn in this frame, and draws the dots."""
+        """Adds the poses that were drawn in this frame to the trails, and draws the dots."""
         trails, poses = self.of_picture[picture.name], picture.watched(WATCHER)
         if known := len(poses):
             trails.add(present_ns, poses.position, poses.visible, poses.epoch)
@@ -179,9 +184,11 @@ class PictureTrails:
 
 
 def _furthest(positions: NDArray[np.float32], known: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Mask (k,) of the bodies that moved. If more than MOST_DOTTED moved, the mask selects those that moved furthest.
+    """Mask (k,) of the bodies that moved. If more than MOST_DOTTED bodies moved, the mask selects those that moved
+    furthest.
 
-    positions: (f, k, 3) of f frames. known: (f, k). Distance: the longest side of the box around a body's positions.
+    positions: positions of k bodies in f frames, (f, k, 3). known: True where a position is known, (f, k). How far a
+    body moved is measured by the longest side of the box around its positions.
     """
     if not len(positions):
         return np.zeros(positions.shape[1], np.bool_)

@@ -3,8 +3,9 @@
     def draw(frame):
         frame.points(frame.poses.position, color=(1, 0.8, 0.2), size_px=4)
 
-Arrays passed to the function are read-only. If it raises, its traceback is printed and it is not called again; the
-viewer continues without it. This module does not draw: it returns the additions as plain arrays.
+The arrays that the function receives are read-only. If the function raises an exception, its traceback is printed and
+the function is not called again. The viewer continues without it. This module does not draw. It returns the points,
+lines and labels as plain arrays.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ POINT_PX = 6.0
 
 
 class Points(NamedTuple):
-    """Round dots of one size. size_px: diameter."""
+    """Round dots of one size. size_px: their diameter in pixels."""
 
     positions: NDArray[np.floating]  # (n, 3), metres
     colors: NDArray[np.uint8]  # (n, 4), rgba
@@ -45,7 +46,8 @@ class Lines(NamedTuple):
 
 
 class UserAdditions(NamedTuple):
-    """Points, lines and labels added by one call. points: by size, smallest first; lines: None if there are none."""
+    """Points, lines and labels that one call of the user's function has added. points: one entry for each size, the
+    smallest first. lines: None if there are no lines."""
 
     points: tuple[Points, ...] = ()
     lines: Lines | None = None
@@ -72,15 +74,16 @@ class UserFrame:
         poses: Poses,
         marks: NDArray[np.void] = NO_MARKS,
     ) -> None:
-        self.dt = dt  # wall seconds since the previous frame, 0.0 in the first frame
+        self.dt = dt  # real seconds since the previous frame; 0.0 in the first frame
         self.draw_time_ns = draw_time_ns  # simulated time, ns
-        self.draw_time = draw_time_ns / 1e9  # the same in seconds
-        self.alpha = alpha  # position of the draw time between the two snapshots, 0..1
+        self.draw_time = draw_time_ns / 1e9  # simulated time in seconds
+        self.alpha = alpha  # place of the draw time between the two snapshots, 0..1
         self.previous = _read_only_snapshot(previous)
         self.next = None if next is None else _read_only_snapshot(next)
         self.poses = _read_only_poses(poses)
-        self.marks = _read_only(marks)  # at the draw time, (m,) of dtype `twixt.ipc.snapshot.MARK`, sorted by key
-        # Columns at the draw time, with n rows for bodies, one row for each part, and one row for the world.
+        self.marks = _read_only(marks)  # marks at the draw time, (m,) of dtype `twixt.ipc.snapshot.MARK`, sorted by key
+        # All columns at the draw time. Columns of bodies have n rows, columns of parts have one row for each part, and
+        # columns of the world have one row.
         self.columns = {**self.poses.columns, **self.poses.part_columns, **self.poses.world_columns}
         self._points: dict[float, list[tuple[NDArray[np.floating], NDArray[np.uint8]]]] = {}
         self._lines: list[tuple[NDArray[np.floating], NDArray[np.floating], NDArray[np.uint8]]] = []
@@ -100,18 +103,19 @@ class UserFrame:
         self._add_lines("frame.line", a, b, color)
 
     def lines(self, starts: ArrayLike, ends: ArrayLike, color: ArrayLike = WHITE) -> None:
-        """Adds lines from starts (n, 3) to ends (n, 3), metres."""
+        """Adds n lines. Each goes from a row of `starts` to the same row of `ends`. Both are (n, 3), metres."""
         self._add_lines("frame.lines", starts, ends, color)
 
     def polyline(self, points: ArrayLike, color: ArrayLike = WHITE) -> None:
-        """Adds a line through points (n, 3), in order. If each point has a colour, a segment has the colour of its
-        first point."""
+        """Adds a line through points (n, 3), metres, in this order. If each point has a colour of its own, each segment
+        of the line has the colour of its first point."""
         places = _places("frame.polyline", "points", points)
         colors = _colors("frame.polyline", color, len(places))
         self._add_lines("frame.polyline", places[:-1], places[1:], colors[: max(0, len(places) - 1)])
 
     def label(self, position: ArrayLike, text: object, color: ArrayLike = WHITE) -> None:
-        """Adds text at a position (3,), metres. At most MOST_LABELS per frame; further ones are left out."""
+        """Adds a text at a position (3,), metres. In each frame, at most MOST_LABELS texts are drawn; further texts are
+        left out."""
         places = _places("frame.label", "position", position)
         if len(places) != 1:
             raise TwixtError(f"frame.label takes one position, got {len(places)}; call it once for each")
@@ -130,7 +134,7 @@ class UserFrame:
         self._lines.append((first[kept], last[kept], colors[kept]))
 
     def drawn(self) -> UserAdditions:
-        """Everything that was added so far."""
+        """Everything that the user's function has added so far."""
         points = tuple(
             Points(np.concatenate([at for at, _ in parts]), np.concatenate([colors for _, colors in parts]), size_px)
             for size_px, parts in sorted(self._points.items())
@@ -140,8 +144,8 @@ class UserFrame:
 
 
 class UserDrawing:
-    """A user's function. name: as given to `--draw`. failed: its exception as one line; empty if it has not raised
-    one."""
+    """A user's function. name: the text that was given to `--draw`. failed: the exception that the function raised, as
+    one line; empty if it has not raised an exception."""
 
     def __init__(self, function: Callable[[UserFrame], object], name: str) -> None:
         self.name = name
@@ -149,14 +153,14 @@ class UserDrawing:
         self._function = function
 
     def draw(self, frame: UserFrame) -> UserAdditions:
-        """Calls the function and returns what it adds. After it has raised once, it is not called and nothing is
-        returned."""
+        """Calls the user's function and returns what it adds. If the function has raised an exception before, it is not
+        called and nothing is added."""
         if self.failed:
             return UserAdditions()
         try:
             self._function(frame)
             return frame.drawn()
-        except (Exception, SystemExit) as error:  # sys.exit in the user's code must not end the viewer
+        except (Exception, SystemExit) as error:  # if the user's code calls sys.exit, the viewer must not end
             crash = user_crash(self.name, error)
             self.failed = str(crash)
             print_notice(f"{crash}; drawing goes on without it", crash.traceback_text)
@@ -164,7 +168,8 @@ class UserDrawing:
 
 
 def load(reference: str) -> UserDrawing:
-    """Loads the function of `--draw module:function`. Raises TwixtError; UserCodeCrashed if the module raises."""
+    """Loads the function that `--draw module:function` names. Raises TwixtError if there is no such function, and
+    UserCodeCrashed if the module raises an exception when it is imported."""
     found = find(reference, "--draw", "my_drawing:draw", "def {name}(frame)")
     if not callable(found):
         raise TwixtError(f"--draw: {reference} must be a function of one argument (the frame), got {found!r}")
@@ -175,7 +180,7 @@ def _places(name: str, argument: str, values: ArrayLike) -> NDArray[np.floating]
     places = np.array(values)
     if places.dtype != np.float32:
         places = places.astype(np.float64)
-        with np.errstate(over="ignore"):  # the GPU uses float32; larger positions are left out
+        with np.errstate(over="ignore"):  # positions that are too large for float32 are left out
             places[~np.isfinite(places.astype(np.float32))] = np.inf
     if places.ndim == 1 and places.shape == (3,):
         places = places[None]

@@ -1,6 +1,7 @@
-"""Picture: one view of the world, with its clock, its method, and the groups into which the scene divides the bodies.
+"""Contains the class `Picture`: one view of the world, with its clock, its interpolation method, and the groups into
+which the scene divides the bodies.
 
-If a scene is published again unchanged, its groups are kept, so the picture does not change.
+If a scene is published again without a change, its groups are kept. So the picture does not change.
 """
 
 from __future__ import annotations
@@ -28,28 +29,29 @@ if TYPE_CHECKING:
     from twixt.render.playback import PlaybackClock
 
 
-# Column rules with which the shaders can blend colours and scales.
+# Names of the column rules that the shaders support for colours and scales.
 SHADED_RULES = frozenset(("linear", "none"))
 
 
 class DrawnPicture(NamedTuple):
-    """One frame of a picture. main: the group of the bodies that belong to no group of the scene."""
+    """A picture as it was drawn in one frame. main: the group of the bodies that belong to no group of the scene."""
 
     main: DrawnGroup
     groups: tuple[DrawnGroup, ...]
-    due_ns: int  # due instant of the state that `main` shows
-    group_due_ns: dict[str, int]  # due instants of groups with another draw time, by group
+    due_ns: int  # instant at which the state that `main` shows was due
+    group_due_ns: dict[str, int]  # the same for groups with another draw time; the key is the group's name
 
 
 class MethodFactory(NamedTuple):
-    """Makes methods. create: `interpolation.create` with the run's settings bound. named_by: for each user-defined
-    method, the flag that named it; used in error texts."""
+    """Makes interpolation methods. create: `interpolation.create` with the settings of this run. named_by: for each
+    user-defined method, the flag with which the user named it; it is used in error texts."""
 
     create: Callable[..., Method]
     named_by: Mapping[str, str]
 
     def for_scene(self, scene: Scene) -> Callable[[str], Method]:
-        """Returns a function that makes a method by name, with the scene's rules for columns."""
+        """Returns a function that makes the interpolation method with a given name. The method uses the scene's rules
+        for columns."""
         groups = scene.groups.items()
         named_by = {group.interpolation: f'group "{name}"' for name, group in groups if group.interpolation}
         named_by |= self.named_by
@@ -57,8 +59,9 @@ class MethodFactory(NamedTuple):
 
 
 class Picture:
-    """View of the scene last set. name: prefix of its groups' names in `history`, the held snapshots. first_slot: the
-    first of the renderer's slots for this picture's poses; each group uses one slot."""
+    """One view of the scene that was set last. history: the held snapshots. name: beginning of the names that the
+    picture's groups have in `history`. first_slot: first of the renderer's slots for the poses of this picture. Each
+    group uses one slot."""
 
     def __init__(
         self, name: str, clock: PlaybackClock, method: str, first_slot: int, methods: MethodFactory, history: History
@@ -67,7 +70,7 @@ class Picture:
         self.first_slot, self.methods, self._history = first_slot, methods, history
         self._groups: list[BodyGroup] = []
         self._watching: dict[str, NDArray[np.intp] | None] = {}
-        self._rules_key: object = None  # the groups' rules; if they change, all groups are replaced
+        self._rules_key: object = None  # the rules of the groups; if these rules change, all groups are replaced
         self._has_ungrouped = True
 
     @property
@@ -77,9 +80,10 @@ class Picture:
 
     @property
     def reach_ns(self) -> int:
-        """Allowed extrapolation, in ns of simulated time beyond the newest snapshot: the smallest limit of all groups.
+        """How far beyond the newest snapshot the draw time may be, in ns of simulated time. This is the smallest limit
+        of all groups.
 
-        All groups share a draw time. A group drawn beyond its own limit would stand still and then jump.
+        All groups share a draw time. If a group were drawn beyond its own limit, it would stand still and then jump.
         """
         if len(self._groups) == 1:
             return self._groups[0].reach_ns
@@ -89,14 +93,15 @@ class Picture:
         return min(group.reach_ns for group in groups)
 
     def choose(self, method: str) -> None:
-        """Sets the run's method; groups with their own method keep it."""
+        """Sets the interpolation method of the run. Groups that have their own method keep it."""
         self.method = method
         for group in self._groups:
             group.choose(method)
 
     def set_scene(self, scene: Scene, count: int, log: ParentLog = ()) -> None:
-        """Sets the scene and the number of bodies. log: parents of the scenes of held snapshots; empty: the parents of
-        this scene alone. A body that is a child in any of these scenes counts as a child.
+        """Sets the scene and the number of bodies. log: parents of the bodies, for each scene to which a held snapshot
+        belongs. If `log` is empty, only the parents in `scene` count. A body that has a parent in any of these scenes
+        counts as a child.
 
         Unchanged groups are kept.
         """
@@ -137,8 +142,8 @@ class Picture:
             group.add(snapshot)
 
     def draw(self, draw_time_ns: int, renderer: SceneRenderer) -> DrawnPicture | None:
-        """Draws all groups of a frame; None while no snapshot is held. Poses computed in numpy are uploaded to
-        `renderer`."""
+        """Prepares all groups of a frame for drawing. Poses that were computed in numpy are uploaded to `renderer`.
+        Returns None if no snapshot is held."""
         drawn = [group.draw(draw_time_ns, renderer) for group in self._groups]
         groups = tuple([one for one in drawn if one is not None])
         if len(groups) < len(self._groups):
@@ -149,16 +154,18 @@ class Picture:
         return DrawnPicture(groups[0], groups, due_ns(main_ns), due)
 
     def watch(self, watcher: str, rows: NDArray[np.intp] | None, past: Sequence[Snapshot] | None = None) -> None:
-        """Registers a watcher of the poses of `rows` (ascending; None: all). `watched` returns these poses.
+        """Registers a watcher. `watched` then returns the poses of the watcher's bodies. rows: indices of these bodies,
+        ascending; None for all bodies.
 
-        past: private copies of the last snapshots, which the watcher receives first; None: the held ones.
+        past: private copies of the last snapshots, which the watcher receives first; None to use the copies that are
+        held.
         """
         self._watching[watcher] = rows
         for group in self._groups:
             group.watch(watcher, rows, past)
 
     def watching(self, watcher: str) -> list[int] | None:
-        """Rows of a watcher; None if there is no such watcher, or if it watches all rows."""
+        """Indices of the bodies of a watcher; None if there is no such watcher, or if it watches all bodies."""
         rows = self._watching.get(watcher)
         return None if rows is None else rows.tolist()
 
@@ -169,7 +176,8 @@ class Picture:
             group.unwatch(watcher)
 
     def watched(self, watcher: str) -> Poses:
-        """Poses of the watcher's rows as drawn in this frame; empty before two snapshots were received."""
+        """Poses with which the watcher's bodies are drawn in this frame. They are empty until two snapshots have been
+        received."""
         seen = [found for group in self._groups if (found := group.watched(watcher)) is not None]
         if not seen:
             return no_poses()
@@ -191,7 +199,7 @@ class Picture:
         return whole
 
     def release(self) -> None:
-        """Releases the pairs of snapshots in use. Call it when the picture is no longer drawn."""
+        """Releases the pairs of snapshots in use. Call this when the picture is no longer drawn."""
         for group in self._groups:
             group.release()
 
@@ -205,7 +213,7 @@ class Picture:
         )
 
     def _definitions(self, scene: Scene, count: int, parent_rows: NDArray[np.int32] | None) -> list[GroupDefinition]:
-        """Definitions of the groups of a scene: bodies in no group (always first), each group that has bodies, the
+        """Definitions of the groups of a scene, in this order: the bodies in no group, each group that has bodies, the
         children."""
         by_numpy = not SHADED_RULES.issuperset(rules_of_drawn(scene))
         free = np.full(count, True) if parent_rows is None else parent_rows < 0

@@ -1,1 +1,2 @@
-"""intake: moves snapshots from the channel to the GPU. history: the snapshots held, and their marks."""
+"""`intake` moves snapshots from the channel to the GPU. `history` stores the snapshots that the viewer holds, and their
+marks."""

@@ -1,14 +1,16 @@
-"""History of the snapshots that the viewer holds, each with its slot in the GPU ring, its marks and its copy.
+"""Stores the snapshots that the viewer holds. Each entry has a slot in the GPU ring, the snapshot's marks and, if
+needed, a copy.
 
-A late clock draws several snapshots behind the newest, so all undrawn snapshots are held. When the ring is full,
-snapshots older than every pair in use are dropped first; then undrawn ones are thinned. Several users may draw at
-different draw times: the two halves of a picture, or a group of bodies with a delay.
+A clock may draw several snapshots behind the newest snapshot. So all snapshots that are not drawn yet are held. The two
+snapshots around a draw time are called a pair in use. When the ring is full, snapshots older than all pairs in use are
+dropped first. After these, single snapshots that are not drawn yet are dropped. The history may have several users,
+which draw at different draw times: the two halves of a picture, or a group of bodies with a delay.
 
-Always: pair.previous.head.sim_time_ns <= pair.draw_time_ns < pair.next.head.sim_time_ns, or next is None and the
-picture stands still. There is one entry for each simulated time; a state published again for that time, with a newer
-tick, replaces it. A pair in use is never dropped; the newest snapshot is dropped only for a newer one. All entries
-belong to one world epoch: the first snapshot of a newer epoch replaces all. Marks are sorted once, when they arrive; a
-returned array is never changed afterwards. Does not access the GPU.
+Always: pair.previous.head.sim_time_ns <= pair.draw_time_ns < pair.next.head.sim_time_ns, or pair.next is None and the
+picture stands still. There is one entry for each simulated time. If a state is published again for the same time, with
+a newer tick, it replaces the entry. A pair in use is never dropped. The newest snapshot is dropped only for a newer
+one. All entries belong to one world epoch: the first snapshot of a newer world epoch replaces all entries. Marks are
+sorted once, when they arrive. A returned array is never changed afterwards. This module does not access the GPU.
 """
 
 from __future__ import annotations
@@ -24,12 +26,12 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.snapshot import NO_MARKS, Head, Snapshot
 from twixt.render.interpolation.blending import Matched, blended, drawable, matched
 
-# Two slots for a pair in use, and one more to upload into.
+# Least number of slots: two for a pair in use, and one for the next upload.
 MIN_SLOTS = 3
 
 
 class MatchedMarks(NamedTuple):
-    """Match of a snapshot's marks to those of a newer snapshot, `newer`."""
+    """Says which marks of a snapshot match which marks of the snapshot `newer`."""
 
     newer: NDArray[np.void]
     rows: Matched
@@ -39,8 +41,8 @@ class MatchedMarks(NamedTuple):
 class HeldSnapshot:
     """A snapshot whose upload into a GPU slot is complete.
 
-    marks: (m,) of dtype `MARK`, sorted by key. copy: private copy, if something is computed from it by numpy.
-    match: of the pair that was drawn last.
+    marks: (m,) of dtype `MARK`, sorted by key. copy: private copy of the snapshot, if numpy computes something from it.
+    match: how the marks match those of the next snapshot, in the pair that was drawn last.
     """
 
     slot: int
@@ -51,10 +53,11 @@ class HeldSnapshot:
 
 
 class Pair(NamedTuple):
-    """The two snapshots around a draw time. alpha: 0 at `previous`, below 1 before `next`.
+    """The two snapshots around a draw time. alpha: share of the time from `previous` to `next` that has passed at the
+    draw time; 0 at `previous`, always below 1.
 
-    draw_time_ns: the simulated time that is really drawn, within the held snapshots. If next is None, `previous` is
-    drawn unblended. before: the snapshot before `previous`, if it is held.
+    draw_time_ns: the simulated time that is really drawn. It is never outside the time of the held snapshots. If `next`
+    is None, `previous` is drawn unblended. before: the snapshot before `previous`, if it is held.
     """
 
     previous: HeldSnapshot
@@ -65,12 +68,12 @@ class Pair(NamedTuple):
 
     @property
     def slots(self) -> set[int]:
-        """GPU slots of the pair."""
+        """GPU slots of the pair's snapshots."""
         return {entry.slot for entry in (self.previous, self.next) if entry is not None}
 
     def marks(self) -> NDArray[np.void]:
-        """Marks blended at the draw time, (m,) of dtype `MARK`. The match of their keys is computed once for a
-        pair."""
+        """The marks of both snapshots, blended at the draw time, (m,) of dtype `MARK`. Their keys are matched only once
+        for each pair."""
         older, newer = self.previous, self.next
         if newer is None or not len(older.marks):
             return older.marks
@@ -80,14 +83,15 @@ class Pair(NamedTuple):
 
 
 class History:
-    """Entries in order of simulated time, each in one of `slots` slots."""
+    """Holds snapshots in the order of simulated time. Each snapshot is in one of the GPU slots. slots: number of these
+    slots."""
 
     def __init__(self, slots: int) -> None:
         if slots < MIN_SLOTS:
             raise TwixtError(f"History needs at least {MIN_SLOTS} slots (a pair in use and one to fill), got {slots!r}")
         self.slots = slots
-        self.thinned = 0  # undrawn snapshots dropped because the ring was full
-        self.has_copies = False  # False: no entry has a copy
+        self.thinned = 0  # number of snapshots that were dropped before they were drawn, because the ring was full
+        self.has_copies = False  # False if no entry has a copy
         self._entries: list[HeldSnapshot] = []
         self._times: list[int] = []
         self._free = list(range(slots - 1, -1, -1))
@@ -119,24 +123,25 @@ class History:
 
     @property
     def drawable(self) -> set[int]:
-        """Slots of the snapshots that may be drawn again: the one before the oldest pair in use, and all newer
-        ones."""
+        """Slots of the snapshots that may be drawn again: the snapshot before the oldest pair in use, and all newer
+        snapshots."""
         first = 0 if (oldest_ns := self._oldest_in_use_ns) is None else bisect_left(self._times, oldest_ns) - 1
         return {entry.slot for entry in self._entries[max(0, first) :]}
 
     def limit(self, slots: int) -> None:
-        """Limits the number of held snapshots if snapshots are large. Surplus ones are dropped when new ones
-        arrive."""
+        """Limits the number of held snapshots to `slots`. Call this if snapshots are large. Surplus snapshots are
+        dropped when new snapshots arrive."""
         self._most = min(self.slots, max(MIN_SLOTS, slots))
 
     @property
     def spare(self) -> int | None:
-        """The next free slot; None if the next snapshot can only be held after another one is dropped."""
+        """The next free slot; None if another snapshot must be dropped before the next snapshot can be held."""
         return self._free[-1] if self._free and len(self._entries) + len(self._lent) < self._most else None
 
     def slot_for(self, head: Head) -> int | None:
-        """Returns a slot for the upload of this snapshot. Call `commit` or `discard` with it afterwards. None if
-        nobody will draw the snapshot (a duplicate, of an older world, or behind the pair in use)."""
+        """Returns a slot for the upload of the snapshot with this head. After the upload, call `commit` or `discard`
+        with the slot. Returns None if nobody will draw the snapshot: it is a duplicate, belongs to an older world, or
+        is older than the pair in use."""
         if self._world_epoch is not None and head.world_epoch < self._world_epoch:
             return None
         if head.world_epoch == self._world_epoch:
@@ -156,8 +161,9 @@ class History:
         return slot
 
     def commit(self, slot: int, head: Head, marks: NDArray[np.void] = NO_MARKS, copy: Snapshot | None = None) -> None:
-        """Enters the snapshot with `head`, whose upload into `slot` is complete. From now on it may be drawn. marks:
-        (m,) of dtype `MARK`; do not modify them afterwards. copy: private copy of the snapshot, if one is needed."""
+        """Enters the snapshot with `head` into the history. Its upload into `slot` must be complete. From now on the
+        snapshot may be drawn. marks: (m,) of dtype `MARK`; do not modify them afterwards. copy: private copy of the
+        snapshot, if a copy is needed."""
         self._lent.remove(slot)
         if self._world_epoch is None or head.world_epoch > self._world_epoch:
             self._drop_entries()
@@ -176,12 +182,14 @@ class History:
         self._times.insert(index, head.sim_time_ns)
 
     def discard(self, slot: int) -> None:
-        """Frees a slot whose snapshot was overwritten during the upload."""
+        """Frees a slot. Call this if the snapshot was overwritten in shared memory while it was uploaded into the
+        slot."""
         self._lent.remove(slot)
         self._free.append(slot)
 
     def pair(self, draw_time_ns: int, user: str = "") -> Pair | None:
-        """The snapshots around `draw_time_ns`, which become the user's pair in use; None while no snapshot is held."""
+        """The two snapshots around `draw_time_ns`. They become the pair in use of `user`. Returns None if no snapshot
+        is held."""
         if not self._entries:
             return None
         index = max(0, bisect_right(self._times, draw_time_ns) - 1)
@@ -197,22 +205,23 @@ class History:
         return pair
 
     def release(self, user: str) -> None:
-        """Releases the pair of a user that has stopped drawing."""
+        """Releases the pair in use of a user that no longer draws."""
         self._in_use.pop(user, None)
 
     def drop_copies(self) -> None:
-        """Drops the private copies, because nothing is computed from them any more."""
+        """Drops the private copies of all snapshots. Call this when nothing is computed from copies any more."""
         for entry in self._entries:
             entry.copy = None
         self.has_copies = False
 
     def _at(self, sim_time_ns: int) -> HeldSnapshot | None:
-        """The entry with exactly this simulated time."""
+        """The entry with exactly this simulated time; None if there is none."""
         index = bisect_left(self._times, sim_time_ns)
         return self._entries[index] if index < len(self._times) and self._times[index] == sim_time_ns else None
 
     def _replace(self, known: HeldSnapshot, entry: HeldSnapshot) -> None:
-        """Replaces `known` by a newer state of the same simulated time, also in the pairs in use."""
+        """Replaces the entry `known` by `entry`, a newer state of the same simulated time. The pairs in use are changed
+        too."""
         self._entries[bisect_left(self._times, known.head.sim_time_ns)] = entry
         for user, pair in self._in_use.items():
             previous, following, before = (
@@ -233,8 +242,8 @@ class History:
         return min((pair.previous.head.sim_time_ns for pair in self._in_use.values()), default=None)
 
     def _free_slot(self, head: Head) -> bool:
-        """Frees one slot: the oldest one behind all pairs in use, or else the undrawn one whose neighbours are
-        closest."""
+        """Frees one slot by dropping a snapshot. If the oldest snapshot is older than all pairs in use, it is dropped.
+        Otherwise a snapshot that is not drawn yet is dropped: the one whose two neighbours are closest in time."""
         entries, times = self._entries, self._times
         if not entries:
             return False

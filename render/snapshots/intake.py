@@ -1,13 +1,16 @@
-"""Intake of snapshots: from the channel into the GPU ring, the history and the clock.
+"""Takes in snapshots: passes each snapshot from the channel to the GPU ring, the history and the clock.
 
-Each unread snapshot is uploaded once, directly from the shared memory, and validated afterwards. If the writer has
-overwritten it meanwhile, it is discarded. Its marks and vertices, if there are any, are copied at the same time.
+Each unread snapshot is uploaded once, directly from the shared memory. After the upload, it is validated. If the writer
+overwrote the snapshot during the upload, the upload is discarded. The snapshot's marks and vertices, if it has any, are
+copied at the same time.
 
-An entry of the history is complete in its GPU slot. No other module reads snapshots from the channel.
+A snapshot is entered into the history only after it is completely in its GPU slot. No other module reads snapshots from
+the channel.
 
-A snapshot is prepared once, on a private copy, if it has corrections or if a column colours its bodies. Colours and
-`scale3` are blended by the rules of their columns. For `linear` and `none` the shaders blend the prepared values. For
-any other rule numpy blends the column itself, and the colours are computed from it in each frame.
+Some snapshots must be changed before they are drawn: those with corrections, and those in which a column gives the
+bodies' colours. They are prepared once, on a private copy. Colours and `scale3` are blended by the rules of their
+columns. For the rules `linear` and `none`, the shaders blend the prepared values. For any other rule, numpy blends the
+column, and the colours are computed from the blended column in each frame.
 """
 
 from __future__ import annotations
@@ -37,23 +40,23 @@ if TYPE_CHECKING:
     from twixt.render.draw.scene_renderer import SceneRenderer
     from twixt.render.snapshots.history import History
 
-# Largest number of bytes uploaded in one frame; the newest snapshot is always uploaded. In software rendering it is
-# smaller: a loop of 100,000 bodies that publishes twice a frame was then slowed by 1 to 2 % less, and its picture was
-# drawn at 60 fps instead of 53.
+# Largest number of bytes that are uploaded in one frame. The newest snapshot is always uploaded. For software rendering
+# the number is smaller. Measured with a simulation loop that publishes 100,000 bodies twice per frame: with the smaller
+# number, the loop was slowed by 1 to 2 % less, and the picture was drawn at 60 fps instead of 53.
 BYTE_BUDGET, SOFTWARE_BYTE_BUDGET = 64 << 20, 8 << 20
-# Shortest interval between two polls of the link. It is shorter than most frames, so only a viewer loop at many
-# hundred frames per second skips polls.
+# Shortest time between two polls of the link to the simulation. Most frames are longer than this, so polls are skipped
+# only if the viewer draws many hundred frames per second.
 PATIENCE_NS = 4_000_000
-# Largest number of snapshots that wait for their scene. Scenes arrive by a socket, usually within 1 ms. If large
-# meshes take longer, motion continues with the current scene.
+# Largest number of snapshots that wait until their scene arrives. Scenes arrive by a socket, usually within 1 ms. A
+# scene with large meshes may take longer. Then the snapshots are drawn with the current scene.
 MOST_WAITING = 16
 
 
 class IntakeResult(NamedTuple):
-    """Snapshots and plan that one frame received."""
+    """What one frame received from the simulation."""
 
-    steps: int = 0  # ticks between the previous newest snapshot and the newest one now
-    is_news: bool = False  # True after a snapshot, a plan or a scene, all of which a picture shows
+    steps: int = 0  # number of ticks by which the newest snapshot has advanced
+    is_news: bool = False  # True if a snapshot, a plan or a scene arrived; each of these changes the picture
 
     def and_then(self, later: IntakeResult) -> IntakeResult:
         """Combines the results of two calls in one frame."""
@@ -64,14 +67,14 @@ NOTHING = IntakeResult()
 
 
 class SnapshotAwaitingScene(NamedTuple):
-    """Copy of a snapshot whose scene has not arrived yet."""
+    """Head and copy of a snapshot whose scene has not arrived yet."""
 
     head: Head
     snapshot: Snapshot
 
 
 class IntakeStage(Protocol):
-    """The parts of the stage (`render/scene/stage.py`) that the intake uses."""
+    """The attributes and methods of the stage (`render/scene/stage.py`) that the intake uses."""
 
     scene: Scene
     history: History
@@ -88,9 +91,9 @@ class IntakeStage(Protocol):
 
 
 class Intake:
-    """Moves one simulation's snapshots into one stage. byte_budget: see `BYTE_BUDGET`. link: connection to the
-    simulation. before: intake of the simulation that was drawn before. The worlds of `link` count as newer than all
-    of its worlds, as after a reset."""
+    """Passes the snapshots of one simulation to one stage. byte_budget: see `BYTE_BUDGET`. link: connection to the
+    simulation. before: intake of the simulation that was drawn before. The worlds of the new simulation count as newer
+    than all worlds of the earlier simulation, as after a reset."""
 
     def __init__(
         self, link: Link, stage: IntakeStage, byte_budget: int = BYTE_BUDGET, before: Intake | None = None
@@ -99,14 +102,14 @@ class Intake:
         self._scene_version, self._cameras = link.scene_version, link.received.cameras
         self._newest_tick = 0
         self._count = len(link.scene.shapes)  # number of bodies of the last snapshot
-        self._vertices = 0  # number of vertices of its surfaces
+        self._vertices = 0  # number of vertices of the deforming bodies of the last snapshot
         self._limit_slots()
         self.make_room()
         self._waiting: deque[SnapshotAwaitingScene] = deque()
-        self._entered_version = 0  # newest scene version of an entered snapshot
-        self._waived_version = 0  # newest scene version that is not waited for
+        self._entered_version = 0  # newest scene version of all snapshots in the history
+        self._waived_version = 0  # snapshots do not wait for scenes up to this version
         self._world_epoch: int | None = None
-        self._worlds_before = 0  # worlds of earlier simulations, added to each world epoch
+        self._worlds_before = 0  # number of worlds of earlier simulations; it is added to each world epoch
         self.newest: Head | None = None
         if before is not None:
             self._worlds_before = max(before._world_epoch or 0, before.plan.world_epoch) + 1
@@ -114,21 +117,22 @@ class Intake:
         self._replan(link.plan())
 
     def make_room(self) -> bool:
-        """Allocates a slot's memory for the next large snapshot before that snapshot is read. Call it after a frame.
+        """Allocates memory in a slot for the next large snapshot, before this snapshot is read. Call this after a
+        frame.
 
-        The first access to new memory takes several times as long as the copy, and meanwhile the writer might
+        The first access to new memory takes several times as long as copying. During this time, the writer might
         overwrite the snapshot. Returns False if nothing had to be done.
         """
         count, slot, renderer = self._count, self._stage.history.spare, self._stage.renderer
         if not is_large(count * BODY.itemsize) or slot is None or renderer.is_written(slot, count):
             return False
-        # np.zeros uses no memory: all its pages map to the kernel's zero page.
+        # np.zeros itself uses no memory, because all pages of its array map to the kernel's zero page.
         renderer.upload(slot, np.zeros(count, BODY).view(np.uint8).data, count)
         return True
 
     def receive(self) -> IntakeResult:
-        """Receives everything new. Each frame calls it as late as possible; if there is spare time, also once before
-        that."""
+        """Receives everything new from the simulation. Each frame calls this as late as possible. If a frame has spare
+        time, it also calls this once earlier."""
         link, stage = self.link, self._stage
         link.poll(PATIENCE_NS)
         is_news = False
@@ -162,13 +166,14 @@ class Intake:
         return IntakeResult(steps, is_news)
 
     def _is_scene_there(self, head: Head) -> bool:
-        """True if the snapshot's scene has arrived, or if it is no longer waited for."""
+        """True if the snapshot's scene has arrived, or if snapshots no longer wait for this scene."""
         if len(self._waiting) >= MOST_WAITING or self.link.ended is not None:
             self._waived_version = max(self._waived_version, head.scene_version)
         return head.scene_version <= max(self._scene_version, self._waived_version)
 
     def _enter(self, found: SnapshotView | SnapshotAwaitingScene) -> int:
-        """Enters a snapshot into the history; returns the number of ticks since the previous newest snapshot."""
+        """Enters a snapshot into the history. Returns the number of ticks from the previous newest snapshot to this
+        one."""
         stage, head = self._stage, found.head
         if self._worlds_before:
             head = head._replace(world_epoch=head.world_epoch + self._worlds_before)
@@ -179,7 +184,7 @@ class Intake:
             self._entered_version = head.scene_version
             stage.begin_scene(head)
         slot = stage.history.slot_for(head)
-        if slot is None:  # it will not be drawn, but the clock needs its times
+        if slot is None:  # this snapshot will not be drawn, but the clock needs its times
             stage.observe(head)
             return 0
         if not self._upload(found, slot, head):
@@ -201,8 +206,9 @@ class Intake:
         stage.history.limit(gpu_slots(size))
 
     def _unread(self) -> Iterator[SnapshotView]:
-        """Unread snapshots, oldest first. For the first snapshot of a new size, memory is allocated. If newer
-        snapshots arrived meanwhile, the first one is skipped, because it is or soon will be overwritten."""
+        """Yields the unread snapshots, oldest first. For the first snapshot of a new size, memory is allocated. If
+        newer snapshots arrive during the allocation, the first snapshot is skipped, because it has been overwritten or
+        soon will be."""
         for view in self.link.unread(self._byte_budget):
             if view.head.count != self._count or view.head.vertices != self._vertices:
                 self._count, self._vertices = view.head.count, view.head.vertices
@@ -217,8 +223,9 @@ class Intake:
             yield view
 
     def _upload(self, view: SnapshotView | SnapshotAwaitingScene, slot: int, head: Head) -> bool:
-        """Uploads a snapshot into a slot, and enters it into the history. It is copied first only if a method or a
-        rule needs that. Returns False if it was overwritten meanwhile."""
+        """Uploads a snapshot into a slot, and enters it into the history. If an interpolation method or a column rule
+        needs a copy, the snapshot is copied before the upload. Returns False if the snapshot was overwritten during the
+        upload."""
         stage, count = self._stage, head.count
         if isinstance(view, SnapshotAwaitingScene):
             copied: Snapshot | None = view.snapshot
@@ -245,7 +252,8 @@ class Intake:
 
 
 def arrays_of(columns: Mapping[str, memoryview], layout: Layout) -> dict[str, NDArray[np.generic]]:
-    """Views of the bytes of columns as arrays, (rows,) or (rows, width)."""
+    """Converts columns, given as bytes, to arrays (rows,) or (rows, width). The arrays are views: no bytes are
+    copied."""
     arrays: dict[str, NDArray[np.generic]] = {}
     for column in layout.columns:
         if column.name in columns:
@@ -255,13 +263,14 @@ def arrays_of(columns: Mapping[str, memoryview], layout: Layout) -> dict[str, ND
 
 
 def is_drawn_as_published(scene: Scene, columns: Container[str]) -> bool:
-    """True if records may be uploaded unchanged."""
+    """True if the records of a snapshot with these columns may be uploaded unchanged."""
     return CORRECTION not in columns and (scene.color_by is None or scene.color_by.column not in columns)
 
 
 def as_drawn(snapshot: Snapshot, scene: Scene) -> Snapshot:
-    """Prepares a snapshot for drawing. Its bodies are changed in place, so they must belong to the caller. Part
-    columns that do not fit the scene's parts, such as those of the previous scene, are left out."""
+    """Prepares a snapshot for drawing. The snapshot's bodies are changed in place, so this array must belong to the
+    caller. Columns of parts are left out if they do not fit the parts of the scene, for example columns of the previous
+    scene."""
     if snapshot.part_columns:
         bodies = scene.part_bodies(len(snapshot.bodies))
         columns = {name: values for name, values in snapshot.part_columns.items() if len(values) == len(bodies)}

@@ -1,1 +1,2 @@
-"""Marks. mark_solids: geometry of a snapshot's marks. mark_drawing: programs and draw calls of marks."""
+"""These modules draw marks. `mark_solids` converts the marks of a snapshot to solids and lines. `mark_drawing` draws
+them."""

@@ -1,12 +1,15 @@
-"""Draws the marks of a picture. The programs of ray cast bodies draw solids; thin lines are drawn as lines.
+"""Draws the marks of a picture. Solids are drawn by the programs that draw ray cast bodies. Thin lines are drawn as
+smooth lines of constant width.
 
-Marks arrive already blended. All solids of a picture are uploaded together. Between pictures, only buffers and
-compiled programs are kept. If the same array of marks is drawn again, it is not converted again.
+Marks are already blended between two snapshots when they arrive here. All solids of a picture are uploaded together.
+From one picture to the next, only buffers and compiled programs are kept. If the same array of marks is drawn again, it
+is not converted again.
 
-Bodies and marks hide each other by their true depth. Marks have the same light and look as bodies, but no pattern. If
-shadows are mapped, shadows also fall on marks. Opaque solids cast shadows within the region of the map. This region is
-chosen for the bodies alone, because marks that appear and disappear would change its size. Transparent marks are
-sorted together with transparent bodies. Without marks, this code does not run and no program is compiled.
+Bodies and marks hide each other by their true depth. Marks are lit like bodies, but have no pattern. If the picture has
+a shadow map, shadows also fall on marks. Opaque solids cast shadows within the region of the shadow map. This region is
+chosen for the bodies alone. Otherwise, marks that appear and disappear would change the size of the region. Transparent
+marks are sorted together with transparent bodies. If a scene has no marks, this code does not run and no program is
+compiled.
 """
 
 from __future__ import annotations
@@ -30,9 +33,9 @@ NO_MARKS_DRAWN = np.zeros(0, np.void)
 
 
 class MarkDrawing:
-    """Draws marks into pictures. For each picture, call four methods in this order: `set_marks`; `draw` for the opaque
-    solids among the bodies; `draw_lines`, which draws over all solids; `draw_transparent` for runs of the rows given
-    to `upload_transparent`."""
+    """Draws marks into pictures. For each picture, call four methods in this order. `set_marks` sets the marks. `draw`
+    draws the opaque solids, together with the bodies. `draw_lines` draws the lines over all solids. `draw_transparent`
+    draws runs of the rows that were given to `upload_transparent`."""
 
     def __init__(self, context: moderngl.Context, target: FrameTarget, is_software: bool) -> None:
         self._context, self._target, self._is_software = context, target, is_software
@@ -44,8 +47,8 @@ class MarkDrawing:
         self._lines: SmoothLines | None = None
 
     def set_marks(self, marks: NDArray[np.void]) -> None:
-        """Sets a picture's marks: (m,) of dtype `MARK`, finite, of known kinds. Do not modify the array afterwards. To
-        change the marks, pass a new array."""
+        """Sets a picture's marks. marks: (m,) of dtype `MARK`; all values must be finite and all kinds must be known.
+        Do not modify the array afterwards. To change the marks, pass a new array."""
         if not len(marks):
             self._made_of, self._solids = NO_MARKS_DRAWN, NO_SOLIDS
         elif marks is not self._made_of:
@@ -79,21 +82,23 @@ class MarkDrawing:
         self._target.framebuffer.depth_mask = True
 
     def upload_transparent(self, order: NDArray[np.intp]) -> None:
-        """Uploads the rows of `transparent` in this order, for the next picture."""
+        """Uploads rows of `transparent` for the next picture. order: indices of these rows, in the order in which they
+        are uploaded."""
         self._transparent.upload(self.transparent.rows[order])
 
     def draw_transparent(self, solid: int, first: int, count: int, view: SceneView) -> None:
-        """Draws a run of the uploaded rows. All rows of the run are the solid with index `solid` in SOLIDS."""
+        """Draws `count` uploaded rows, starting at row `first`. All these rows are solids of the kind
+        `SOLIDS[solid]`."""
         self._transparent.render((whole_pass(SOLIDS[solid]), variant_of(view, transparent=True)), first, count, view)
 
     def prepare(self, view: SceneView) -> bool:
-        """Compiles a program by drawing one solid. The program will be needed for other marks, for more marks, or at a
-        cheaper level. Returns False if all programs are compiled or there are no marks."""
+        """Compiles one program by drawing one solid with it. The program will be needed for marks of other kinds, for
+        more marks, or at a cheaper quality level. Returns False if all programs are compiled or there are no marks."""
         variant, counts = variant_of(view), self._solids.counts
         for solid, count in zip(SOLIDS, counts if len(self._solids.rows) else (), strict=False):
             for name in _passes(solid) if count else (whole_pass(solid),):
                 if not self._programs.has((name, variant)):
-                    # Any row may be drawn for this, even a row of another solid.
+                    # Any row can be drawn to compile the program, even a row of another kind of solid.
                     self._opaque.render((name, variant), 0, 1, view)
                     return True
         return False
@@ -111,7 +116,7 @@ class MarkDrawing:
             passes = cast_passes(solid, count, self._is_software, view.level, view.scene.is_outlined)
             if len(passes) > 1:
                 off_px = OFF_PX if passes[0] == solid else PLAIN_OFF_PX
-                # The passes without the occlusion query: for marks, the query costs more than an empty draw.
+                # The pass of the occlusion query is left out. For marks, the query costs more than an empty draw.
                 names = passes[0], passes[-1]
                 range_px = 0.0, largest_point_px(view.camera, view.viewport[3], off_px)
         for name in names:
@@ -119,7 +124,8 @@ class MarkDrawing:
 
 
 def _runs(solids: MarkSolids) -> Iterator[tuple[str, int, int]]:
-    """For each of SOLIDS that has rows: its name, the index of its first row, and the number of its rows."""
+    """Yields three values for each kind of solid that has rows: its name, the index of its first row, and the number of
+    its rows."""
     first = 0
     for solid, count in zip(SOLIDS, solids.counts, strict=True):
         if count:
@@ -128,30 +134,31 @@ def _runs(solids: MarkSolids) -> Iterator[tuple[str, int, int]]:
 
 
 def _passes(solid: str) -> tuple[str, ...]:
-    """All passes that may draw a solid: for few solids, for many, and for many at a cheaper level."""
+    """Names of all passes that may draw this kind of solid: for few solids, for many solids, and for many solids at a
+    cheaper quality level."""
     return (CONES,) if solid == CONES else (f"large {solid}", solid, f"plain {solid}")
 
 
 # Rows of solids on the GPU, drawn in runs by the programs of ray cast bodies.
 #
-# The pose of a row is an input of the shader (`GIVEN` in glsl/uniform_blocks.py), so the program of a solid can draw
-# any run of its rows. Programs are compiled at the first use and shared by all buffers.
+# The pose of a row is an input of the shader (`GIVEN` in glsl/uniform_blocks.py). So the program of one kind of solid
+# can draw any run of rows of this kind. Each program is compiled when it is first used. All buffers share the programs.
 #
-# If a buffer must grow, it is replaced together with its vertex arrays.
+# If a buffer is too small, a larger buffer replaces it. Its vertex arrays are then replaced too.
 
 
 CONES = "cones"
 MARK_PASSES = {**PASSES, CONES: Pass("marks", cone_program, QUADS)}
-# Initial capacity of a buffer, rows. The capacity doubles when more rows are needed.
+# Number of rows for which a new buffer has room. The room is doubled when more rows are needed.
 LEAST_ROOM = 256
-# Range of widths, px, for programs that do not draw points.
+# Range of widths in px that is passed to programs that do not draw points.
 NO_POINTS = (0.0, 0.0)
 
 ProgramKey = tuple[str, PoseVariant]
 
 
 class SolidPrograms:
-    """Compiled programs, by pass and variant."""
+    """Stores the compiled programs. The key is a pass and a variant."""
 
     def __init__(self, context: moderngl.Context) -> None:
         self._context = context
@@ -162,7 +169,7 @@ class SolidPrograms:
         return key in self._made
 
     def get(self, key: ProgramKey) -> moderngl.Program:
-        """The program. It is compiled at the first call."""
+        """Returns the program. The first call with a key compiles the program of this key."""
         program = self._made.get(key)
         if program is None:
             name, variant = key
@@ -172,7 +179,7 @@ class SolidPrograms:
 
 
 class SolidRows:
-    """A buffer of rows of dtype SOLID. `upload` replaces all rows; `render` draws runs of them."""
+    """A buffer of rows of dtype SOLID. `upload` replaces all rows. `render` draws consecutive rows."""
 
     def __init__(self, context: moderngl.Context, target: FrameTarget, programs: SolidPrograms) -> None:
         self._context, self._target, self._programs = context, target, programs
@@ -199,7 +206,8 @@ class SolidRows:
         view: SceneView,
         range_px: tuple[float, float] = NO_POINTS,
     ) -> None:
-        """Draws a run of rows. range_px: for a program of points, the range of widths of the solids that it draws.
+        """Draws `count` rows, starting at row `first`. range_px: smallest and largest width in px of the solids that a
+        program of points draws.
 
         Restores the depth mask and the viewport.
         """

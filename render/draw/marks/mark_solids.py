@@ -1,12 +1,13 @@
-"""Converts marks to solids and thin lines: boxes, capsules, cylinders, ellipsoids, cones.
+"""Converts marks to solids and thin lines. The solids are boxes, capsules, cylinders, ellipsoids and cones.
 
-Five kinds of solids are enough for all marks. A sphere is an ellipsoid. An arrow is a cylinder and a cone, a line is a
-cylinder, and axes are three cylinders. A line or arrow of radius 0 is a thin line. Each solid is one row of position,
-orientation, half size and colour. The rows of one kind of solid are consecutive, so one draw call draws them.
+Five kinds of solids are enough for all marks. A sphere is an ellipsoid. An arrow is a cylinder and a cone. A line is a
+cylinder. The axes of a frame are three cylinders. A line or arrow of radius 0 is drawn as a thin line. Each solid is
+one row that contains position, orientation, half size and colour. The rows of one kind of solid are consecutive, so one
+draw call draws them.
 
-Rows are in the order of SOLIDS. Transparent rows are stored separately. If all extents of a mark are 0, its rows have
-size 0 and are not drawn. A flat mark is drawn as a very thin solid. Pure: takes and returns arrays, without a loop
-over marks.
+Rows are in the order of SOLIDS. The rows of transparent solids are stored separately. If all extents of a mark are 0,
+its rows have size 0 and are not drawn. A flat mark is drawn as a very thin solid. The functions are pure: they take and
+return arrays, without a loop over marks.
 """
 
 from __future__ import annotations
@@ -20,39 +21,43 @@ from twixt.ipc.snapshot import MARK, MARK_KINDS, RECORD
 from twixt.render.interpolation.quaternion import multiply, normalized
 
 SOLIDS = ("boxes", "capsules", "cylinders", "ellipsoids", "cones")
-# half_size, metres. Boxes: half edges. Ellipsoids: half axes. Other solids: radius, radius, half the length; for a
-# capsule, half the length of its straight section. A cone's tip is at +z, and its position is at half its height.
+# half_size is in metres. For a box, it contains half of each edge. For an ellipsoid, it contains half of each axis. For
+# other solids, it contains the radius twice, then half the length. For a capsule, this length is the length of the
+# straight section. The tip of a cone points to +z, and the cone's position is at half its height.
 SOLID = np.dtype([("position", "<f4", 3), ("orientation", "<f4", 4), ("half_size", "<f4", 3), ("color", "u1", 4)])
-# The same record as one block of bytes, which numpy copies faster.
+# A record of dtype SOLID as one block of bytes. numpy copies such blocks faster.
 BYTES = np.dtype(f"V{SOLID.itemsize}")
 
-# Radius and length of an arrow's head, in radii of its shaft. The head of a shorter arrow is scaled down.
+# Radius and length of an arrow's head, as multiples of the radius of its shaft. If an arrow is shorter than this head,
+# the head is scaled down.
 HEAD_RADIUS, HEAD_LENGTH = 2.5, 6.0
-# Length of an arrow's head if the radius of the head is given, as a share of the arrow's length.
+# Length of an arrow's head, as a share of the arrow's length. It is used if the mark gives the radius of the head.
 HEAD_SHARE = 1 / 3
 # Radius of the axes of a frame, as a share of their length.
 AXIS_RADIUS = 1 / 20
-# Colours of a frame's x, y and z axes, multiplied by the mark's colour.
+# Colours of a frame's x, y and z axes. They are multiplied by the mark's colour.
 AXIS_COLORS = np.array([(230, 60, 50), (70, 200, 70), (60, 110, 240)], np.float64)
-# Rotations that turn z to the directions of x, y and z.
+# Rotations that turn the z axis to the directions of x, y and z.
 HALF = np.sqrt(0.5)
 TO_AXES = np.array([(0.0, HALF, 0.0, HALF), (-HALF, 0.0, 0.0, HALF), (0.0, 0.0, 0.0, 1.0)])
 OPAQUE = 255
-# Smallest half size along an axis, relative to the largest half size. A box of height 0 is drawn as a thin plate.
+# Least half size along an axis, as a share of the solid's largest half size. So a box of height 0 is drawn as a thin
+# plate.
 THINNEST = 1e-4
 
 Floats = NDArray[np.float64]
 
 
 class ThinLines(NamedTuple):
-    """Lines with the same width at every distance. starts, ends: (n, 3) f4, metres. colors: (n, 4) u1, rgba."""
+    """Thin lines. In the picture, their width is the same at every distance. starts, ends: (n, 3) f4, metres. colors:
+    (n, 4) u1, rgba."""
 
     starts: NDArray[np.float32]
     ends: NDArray[np.float32]
     colors: NDArray[np.uint8]
 
     def joined_with(self, more: ThinLines) -> ThinLines:
-        """Both sets of lines as one."""
+        """Returns these lines and the lines `more` together."""
         if not len(more.starts):
             return self
         join = np.concatenate
@@ -65,15 +70,15 @@ NO_LINES = ThinLines(np.zeros((0, 3), np.float32), np.zeros((0, 3), np.float32),
 
 
 class Transparent(NamedTuple):
-    """Transparent solids: rows (n,) of dtype SOLID, and the index of each row's kind in SOLIDS, (n,)."""
+    """Transparent solids: the rows, (n,) of dtype SOLID, and for each row the index of its kind in SOLIDS, (n,)."""
 
     rows: NDArray[np.void]
     solids: NDArray[np.intp]
 
 
 class MarkSolids(NamedTuple):
-    """Solids and lines of some marks. rows: opaque solids, (n,) of dtype SOLID. counts: number of rows for each of
-    SOLIDS."""
+    """Solids and lines made from some marks. rows: opaque solids, (n,) of dtype SOLID. counts: number of rows of each
+    kind, in the order of SOLIDS."""
 
     rows: NDArray[np.void]
     counts: tuple[int, ...]
@@ -86,7 +91,8 @@ NO_SOLIDS = MarkSolids(np.zeros(0, SOLID), (0,) * len(SOLIDS), NO_LINES, NO_TRAN
 
 
 def mark_solids(marks: NDArray[np.void]) -> MarkSolids:
-    """Solids of marks (m,) of dtype `MARK`, finite and of known kinds, in any order."""
+    """Converts marks to solids and lines. marks: (m,) of dtype `MARK`, in any order; all values must be finite and all
+    kinds must be known."""
     kinds = marks["kind"]
     if (kinds[1:] < kinds[:-1]).any():
         order = np.argsort(kinds, kind="stable")
@@ -109,7 +115,7 @@ def mark_solids(marks: NDArray[np.void]) -> MarkSolids:
 
 
 def _parted(rows: NDArray[np.void], counts: tuple[int, ...], lines: ThinLines) -> MarkSolids:
-    """All solids; transparent solids are stored separately. Solids with alpha 0 are left out."""
+    """Separates the transparent solids from the opaque solids. Leaves out solids with alpha 0."""
     alpha = rows["color"][:, 3]
     if alpha.min(initial=OPAQUE) == OPAQUE:
         return MarkSolids(rows, counts, lines, NO_TRANSPARENT)
@@ -133,13 +139,13 @@ def _rows(marks: NDArray[np.void], half_size: NDArray[np.floating], ahead: Float
 
 
 def _flattened(marks: NDArray[np.void], half_size: NDArray[np.floating]) -> NDArray[np.void]:
-    """One row for each mark, with a thickness of at least THINNEST."""
+    """One row for each mark. If a mark is too flat, its row gets the thickness given by THINNEST."""
     least = half_size.max(axis=1, initial=0.0) * THINNEST
     return _rows(marks, np.maximum(half_size, least[:, None]))
 
 
 def _arrows(marks: NDArray[np.void]) -> tuple[NDArray[np.void], NDArray[np.void], ThinLines]:
-    """Rows of shafts, rows of heads, and thin lines for arrows of radius 0."""
+    """Returns the rows of the shafts, the rows of the heads, and thin lines for arrows of radius 0."""
     marks, thin = _divided(marks)
     radius, length, given = marks["size"].astype(np.float64).T
     head = np.where(given > 0, HEAD_SHARE * length, np.minimum(HEAD_LENGTH * radius, length))
@@ -151,14 +157,14 @@ def _arrows(marks: NDArray[np.void]) -> tuple[NDArray[np.void], NDArray[np.void]
 
 
 def _lines(marks: NDArray[np.void]) -> tuple[NDArray[np.void], ThinLines]:
-    """Rows of cylinders, and thin lines for lines of radius 0."""
+    """Returns rows of cylinders, and thin lines for lines of radius 0."""
     marks, thin = _divided(marks)
     half_size = marks["size"][:, (0, 0, 1)] * (1.0, 1.0, 0.5)
     return _rows(marks, half_size, half_size[:, 2]), thin
 
 
 def _divided(marks: NDArray[np.void]) -> tuple[NDArray[np.void], ThinLines]:
-    """The marks with a radius above 0, and thin lines for the other marks."""
+    """Returns the marks with a radius above 0, and thin lines for the other marks."""
     has_radius = marks["size"][:, 0] > 0
     if has_radius.all():
         return marks, NO_LINES
@@ -167,7 +173,7 @@ def _divided(marks: NDArray[np.void]) -> tuple[NDArray[np.void], ThinLines]:
 
 
 def _axes(marks: NDArray[np.void]) -> NDArray[np.void]:
-    """Three cylinders for each mark."""
+    """Returns rows of three cylinders for each mark."""
     if not len(marks):
         return np.zeros(0, SOLID)
     frames = _records(marks).repeat(3).view(MARK)
@@ -179,12 +185,13 @@ def _axes(marks: NDArray[np.void]) -> NDArray[np.void]:
 
 
 def _ahead(marks: NDArray[np.void], metres: NDArray[np.floating]) -> Floats:
-    """Positions (m, 3) at these distances (metres) from the marks, along each mark's z."""
+    """Positions (m, 3) that are ahead of the marks by these distances in metres. Each mark's own z axis points
+    ahead."""
     x, y, z, w = normalized(marks["orientation"]).T
     along = np.stack((2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)), axis=1)
     return marks["position"] + along * metres[:, None]
 
 
 def _records(marks: NDArray[np.void]) -> NDArray[np.void]:
-    """Marks as blocks of bytes, which numpy copies faster."""
+    """The marks as blocks of bytes. numpy copies such blocks faster."""
     return np.ascontiguousarray(marks).view(RECORD)

@@ -1,9 +1,10 @@
-"""Meshes on the GPU: one set of buffers for each distinct mesh, and lists of the bodies that share these buffers.
+"""Keeps meshes on the GPU. Each distinct mesh has one set of buffers. For each mesh, a list contains the bodies that
+share its buffers.
 
 This module also handles deforming meshes, whose vertices are blended between two snapshots.
 
 Always: meshes with equal arrays share buffers, even if their colours differ. Buffers stay on the GPU if the next scene
-also has the mesh. The rows of a layer are listed mesh by mesh, so all rows of one mesh are adjacent in the list.
+also has the mesh. Each layer has a list of its bodies. In this list, all bodies with the same mesh are adjacent.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ from twixt.render.draw.meshes.mesh_geometry import (
     silhouette_edges,
 )
 
-# Meshes with more faces than this have no soft silhouettes, because sorting their edges would delay the scene. For
-# this many faces, sorting takes 0.2 s.
+# Largest number of faces of a mesh with soft silhouettes. To find the silhouettes, the edges are sorted. For this
+# number of faces, sorting takes 0.2 s, which delays the scene.
 MOST_SOFT_FACES = 250_000
 
 
 class MeshOnGpu(NamedTuple):
-    """Buffers of one mesh. edges: see `silhouette_edges`; None for a mesh of more than MOST_SOFT_FACES faces.
+    """Buffers of one mesh. edges: see `silhouette_edges`; None if the mesh has more than MOST_SOFT_FACES faces.
 
     uv: image coordinates of each vertex; None if the mesh has no image coordinates.
     """
@@ -58,14 +59,14 @@ class MeshOnGpu(NamedTuple):
 
 
 class MeshBuffers:
-    """The distinct meshes of a scene on the GPU, by digest."""
+    """Stores the distinct meshes of a scene on the GPU. The key of a mesh is its digest."""
 
     def __init__(self, context: moderngl.Context) -> None:
         self._context = context
         self._meshes: dict[bytes, MeshOnGpu] = {}
 
     def keep(self, meshes: Iterable[Mesh]) -> None:
-        """Uploads the meshes that are not on the GPU yet, and releases those that are not in `meshes`."""
+        """Uploads each mesh of `meshes` that is not on the GPU yet. Releases all other meshes on the GPU."""
         wanted = {mesh.digest: mesh for mesh in meshes}
         for digest in self._meshes.keys() - wanted.keys():
             self._meshes.pop(digest).release()
@@ -92,11 +93,11 @@ class MeshBuffers:
 
 
 class MeshRun(NamedTuple):
-    """Bodies of a layer that have the same mesh and material. bodies: body numbers, ascending. end: the last number
-    plus one.
+    """Bodies of a layer that have the same mesh and material. bodies: indices of these bodies, ascending. end: the last
+    of these indices plus one.
 
-    first: index of the first body in the layer's list. surface: index of the body among the deforming bodies; -1 if
-    the mesh does not deform.
+    first: place of the first of these bodies in the layer's list. surface: index of the body among the deforming
+    bodies; -1 if the mesh does not deform.
     """
 
     digest: bytes
@@ -112,10 +113,10 @@ class MeshRun(NamedTuple):
 
 
 class LayerMeshes:
-    """Bodies of a layer that are meshes, sorted by mesh. Each deforming body has its own run. bodies: body numbers, on
-    the GPU.
+    """The bodies of a layer whose shape is a mesh, sorted by mesh. Bodies with the same mesh are one run. Each
+    deforming body is a run of its own. bodies: buffer with the indices of these bodies.
 
-    poses: rows of MESH_POSE in the same order, written for each picture.
+    poses: buffer with a row of MESH_POSE for each body, in the same order. It is written for each picture.
     """
 
     def __init__(self, context: moderngl.Context, scene: Scene, bodies: NDArray[np.uint32]) -> None:
@@ -137,12 +138,12 @@ class LayerMeshes:
         ]
         self.bodies = context.buffer(listed)
         self.poses = context.buffer(reserve=len(listed) * MESH_POSE.itemsize)
-        # Vertex arrays by the name of the program and the number of the run.
+        # Vertex arrays. The key is the name of the program and the number of the run.
         self.arrays: dict[tuple[str, int], moderngl.VertexArray] = {}
 
     def spans(self, count: int) -> list[tuple[int, int]]:
-        """Spans of the list whose bodies are in a snapshot of `count` bodies, as (first index, number of bodies).
-        Adjacent spans are merged."""
+        """The parts of the list whose bodies are in a snapshot of `count` bodies. Each part is given as (index of its
+        first body, number of bodies). Adjacent parts are merged."""
         found: list[tuple[int, int]] = []
         for run in self.runs:
             if not (drawn := run.drawn(count)):
@@ -162,33 +163,33 @@ class LayerMeshes:
 
 
 def _places_in(listed: NDArray[np.intp], bodies: NDArray[np.uint32]) -> NDArray[np.intp]:
-    """Index of each body of `bodies` in an ascending list; -1 if the body is not in the list."""
+    """For each body of `bodies`, its index in the ascending list `listed`; -1 if the body is not in this list."""
     if not len(listed):
         return np.full(len(bodies), -1)
     places = np.minimum(np.searchsorted(listed, bodies), len(listed) - 1)
     return np.where(listed[places] == bodies, places, -1)
 
 
-# Vertices of deforming meshes. The GPU blends them between two snapshots and writes them into the buffers that are
-# drawn.
+# This section handles the vertices of deforming meshes. The GPU blends them between two snapshots and writes the result
+# into the buffers that are drawn.
 #
 # A deforming body has its own vertex buffer, which the programs of meshes draw like the buffer of any other mesh. For
 # each picture, a pass with transform feedback blends the vertices and normals of the older and the newer snapshot into
 # this buffer. (A similar pass computes the poses of bodies, see glsl/mesh_pose.py.) So faces, silhouettes and shadows
 # need no extra code for bodies that deform.
 #
-# The vertices of a snapshot stay in main memory. When the snapshot is drawn for the first time, its normals are
-# computed, and vertices and normals are uploaded. This saves time: of 120 snapshots per second, a display of 60 Hz
-# draws only half.
+# The vertices of a snapshot stay in main memory until the snapshot is drawn for the first time. Only then are its
+# normals computed, and vertices and normals uploaded. This saves time: if 120 snapshots arrive per second, a display of
+# 60 Hz draws only half of them.
 #
-# Always: if the epoch of a body changed, or its vertices are not finite in the newer snapshot, the vertices of the
-# older snapshot are drawn until the time of the newer one. If a body is not finite in the older snapshot, it is not
-# drawn. If a snapshot has no vertices, the rest shapes are drawn. Rows of vertices are numbered as in
+# Always: if the epoch of a body changed, or if its vertices are not finite in the newer snapshot, its older vertices
+# are drawn until the time of the newer snapshot. If its vertices are not finite in the older snapshot, the body is not
+# drawn. If a snapshot has no vertices, the rest shapes are drawn. The rows of vertices are in the same order as in
 # `ipc/scene/surfaces.py`.
 
 
-# Largest number of snapshots whose vertices and normals are on the GPU. Each half of a split view needs two snapshots,
-# and each group with a delay needs two.
+# Largest number of snapshots whose vertices and normals are on the GPU. Each half of a split view needs two snapshots.
+# Each group of bodies with a delay needs two more.
 MOST_FILLED = 8
 FORMAT = "3f 3f"
 
@@ -205,8 +206,8 @@ void main() {
 
 
 class _Held(NamedTuple):
-    """Vertices of a snapshot, (v, 3), and the epochs of its deforming bodies, (k,). number: number of the upload,
-    counted from 1."""
+    """Vertices of a snapshot in main memory, (v, 3), and the epochs of its deforming bodies, (k,). number: number of
+    the upload, counted from 1."""
 
     number: int
     vertices: NDArray[np.float32]
@@ -215,7 +216,8 @@ class _Held(NamedTuple):
 
 class _Filled(NamedTuple):
     """Vertices of a snapshot on the GPU. rows: rows of VERTEX of all deforming bodies. number: number of the upload,
-    see `_Held`; 0 for rest shapes. bounds: box of each body; None if the body is not drawn."""
+    see `_Held`; 0 if these are the rest shapes. bounds: for each body, the box around its vertices, or None if the body
+    is not drawn."""
 
     number: int
     held: _Held | None
@@ -231,27 +233,29 @@ class DrawnSurface(NamedTuple):
 
 
 class SurfaceBlending:
-    """Vertices of the deforming bodies of one scene, by the slot of their snapshot."""
+    """Holds and blends the vertices of the deforming bodies of one scene. The key of a snapshot's vertices is the
+    snapshot's slot."""
 
     def __init__(self, context: moderngl.Context) -> None:
         self._context = context
         self._scene: Scene | None = None
         self._rows = NO_SURFACES
-        # One Deformation for each deforming body; bodies with the same mesh share it.
+        # One Deformation for each deforming body. Bodies with the same mesh share one Deformation.
         self._deformations: list[Deformation] = []
-        self._starts = np.zeros(1, np.intp)  # first row of each body on the GPU
+        self._starts = np.zeros(1, np.intp)  # for each body, the index of its first row of vertices on the GPU
         self._held: dict[int, _Held] = {}
-        self._filled: dict[int, _Filled] = {}  # in order of use, the most recent last
+        self._filled: dict[int, _Filled] = {}  # in order of use; the last entry was used most recently
         self._drawn: list[moderngl.Buffer] = []  # for each deforming body, the buffer that is drawn
-        # Contents of each body's buffer: the numbers of the two uploads, and the share.
+        # What each body's buffer contains: the numbers of the two uploads that were blended, and the share of the newer
+        # upload.
         self._shown: dict[int, tuple[int, int, float]] = {}
         self._uploads = 0
-        # vertex arrays by the buffers of the two snapshots
+        # vertex arrays; the key is the names of two buffers
         self._arrays: dict[tuple[int, int], moderngl.VertexArray] = {}
         self._program: moderngl.Program | None = None
 
     def upload(self, slot: int, vertices: NDArray[np.float32], epochs: NDArray[np.uint32]) -> None:
-        """Sets the vertices of the snapshot in `slot`, (v, 3), and the epochs of its deforming bodies, (k,)."""
+        """Sets the data of the snapshot in `slot`. vertices: (v, 3). epochs: epochs of its deforming bodies, (k,)."""
         if len(vertices):
             self._uploads += 1
             self._held[slot] = _Held(self._uploads, vertices, epochs)
@@ -259,7 +263,8 @@ class SurfaceBlending:
             self._held.pop(slot, None)
 
     def set_scene(self, scene: Scene, count: int) -> None:
-        """Makes buffers for the deforming bodies among the first `count`. scene: has one shape for each body."""
+        """Makes buffers for the deforming bodies among the first `count` bodies. scene: a scene with one shape for each
+        body."""
         self.release()
         self._scene, self._rows = scene, surface_rows(scene, count)
         made: dict[bytes, Deformation] = {}
@@ -280,7 +285,8 @@ class SurfaceBlending:
         return place if place < len(self._rows.bodies) and self._rows.bodies[place] == body else -1
 
     def blended(self, place: int, pair: SurfacePair) -> DrawnSurface | None:
-        """Vertices of deforming body number `place`, blended between these two snapshots; None if it is not drawn."""
+        """Vertices of the deforming body with index `place`, blended between these two snapshots; None if the body is
+        not drawn."""
         older, newer = self._fill(pair.older), None
         bounds, share = older.bounds[place], pair.share
         if bounds is None:
@@ -297,7 +303,7 @@ class SurfaceBlending:
         return DrawnSurface(buffer, bounds)
 
     def release(self) -> None:
-        """Releases the GPU memory; vertices in main memory stay."""
+        """Releases the GPU memory. The vertices in main memory stay."""
         for array in self._arrays.values():
             array.release()
         for buffer in (*self._drawn, *(filled.rows for filled in self._filled.values())):
@@ -327,7 +333,8 @@ class SurfaceBlending:
         return self._arrays[key]
 
     def _fill(self, slot: int) -> _Filled:
-        """The vertices of the snapshot in `slot` on the GPU. The first call after an upload writes them to the GPU."""
+        """Returns the vertices that the snapshot in `slot` has on the GPU. If they are not on the GPU yet, writes them
+        there."""
         held, filled = self._held.get(slot), self._filled.pop(slot, None)
         number = 0 if held is None else held.number
         if filled is None or filled.number != number:

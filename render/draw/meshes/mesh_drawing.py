@@ -1,10 +1,12 @@
-"""Draws the bodies whose shape is a mesh. First the pose of each body is computed. Then each distinct mesh is drawn by
-one instanced draw call.
+"""Draws the bodies whose shape is a mesh. First the pose of each body is computed. Then one instanced draw call draws
+all bodies that share a mesh.
 
-Poses are computed before the other draws of a picture. Otherwise the driver would have to interrupt the other draws.
+Poses are computed before anything else is drawn in a picture. Otherwise the driver would have to interrupt the other
+draw calls.
 
-Always: a scene without meshes costs only one comparison. Faces have hard edges. Soft silhouettes are drawn at the end,
-over all bodies, if the picture does not have too many edges and the framebuffer has one sample per pixel.
+Always: if a scene has no meshes, this code only makes one comparison. Faces have hard edges. Soft silhouettes are drawn
+at the end, over all bodies. They are left out if the picture has too many edges, or if the framebuffer has more than
+one sample per pixel.
 """
 
 from __future__ import annotations
@@ -29,16 +31,16 @@ from twixt.render.draw.meshes.mesh_geometry import is_closed, mesh_geometry
 from twixt.render.draw.meshes.mesh_programs import MESH_PROGRAMS, SHADOWS
 from twixt.render.draw.quality import FULL, LEVELS, Level
 
-# If a picture has more edges than this, it has no soft silhouettes. There is one limit for software rendering and one
-# for a GPU.
+# Largest number of edges in a picture with soft silhouettes: one limit for software rendering, one for a GPU.
 MOST_EDGES_SOFTWARE, MOST_EDGES_GPU = 20_000, 4_000_000
-ALL = -1  # key that stands for all runs; used in place of the number of a run
-# Image coordinates are divided by the half extents of a mesh. The divisor is at least this, metres.
+ALL = -1  # used as a key in place of the number of a run; stands for all runs
+# Least half extent of a mesh, in metres, by which its image coordinates are divided.
 SMALLEST_M = 1e-9
 
 
 class _Drawn(NamedTuple):
-    """Bodies of a picture that share a mesh. number: index of the run in `layer.runs`. bodies: number of bodies."""
+    """Bodies of a picture that share a mesh. number: index of the bodies' run in `layer.runs`. bodies: how many
+    bodies."""
 
     layer: LayerMeshes
     number: int
@@ -48,7 +50,8 @@ class _Drawn(NamedTuple):
 
 
 class MeshDrawing:
-    """Draws meshes. Call `pose` at the start of a picture, then the other methods in the picture's order."""
+    """Draws meshes. Call `pose` at the start of a picture. Call the other methods later, when their turn comes in the
+    picture."""
 
     def __init__(
         self, context: moderngl.Context, target: FrameTarget, bodies: BodyDraws, materials: MaterialUniforms
@@ -58,10 +61,10 @@ class MeshDrawing:
         self._buffers = MeshBuffers(context)
         self.surfaces = SurfaceBlending(context)
         self._layers: dict[str | None, LayerMeshes] = {}
-        self._listed: Membership | None = None  # lists from which `_layers` were made
-        self._drawn: list[_Drawn] = []  # the bodies drawn in this picture
-        # Vertex arrays by the name of the program, the digest of the mesh and the vertex buffer. The flag is True for
-        # a closed mesh.
+        self._listed: Membership | None = None  # the lists of bodies from which `_layers` were made
+        self._drawn: list[_Drawn] = []  # the bodies that are drawn in this picture
+        # Vertex arrays, each with a flag that is True if the mesh is closed. The key is the name of the program, the
+        # digest of the mesh and the OpenGL name of the vertex buffer.
         self._transparent: dict[tuple[str, bytes, int], tuple[moderngl.VertexArray, bool]] = {}
 
     def pose(self, layers: Sequence[PlacedLayer]) -> None:
@@ -92,8 +95,8 @@ class MeshDrawing:
             array.render(moderngl.TRIANGLES, instances=drawn.bodies)
 
     def draw_shadows(self) -> None:
-        """Draws the shadows on the ground. Plates have none. Each shadow is a soft spot of the size of the mesh's
-        bounds."""
+        """Draws the shadows of meshes on the ground. Each shadow is a soft spot that is as large as the box around the
+        mesh. Plates (meshes that are thin along one axis) have no shadow."""
         casting = [drawn for drawn in self._drawn if not drawn.mesh.bounds.is_plate]
         if not casting:
             return
@@ -155,14 +158,14 @@ class MeshDrawing:
         array.render(moderngl.TRIANGLES, instances=count)
 
     def forget_transparent(self) -> None:
-        """Releases the vertex arrays of `draw_transparent`. Call it when buffers have changed."""
+        """Releases the vertex arrays of `draw_transparent`. Call this when buffers have changed."""
         for array, _ in self._transparent.values():
             array.release()
         self._transparent.clear()
 
     def prepare(self) -> bool:
-        """Compiles a program that a cheaper level will need, by drawing one body with it. Returns False if all such
-        programs are compiled."""
+        """Compiles one program that a cheaper quality level will need, by drawing one body with it. Returns False if
+        all such programs are compiled."""
         for drawn in self._drawn if self._bodies.is_software else ():
             for level in LEVELS:
                 if (name := _faces(drawn.mesh, level)) not in self._programs:
@@ -184,7 +187,8 @@ class MeshDrawing:
         self.surfaces.release()
 
     def _list(self) -> None:
-        """If the scene or the room for bodies has changed, uploads the meshes and lists the bodies of each layer."""
+        """Uploads the meshes and lists the bodies of each layer, if the scene or the largest number of bodies has
+        changed."""
         members = self._bodies.members
         if members is self._listed:
             return
@@ -198,8 +202,8 @@ class MeshDrawing:
         self.surfaces.set_scene(members.scene, last)
 
     def _as_drawn(self, run: MeshRun, layer: PlacedLayer) -> MeshOnGpu | None:
-        """The mesh of a run on the GPU. If the body deforms, its vertices are blended between this layer's snapshots;
-        None if the body is not drawn."""
+        """Returns the mesh of a run, as it is on the GPU. If the body deforms, its vertices are blended between this
+        layer's snapshots. Returns None if the body is not drawn."""
         mesh = self._buffers[run.digest]
         if run.surface < 0:
             return mesh
@@ -220,8 +224,8 @@ class MeshDrawing:
         return program
 
     def _instances(self, name: str, drawn: _Drawn, indices: moderngl.Buffer) -> moderngl.VertexArray:
-        """Vertex array of this program with the vertices of a mesh, and the poses of its bodies, one for each
-        instance."""
+        """Returns a vertex array for this program. It has the vertices of a mesh, and one pose for each instance
+        (body)."""
         layer, number, run, mesh, _ = drawn
         array = layer.arrays.get((name, number))
         if array is None:
@@ -242,7 +246,7 @@ class MeshDrawing:
             uniform.value = tuple(np.maximum(mesh.bounds.half_size, SMALLEST_M).tolist())
 
     def _rows(self, layer: LayerMeshes, program: moderngl.Program) -> moderngl.VertexArray:
-        """Vertex array of a program whose points are poses."""
+        """Returns a vertex array for a program that draws one point for each pose."""
         array = layer.arrays.get((SHADOWS, ALL))
         if array is None:
             form = " ".join(form for form, _ in POSE_INPUTS.values())
@@ -258,7 +262,7 @@ def _faces(mesh: MeshOnGpu, level: Level) -> str:
 
 
 def _bind_poses(array: moderngl.VertexArray, poses: moderngl.Buffer, first: int) -> None:
-    """Makes the array read poses from row `first` on, one pose for each instance."""
+    """Makes the vertex array read one pose for each instance, starting at row `first` of `poses`."""
     for attribute, (form, offset) in POSE_INPUTS.items():
         location = array.program[attribute].location  # type: ignore[union-attr]
         array.bind(location, "f", poses, form, first * MESH_POSE.itemsize + offset, MESH_POSE.itemsize, 1)

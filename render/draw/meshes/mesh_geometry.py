@@ -1,12 +1,13 @@
-"""Arrays of a mesh for the GPU: vertices, triangles, silhouette edges and bounds. Deforming meshes are included.
+"""Computes the arrays of a mesh for the GPU: vertices, triangles, silhouette edges and bounds. This includes deforming
+meshes.
 
-In OpenGL, all pixels of a triangle get the `flat` outputs of the triangle's last vertex. So in a flat mesh, the last
-vertex of each face carries the normal of the face, and the other vertices are shared. This needs half as many vertices
-as three separate vertices for each face. These normals are exact at edges; normals from derivatives of the position
-are not.
+In OpenGL, all pixels of a triangle get the `flat` outputs of the triangle's last vertex. So if the faces of a mesh are
+shaded flat, the last vertex of each face has the face's normal, and faces share all other vertices. With three separate
+vertices for each face, there would be twice as many vertices. These normals are exact at edges. Normals that are
+computed from derivatives of the position are not exact there.
 
-Always: each face is drawn once. If a mesh has vertex normals, a face is turned over if necessary, so that its front is
-on the side of the normals. Pure: takes and returns arrays.
+Always: each face is drawn once. If a mesh has vertex normals, the front of each face is on the side to which these
+normals point; a face is turned over if necessary. The functions are pure: they take and return arrays.
 """
 
 from __future__ import annotations
@@ -18,19 +19,21 @@ from numpy.typing import NDArray
 
 from twixt.ipc.scene.mesh import Mesh
 
-# Row of the vertex buffer.
+# One row of the vertex buffer: a vertex and its normal.
 VERTEX = np.dtype([("place", "<f4", 3), ("normal", "<f4", 3)])
-# Corners of a face, for each of its edges: start of the edge, end of the edge, opposite corner.
+# For each edge of a face, three corners of the face: the start of the edge, the end of the edge, and the opposite
+# corner.
 EDGES_OF_FACE = ((0, 1, 2), (1, 2, 0), (2, 0, 1))
-# A mesh is a plate (as a height field is) if its smallest extent is at most this share of its second smallest.
+# A mesh counts as a plate if its smallest extent is at most this share of its second smallest extent. A height field is
+# an example.
 PLATE_SHARE = 0.1
 
 
 class MeshGeometry(NamedTuple):
     """A mesh for the GPU. vertices: (n,) of dtype VERTEX. triangles: (f, 3), u4.
 
-    is_flat: each face has one normal, which is that of its last vertex. sources: (n,), for each row, the vertex of the
-    mesh from which the row was made.
+    is_flat: True if each face has one normal, which its last vertex carries. sources: (n,), for each row of `vertices`,
+    the index of the mesh vertex from which the row was made.
     """
 
     vertices: NDArray[np.void]
@@ -40,7 +43,7 @@ class MeshGeometry(NamedTuple):
 
 
 class MeshBounds(NamedTuple):
-    """Box around a mesh in its own frame, metres: the middle and the half extents."""
+    """Box around a mesh, in the mesh's own frame: the middle of the box and half of each side, in metres."""
 
     middle: NDArray[np.float32]
     half_size: NDArray[np.float32]
@@ -63,7 +66,7 @@ def mesh_geometry(mesh: Mesh) -> MeshGeometry:
 
 
 def mesh_bounds(mesh: Mesh) -> MeshBounds:
-    """Box around the vertices that faces use."""
+    """Box around all vertices that belong to a face."""
     used = mesh.vertices[np.unique(mesh.faces)]
     low, high = used.min(axis=0), used.max(axis=0)
     return MeshBounds((low + high) / 2, (high - low) / 2)
@@ -85,8 +88,8 @@ def is_closed(geometry: MeshGeometry) -> bool:
 
 
 def silhouette_edges(geometry: MeshGeometry) -> NDArray[np.uint32]:
-    """Edges as OpenGL's lines with adjacency, (e, 4), u4: the opposite corner of one face, both ends of the edge, the
-    opposite corner of the other face.
+    """Edges of a mesh, in the form of OpenGL's lines with adjacency, (e, 4), u4. Each row contains the opposite corner
+    of one face, both ends of the edge, and the opposite corner of the other face.
 
     If an edge has a single face, the opposite corner of this face is given twice. Vertices at the same place count as
     one vertex. If an edge has more than two faces, two of them are used.
@@ -106,7 +109,8 @@ def silhouette_edges(geometry: MeshGeometry) -> NDArray[np.uint32]:
 
 
 def face_normals(vertices: NDArray[np.float32], faces: NDArray[np.uint32]) -> NDArray[np.float32]:
-    """Unit normals (f, 3), towards the side from which the corners run counter-clockwise; 0 for a face with area 0."""
+    """Unit normals of faces, (f, 3). Seen from the side to which the normal points, the corners run counter-clockwise.
+    The normal of a face with area 0 is 0."""
     corners = vertices.astype(np.float64)[faces]
     normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     length = np.linalg.norm(normals, axis=1, keepdims=True)
@@ -114,7 +118,8 @@ def face_normals(vertices: NDArray[np.float32], faces: NDArray[np.uint32]) -> ND
 
 
 def _flat(places: NDArray[np.float32], faces: NDArray[np.uint32]) -> MeshGeometry:
-    """Geometry in which each face has its own last vertex: one of its original vertices, or a copy if none is free."""
+    """Makes a geometry in which no two faces have the same last vertex. The last vertex of a face is one of its three
+    vertices. If other faces already use all three, it is a copy of one of them."""
     owned, triangles = _owned_last(faces, len(places))
     copies = np.flatnonzero(~owned)
     vertices = np.zeros(len(places) + len(copies), VERTEX)
@@ -127,9 +132,10 @@ def _flat(places: NDArray[np.float32], faces: NDArray[np.uint32]) -> MeshGeometr
 
 
 def _owned_last(faces: NDArray[np.uint32], count: int) -> tuple[NDArray[np.bool_], NDArray[np.uint32]]:
-    """Rotates the corners of faces so that many faces end with a vertex that no other face ends with.
+    """Rotates the corners of faces so that most faces have a last vertex that is the last vertex of no other face.
 
-    Returns a mask of these faces, (f,), and the rotated faces. Each of the three corners is tried in turn.
+    Each of the three corners is tried in turn as the last corner. Returns a mask of the faces for which this succeeded,
+    (f,), and all faces, rotated.
     """
     triangles = faces.copy()
     is_taken, owned = np.zeros(count, np.bool_), np.zeros(len(faces), np.bool_)
@@ -143,14 +149,14 @@ def _owned_last(faces: NDArray[np.uint32], count: int) -> tuple[NDArray[np.bool_
 
 
 def _turned(places: NDArray[np.float32], faces: NDArray[np.uint32], normals: NDArray[np.float32]) -> NDArray[np.uint32]:
-    """The faces. A face is turned over if the normals of its corners point to its back."""
+    """Returns the faces. A face is turned over if the vertex normals at its corners point to its back."""
     toward = (normals[faces].sum(axis=1) * face_normals(places, faces)).sum(axis=1)
     return np.where((toward < 0)[:, None], faces[:, ::-1], faces)
 
 
 def _first_at_place(places: NDArray[np.float32]) -> NDArray[np.intp]:
-    """For each vertex, the number of one vertex at the same place. All vertices at a place get the same number."""
-    x, y, z = (places + np.float32(0)).T  # -0 becomes 0
+    """For each vertex, the index of one vertex at the same place. All vertices at this place get the same index."""
+    x, y, z = (places + np.float32(0)).T  # changes -0 to 0
     order = np.lexsort((z, y, x))
     ordered = places[order]
     is_new = np.ones(len(places), np.bool_)
@@ -160,34 +166,36 @@ def _first_at_place(places: NDArray[np.float32]) -> NDArray[np.intp]:
     return first
 
 
-# Vertices and normals of a deforming mesh, for upload to the GPU.
+# This section computes the vertices and normals of a deforming mesh, which are then uploaded to the GPU.
 #
-# Values that depend only on the faces are computed once for each mesh. The normal of a vertex is the sum of the
-# normals of the faces around it (Gouraud 1971). The vertices are sorted by their number of faces. So for each i, one
-# gather and one sum handle the i-th face of all vertices that have at least i faces. For 24,000 vertices and 48,000
-# faces this takes 1.3 ms, half the time of `np.add.reduceat`.
+# Values that depend only on the faces are computed once for each mesh. The normal of a vertex is the sum of the normals
+# of the faces around it (Gouraud 1971). The vertices are sorted by the number of faces around them. So for each i, one
+# indexing operation and one addition handle the i-th face of all vertices that have at least i faces. For 24,000
+# vertices and 48,000 faces this takes 1.3 ms; `np.add.reduceat` takes twice as long.
 #
-# Always: rows, triangles and kind (flat or smooth) are the same as from `mesh_geometry`. So the programs of other
-# meshes can draw deforming meshes. Pure: takes and returns arrays.
+# Always: the order of the rows, the triangles and the kind (flat or smooth) are the same as `mesh_geometry` gives for
+# the mesh. So the programs that draw other meshes can also draw deforming meshes. The code takes and returns arrays and
+# has no side effects.
 
 
-# Up to this many faces around a vertex are summed for all vertices together. If a vertex has more faces, as in a fan,
-# the rest is summed separately.
+# Largest number of faces around a vertex that are summed for all vertices together. If there are more faces around a
+# vertex, as in a fan of triangles, the remaining faces are summed separately.
 MOST_AROUND = 16
 LEAST_LENGTH = np.float32(1e-30)
-# NUMBERS: count of 32-bit numbers in a row of VERTEX. PLACE, NORMAL: slices of the numbers of each field.
+# NUMBERS is the count of 32-bit numbers in one row of VERTEX. PLACE and NORMAL select the numbers of the position and
+# of the normal.
 NUMBERS, PLACE, NORMAL = 6, slice(0, 3), slice(3, 6)
 
 
 class Deformation:
-    """Makes rows of VERTEX for vertices of one mesh. rest: rows of the rest shape, (n,). rest_bounds: box around the
-    rest shape."""
+    """Makes rows of VERTEX from the deformed vertices of one mesh. rest: rows of the undeformed mesh, (n,).
+    rest_bounds: box around the undeformed mesh."""
 
     def __init__(self, mesh: Mesh) -> None:
         geometry = mesh_geometry(mesh)
         self.rest, self.rest_bounds = geometry.vertices, mesh_bounds(mesh)
         count, triangles = len(mesh.vertices), geometry.triangles
-        # For each row, the vertex of the mesh. In a flat mesh, some rows are copies of others.
+        # For each row, the index of its vertex in the mesh. In a flat mesh, some vertices have several rows.
         self._source = np.arange(len(self.rest))
         copied = np.flatnonzero(triangles[:, 2] >= count)
         self._source[triangles[copied, 2]] = mesh.faces[copied, 2]
@@ -196,14 +204,16 @@ class Deformation:
         self._around = None if geometry.is_flat else FacesAround(triangles, count)
 
     def deformed(self, vertices: NDArray[np.float32]) -> NDArray[np.void]:
-        """Rows of VERTEX for vertices (v, 3), which must be finite and in the mesh's order."""
+        """Rows of VERTEX for these vertices. vertices: (v, 3), in the same order as in the mesh; all values must be
+        finite."""
         rows = np.zeros(len(self.rest), VERTEX)
         self.write(vertices, rows)
         return rows
 
     def write(self, vertices: NDArray[np.float32], rows: NDArray[np.void]) -> MeshBounds:
         """Like `deformed`, but writes into `rows`. Returns the box around the vertices."""
-        # Writes all numbers at once, because writing fields of records is ten times slower.
+        # All numbers are written at once. To write the fields of the records one after the other takes ten times as
+        # long.
         numbers = rows.view(np.float32).reshape(-1, NUMBERS)
         places = np.ascontiguousarray(vertices.T)
         numbers[:, PLACE] = vertices if len(rows) == len(vertices) else vertices[self._source]
@@ -216,7 +226,8 @@ class Deformation:
         return MeshBounds((low + high) / 2, (high - low) / 2)
 
     def _areas(self, places: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Normals of the faces, (3, f); the length of each is twice the area of the face. places: (3, v)."""
+        """Normals of the faces, (3, f). The length of each normal is twice the area of its face. places: positions of
+        the vertices, (3, v)."""
         corners = np.take(places, self._corners, axis=1)
         first, u, w = corners[:, 0], corners[:, 1], corners[:, 2]
         u -= first
@@ -229,11 +240,12 @@ class Deformation:
 
 
 class FacesAround:
-    """Sums over the faces around each of `count` vertices. faces: (f, 3)."""
+    """Adds up values of the faces around each vertex. faces: the vertices of each face, (f, 3). count: number of
+    vertices."""
 
     def __init__(self, faces: NDArray[np.uint32], count: int) -> None:
         corners = faces.ravel()
-        around = np.argsort(corners, kind="stable") // 3  # face numbers, vertex by vertex
+        around = np.argsort(corners, kind="stable") // 3  # indices of the faces around vertex 0, then vertex 1 ...
         numbers = np.bincount(corners, minlength=count)
         starts = np.cumsum(numbers) - numbers
         self._order = np.argsort(-numbers, kind="stable")
@@ -246,7 +258,7 @@ class FacesAround:
         ]
 
     def summed(self, of_faces: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Sums the values of faces, (3, f), around each vertex. Returns (3, v)."""
+        """For each vertex, adds up the values of the faces around the vertex. of_faces: (3, f). Returns (3, v)."""
         total = np.zeros((3, len(self._order)), np.float32)
         for faces in self._nth:
             total[:, : len(faces)] += of_faces.take(faces, axis=1)
@@ -258,8 +270,10 @@ class FacesAround:
 
 
 def _unit(directions: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Columns of (3, n) scaled to length 1; a column of zeros stays 0."""
-    # Divides by the largest component first, because squares of large numbers exceed float32.
+    """Scales each direction to length 1. A direction of length 0 stays 0. directions: (3, n), one direction in each
+    column."""
+    # Each direction is first divided by its largest component. Otherwise the squares of large components could exceed
+    # float32.
     largest = np.maximum(np.abs(directions).max(axis=0), LEAST_LENGTH)
     directions /= largest
     x, y, z = directions

@@ -1,7 +1,9 @@
-"""Programs that draw meshes: faces in two qualities, silhouettes and shadows. MESH_PROGRAMS lists them.
+"""Contains the GPU programs that draw meshes. They draw faces, silhouettes and shadows. There are two qualities of
+faces. MESH_PROGRAMS lists the programs.
 
-Always: both sides of a face are drawn, and the visible side is lit. If a body has scales along its axes, its normals
-are transformed by the inverse transpose. The edges of faces are hard. Silhouettes add a soft border.
+Always: both sides of a face are drawn, and the visible side is lit. If a body has a separate scale along each axis, its
+normals are transformed by the inverse transpose of its matrix. The edges of faces are hard. Silhouettes add a soft
+border.
 """
 
 from __future__ import annotations
@@ -24,11 +26,11 @@ from twixt.render.draw.glsl.mesh_pose import FLAT_TONE_GLSL, POSE_INPUTS_GLSL, V
 from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL
 from twixt.render.draw.shapes.shadows import SHADOW_CASTER_GLSL, shadow_program_of
 
-# Program for the soft silhouettes of meshes. They add a border, one pixel wide, on the outside of the faces; the
-# border fades out.
+# This program draws the soft silhouettes of meshes. A soft silhouette is a border on the outside of the faces. It is
+# one pixel wide and fades out.
 #
-# An edge is on the silhouette if both of its faces are on the same side of the edge in the picture. The colour of the
-# border does not depend on the pixels that were drawn before.
+# An edge is on the silhouette if its two faces are on the same side of the edge in the picture. The colour of the
+# border does not depend on pixels that were drawn before the border.
 
 
 _EDGE_VERTEX = """
@@ -56,7 +58,7 @@ out vec3 tone;
 
 vec2 px_of(int corner) { return gl_in[corner].gl_Position.xy / gl_in[corner].gl_Position.w * (0.5 * picture.xy); }
 
-// Tone at a corner of the edge. In a flat mesh: the tone of the face that is turned to the eye.
+// Tone at one end of the edge. In a flat mesh, it is the tone of the face that is turned to the eye.
 vec3 tone_at(int corner) {
 #if FLAT
     vec3 start = corner_at[1], along = corner_at[2] - start;
@@ -104,7 +106,7 @@ void main() { color = vec4(tone, covered); }
 
 
 def silhouette_program(context: moderngl.Context, is_flat: bool) -> moderngl.Program:
-    """Program of soft silhouettes. Draw it with GL_LINES_ADJACENCY, one instance for each body."""
+    """Program that draws soft silhouettes. Use it with GL_LINES_ADJACENCY, and with one instance for each body."""
     head = f"#define FLAT {int(is_flat)}\n", FRAME_GLSL, LIGHT_GLSL
     return context.program(
         vertex_shader=shader_text(*head, VERTEX_GLSL, _EDGE_VERTEX),
@@ -182,7 +184,7 @@ void main() { color = vec4(tone + grazing_light(turned, at), alpha); }
 """
 )
 
-# Faces with a material, flat or smooth. Lighting is computed for each pixel, where the image is read.
+# Faces with a material, flat or smooth. For each pixel, the fragment shader reads the image and computes the lighting.
 _SURFACE_VERTEX = """
 in vec2 uv;
 out vec3 at, on_body;
@@ -223,7 +225,7 @@ void main() {
 """
 )
 
-# The plain quality: brightness is a polynomial, computed once for each vertex.
+# The plain quality. The brightness is a polynomial, which is computed once for each vertex.
 _PLAIN_VERTEX = """
 SHADING out vec3 tone;
 void main() {
@@ -255,7 +257,7 @@ void main() {
 def face_program(
     context: moderngl.Context, is_flat: bool, is_fine: bool, is_transparent: bool = False
 ) -> moderngl.Program:
-    """Program of a mesh's faces. Draw it with GL_TRIANGLES, one instance for each body."""
+    """Program that draws a mesh's faces. Use it with GL_TRIANGLES, and with one instance for each body."""
     head = f"#define TRANSPARENT {int(is_transparent)}\n", FRAME_GLSL, LIGHT_GLSL, POLYNOMIAL_GLSL
     if not is_fine:
         vertex, fragment = _PLAIN_VERTEX, _PLAIN_FRAGMENT
@@ -271,9 +273,9 @@ def face_program(
 
 
 def surface_program(context: moderngl.Context, is_flat: bool, finish: int) -> moderngl.Program:
-    """Program for the faces of a mesh with a material, opaque or transparent.
+    """Program that draws the faces of a mesh with a material, opaque or transparent.
 
-    Draw it with GL_TRIANGLES, one instance for each body.
+    Use it with GL_TRIANGLES, and with one instance for each body.
     """
     shading = "flat" if is_flat else "smooth"
     head = f"#define FINISH {finish}\n", FRAME_GLSL, LIGHT_GLSL
@@ -284,7 +286,8 @@ def surface_program(context: moderngl.Context, is_flat: bool, finish: int) -> mo
 
 
 def mesh_shadow_program(context: moderngl.Context) -> moderngl.Program:
-    """Program for the shadows of meshes on the ground. Draw it with GL_POINTS of rows of MESH_POSE."""
+    """Program that draws the shadows of meshes on the ground. Use it with GL_POINTS, one point for each row of
+    MESH_POSE."""
     return shadow_program_of(context, "", FRAME_GLSL + _SHADOW_VERTEX)
 
 

@@ -1,2 +1,3 @@
-"""Programs of shapes, one module for each shape. ray_cast: common code of ray cast shapes. capsules: also the pattern
-and light of round shapes. shadows: soft spots on the ground."""
+"""These modules contain the GPU programs that draw shapes. Most modules are named after their shape. `ray_cast`
+contains the common code of ray cast shapes. `capsules` also contains the pattern and light of all round shapes.
+`shadows` contains the program that draws soft shadows on the ground."""

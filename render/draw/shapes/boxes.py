@@ -1,9 +1,11 @@
-"""Boxes (see ray_cast.py). A box shows up to three faces, each with one tone and bright edges.
+"""Draws boxes by the code of ray_cast.py. Up to three faces of a box are visible. Each face has one tone and bright
+edges.
 
-A box is the intersection of three spaces, each between a pair of parallel planes. Seen from one direction, the box's
-outline is the intersection of three strips, one along each edge. Of the planes that face the eye, the farthest plane
-is visible. A ray enters the box where it enters the last of the three spaces. It leaves the box where it leaves the
-first of these spaces. The distance from the pixel to the outline follows from the length between these two points.
+A box is the intersection of three spaces. Each space lies between two parallel planes. In the picture, the outline of a
+box is the intersection of three strips. Each strip is parallel to one edge of the box. A ray enters the box where it
+enters the last of the three spaces, and leaves the box where it leaves the first of them. The visible face is the one
+through which the ray enters the last space. The length of the ray inside the box gives the distance from the pixel to
+the outline.
 """
 
 from __future__ import annotations
@@ -14,12 +16,14 @@ _SIZE = "vec3 size_of(Pose pose) { return shape_size * pose.scale; }"
 _SUPPORT = "float support(vec3 size, vec3 along) { return dot(size, abs(along)); }"
 _AROUND = "float around(vec3 size) { return length(size); }"
 
-# EDGE_ON: a face is left out if the cosine of the angle between its normal and the line of sight is smaller than this.
-# The face would be less than a pixel wide, and its depth would not be finite.
+# EDGE_ON is the least cosine of the angle between the normal of a face and the line of sight. If the cosine is smaller,
+# the face is left out. Such a face would be less than a pixel wide, and its depth would not be finite.
 _POINT_VERTEX = """
-// Each face: change of depth for a pixel right (x) and up (y); z: depth at the middle; w: brightness.
+// For each face: x, y: change of depth from one pixel to the next, to the right (x) and up (y); z: depth at the middle;
+// w: brightness.
 flat out vec4 face_x, face_y, face_z;
-// The strip along each edge: x, y: unit vector across it; z: half its width with the soft edge, px.
+// For the strip along each edge: x, y: unit vector across the strip; z: half the strip's width in px, with the soft
+// border.
 flat out vec4 edge_x, edge_y, edge_z;
 flat out vec4 albedo;
 const float EDGE_ON = 0.03;
@@ -83,12 +87,13 @@ void main() {
 }
 """
 
-# The plain quality. Pixels are computed from the three pairs of planes. With parallel rays, the distance to each plane
-# changes by the same amount from pixel to pixel.
+# The plain quality. Pixels are computed from the three pairs of planes. Because the rays are parallel, the distance
+# along the ray to each plane changes by the same amount from each pixel to the next.
 _PLAIN_VERTEX = """
-// Each pair of planes, along the ray: change of its middle for a pixel right, or up. w: x, or y, of the middle, px.
+// For each pair of planes: how far its middle moves along the ray for a pixel to the right (right), or up (up). w: x
+// (in right) or y (in up) of the body's middle in the picture, in px.
 flat out vec4 right, up;
-flat out vec4 half_way;   // along the ray, from the middle of each pair to its planes, m; w: depth at the middle
+flat out vec4 half_way;   // metres along the ray from the middle of each pair to its planes; w: depth at the middle
 flat out vec4 tone;       // brightness of the faces; w: change of depth for each metre towards the eye
 flat out vec3 albedo;
 
@@ -105,8 +110,8 @@ void show(Body body, vec2 middle) {
     d *= per_distance;
     // If a ray were parallel to a plane, the division would give NaN.
     vec3 per_d = mix(vec3(1.0), vec3(-1.0), lessThan(d, vec3(0.0))) / max(abs(d), 1e-3);
-    // In perspective, rays spread: from pixel to pixel, the depth along a plane changes by this much more. The effect
-    // is larger for a near plane.
+    // In perspective, rays spread. So from one pixel to the next, the depth along a plane changes more than with
+    // parallel rays. The nearer a plane is, the larger this difference is.
     if (!PARALLEL) per_d /= 1.0 - min(abs(per_d) * body.size * per_distance, 0.5);
     right = vec4(body.right * per_d * body.metres_px, middle.x);
     up = vec4(body.up * per_d * body.metres_px, middle.y);
@@ -138,7 +143,7 @@ vec3 face_tone(Body body, int axis) {
     return lit(body.color.rgb, normal, 1.0, light_eye.xyz, up_eye.xyz);
 }
 
-// From here on, the lengths of rays are in half edges.
+// After this function, positions and directions of rays are divided by half the edges of the box.
 void paint(Body body) {
 #if FINISH
     tone_x = vec4(body.color.rgb, light_eye.w > 0.5 ? -1.0 : 0.0);
@@ -158,17 +163,17 @@ void paint(Body body) {
 """
 
 _QUAD_FRAGMENT = """
-const float EDGE_PX = 0.75;  // between two faces, each face has half of the outline
-vec3 entry;  // along the ray, where it enters the space between each pair of planes
-float near;  // the largest of these
+const float EDGE_PX = 0.75;  // each of two neighbouring faces draws half of the outline between them
+vec3 entry;  // for each pair of planes: length of the ray up to the place where it enters the space between them
+float near;  // the largest component of entry
 
 void meet(vec3 p, vec3 d, float per_px, out float t, out float covered) {
-    // The small term avoids NaN if a ray is parallel to a plane, and changes no digit otherwise.
+    // If a ray is parallel to a plane, the small term avoids NaN. In all other cases it changes no digit.
     vec3 per_d = 1.0 / (d + 1e-20), middle = -p * per_d, half_way = abs(per_d), leave = middle + half_way;
     entry = middle - half_way;
     t = near = max(max(entry.x, entry.y), entry.z);
     float far = min(min(leave.x, leave.y), leave.z);
-    // Change of the ray's length inside the box, for a pixel to the right and for a pixel up.
+    // How the length of the ray inside the box changes from one pixel to the next, to the right and up.
     vec3 moves = per_d * (vec3(equal(entry, vec3(near))) - vec3(equal(leave, vec3(far))));
     vec2 slope = vec2(dot(moves, across.xyz), dot(moves, upward.xyz)) * px_move;
     covered = (far - near) * inversesqrt(dot(slope, slope)) + 0.5;
@@ -187,16 +192,17 @@ vec3 shade(vec3 q, vec3 d, float per_px) {
     vec3 face = vec3(equal(entry, vec3(near)));
     float grazing = 1.0 - abs(dot(face, d * extent.xyz));
     if (!OUTLINED) tone += 0.10 * grazing * grazing;
-    // Distance to the nearest border of the face, in half edges and in px. A face has no border along its normal.
+    // Distance from this place to each border of the face, first in half edges, then in px. A face has no border in the
+    // direction of its normal.
     vec3 steep = face / (d + 1e-20), inside = 1.0 - abs(q) + face * 1e9;
     vec3 px = abs(across.xyz - d * dot(steep, across.xyz)) + abs(upward.xyz - d * dot(steep, upward.xyz));
     px *= (1.0 - face) * px_move;
     vec3 border_px = inside / max(px, 1e-9);
     if (OUTLINED) return with_outline(tone, min(min(border_px.x, border_px.y), border_px.z) + EDGE_PX, -tone_x.w);
     float rim = 1.0 - smoothstep(0.6, 1.8, min(min(border_px.x, border_px.y), border_px.z));
-    // On a face that is only a few pixels wide, the rim would cover the whole face.
+    // The rim fades out on a face that is only a few pixels wide. Otherwise it would cover the whole face.
     rim *= clamp(0.125 / max(max(px.x, px.y), px.z) - 0.25, 0.0, 1.0);
-    // A faint shade inside the border and a bright rim at the border, because worn edges catch light.
+    // Near its border, the face is a little darker. At the border it has a bright rim, because worn edges catch light.
     tone *= 1.0 - 0.10 * tone_x.w * (1.0 - smoothstep(0.0, 0.25, min(min(inside.x, inside.y), inside.z)));
     return mix(tone, tone * 0.55 + 0.42, 0.7 * rim * tone_x.w);
 }

@@ -1,9 +1,9 @@
-"""Capsules (see ray_cast.py). A capsule is the union of all balls of one radius whose centres are on a segment of the
-body's z axis.
+"""Draws capsules by the code of ray_cast.py. A capsule is the union of all balls of one radius whose centres are on a
+segment of the body's z axis.
 
-Each point of a capsule's surface is on a ball around one point of its axis. To find this axis point, the z at which
-the ray meets the infinite cylinder is clamped to the segment. The result is exact, because the cylinder touches each
-ball inside it along a whole circle.
+Each point of a capsule's surface is on a ball around one point of its axis. To find this point, the code computes the z
+at which the ray meets the infinite cylinder around the axis, and clamps this z to the segment. The result is exact,
+because the cylinder touches each of the balls along a whole circle.
 """
 
 from __future__ import annotations
@@ -13,21 +13,22 @@ import math
 from twixt.render.draw.glsl.light import HIGHLIGHT_GLSL, SHINE_GLSL
 from twixt.render.draw.shapes.ray_cast import CastShape, PointCast
 
-# GLSL of the skin of round shapes: the lighting, and a pattern of two tones of one colour that makes spin visible.
+# This GLSL draws the skin of round shapes. The skin is the lighting and a pattern. The pattern has two tones of one
+# colour and makes the spin of a body visible.
 #
-# The pattern has four quarters around the body's z. The sign of x times y gives the quarter in which a pixel is. The
-# magnitude of x times y gives the distance from the borders of the quarter. Capsules, cylinders and ellipsoids have
-# the same skin as spheres, so a short capsule looks like a ball.
+# The pattern has four quarters around the body's z axis. x and y are the place of a pixel on the body. The sign of x
+# times y gives the tone of the quarter. The magnitude of x times y shows how far the pixel is from the borders of the
+# quarter. Capsules, cylinders and ellipsoids have the same skin as spheres, so a short capsule looks like a ball.
 #
-# Small bodies are lit in their own frame: u along the body's axis as seen in the picture, v across the axis, w towards
-# the eye. Their lighting has no tint, and no rim where the surface turns away, because neither is visible at this
-# size.
+# Small bodies are lit in a frame of their own: u points along the body's axis as seen in the picture, v across this
+# axis, and w towards the eye. Their lighting has no tint. They have no rim where the surface turns away from the eye.
+# Neither would be visible at this size.
 
 
 # Constants of `lit_by` in light.py.
 _WRAP, _PAST, _AMBIENT, _SUN = 0.85, 0.15, 0.34, 0.92
-# Factor on the direction towards the light. Let c be the dot product of the scaled direction and the normal. The sun's
-# part of the brightness is then (c + _PAST x sqrt(_SUN)) squared.
+# The direction towards the light is multiplied by this factor. Let c be the dot product of the multiplied direction and
+# the normal. Then the sun's part of the brightness is (c + _PAST x sqrt(_SUN)) squared.
 _LIT = _WRAP * math.sqrt(_SUN)
 
 POINT_SKIN_VERTEX = (
@@ -41,10 +42,11 @@ flat out vec3 shine_by;   // strength of the highlight, and two arguments of `hi
 #endif
 const float AMBIENT_UP = 0.22;
 
-// Depth of the pattern on a body. px: size of a pixel in radii of the body.
+// Strength of the pattern on a body. px: size of a pixel, as a multiple of the body's radius.
 float pattern_depth(float px) { return PATTERN * 0.20 * clamp(1.2 - 3.0 * px, 0.0, 1.0); }
 
-// If the body has its plain colour, divides by the brightness of the skin without light.
+// If the body is drawn in its plain colour, without light, its colour is divided by the brightness that the skin has
+// without light.
 vec3 skin_color(Body body) { return light_eye.w > 0.5 ? body.color.rgb / UNLIT : body.color.rgb; }
 
 void light_skin(mat3 uvw, vec2 middle) {
@@ -66,7 +68,7 @@ flat in vec4 light_uvw, up_uvw;
 flat in vec3 shine_by;
 #endif
 
-// pattern: factor of the pattern on the brightness.
+// Colour of a pixel. pattern: factor by which the pattern multiplies the brightness.
 vec3 skin(vec3 albedo, vec3 normal, float pattern) {
     float towards = dot(normal, light_uvw.xyz), sun = max(towards + PAST, 0.0);
 #if FINISH
@@ -84,11 +86,12 @@ vec3 skin(vec3 albedo, vec3 normal, float pattern) {
     .replace("PAST", str(_PAST * math.sqrt(_SUN)))
 )
 
-# Light and pattern together are a polynomial in the normal, as for spheres in point_spheres.py.
+# The brightness, with light and pattern, is a polynomial of the normal's components. Spheres use the same method, see
+# point_spheres.py.
 PLAIN_SKIN_VERTEX = """
-flat out vec4 by_normal;  // factors of the brightness on 1, u, v, w
-flat out vec4 by_square;  // factors of the brightness on u^2 - w^2, v^2 - w^2, u v, u w
-flat out vec4 albedo;     // w: factor of the brightness on v w
+flat out vec4 by_normal;  // the brightness is a sum: these are its coefficients of 1, u, v, w
+flat out vec4 by_square;  // its coefficients of u^2 - w^2, v^2 - w^2, u v, u w
+flat out vec4 albedo;     // colour; w: coefficient of v w in the brightness
 
 void light_skin(Body body, mat3 uvw, float px) {
     by_normal = vec4(1.0, 0.0, 0.0, 0.0);
@@ -127,7 +130,7 @@ void paint_skin(Body body, float radius) {
 """
 
 QUAD_SKIN_FRAGMENT = """
-// from_z: place of the surface across z, in px. d: direction of the ray, unit vector in metres.
+// from_z: place on the surface, relative to the z axis, in px. d: direction of the ray, a unit vector in metres.
 vec3 skin(vec3 normal, vec3 d, vec2 from_z) {
     if (tone_x.w < 0.0) return tone_x.rgb;
     vec2 side = clamp(from_z, -1.0, 1.0);
@@ -138,8 +141,8 @@ vec3 skin(vec3 normal, vec3 d, vec2 from_z) {
 }
 """
 
-# If a body has a scale along each axis, its cross section stays round. The factor on the radius is the mean of the
-# scales of x and y.
+# If a body has a separate scale along each axis, its cross section stays round: the radius is multiplied by the mean of
+# the scales along x and y.
 ROUND_SIZE = """
 vec3 size_of(Pose pose) {
     float around = 0.5 * (pose.scale.x + pose.scale.y);
@@ -149,12 +152,13 @@ vec3 size_of(Pose pose) {
 _SUPPORT = "float support(vec3 size, vec3 along) { return size.z * abs(along.z) + size.x * length(along); }"
 _AROUND = "float around(vec3 size) { return size.x + size.z; }"
 
-# A body with an axis. Lengths are in radii. Frame: u along the axis as seen in the picture, v across the axis, w
-# towards the eye.
+# A body with an axis. Its radius is the unit of length. The frame: u points along the axis as seen in the picture, v
+# across the axis, and w towards the eye.
 _AXIS = """
-flat out vec4 turn;  // change for a pixel to the right and for a pixel up: of u (x, y), of v (z, w)
-flat out vec4 form;  // half the axis as seen; sine, cosine of its angle to the picture; w: half a radius, px
-flat out vec4 deep;  // change of depth with u (x), with the axis point (y), with w (z); w: depth at the middle
+flat out vec4 turn;  // change of u (x, y) and of v (z, w), for a pixel to the right and for a pixel up
+// x: half the axis as seen; y, z: sine and cosine of the axis's angle to the picture; w: half a radius in px.
+flat out vec4 form;
+flat out vec4 deep;  // change of depth: x: per u; y: per move along the axis; z: per w; w: depth at the middle
 
 struct Axis {
     mat3 uvw;      // u, v and w in eye space
@@ -193,7 +197,7 @@ AXIAL_POINT_VERTEX = (
     + _AXIS
     + """
 flat out vec4 albedo;   // w: change of depth with v
-// Pattern: x, y: factors on e^2 - v^2 and on e v, see `pattern`; z: its mean; w: its least value.
+// The pattern at e, v, see `pattern`. x, y: coefficients of e^2 - v^2 and of e v; z: its mean; w: its least value.
 flat out vec4 quarter;
 
 void show(Body body, vec2 middle) {
@@ -213,7 +217,7 @@ AXIAL_POINT_FRAGMENT = (
     + """
 flat in vec4 turn, form, deep, albedo, quarter;
 
-// e, v: place of the surface, in two directions across the axis.
+// e, v: coordinates of a place on the surface, in two directions across the axis.
 float pattern(float e, float v) {
     return clamp(quarter.x * (e * e - v * v) + quarter.y * (e * v) + quarter.z, quarter.w, 1.0);
 }
@@ -292,12 +296,13 @@ vec3 normal;
 
 void meet(vec3 p, vec3 d, float per_px, out float t, out float covered) {
     float radius = extent.x;
-    // The axis point that is nearest to the ray.
+    // Finds the point of the axis that is nearest to the ray.
     float aa = max(dot(d.xy, d.xy), 1e-9), along = -dot(p.xy, d.xy) / aa, z = p.z + d.z * along;
     vec3 from = vec3(p.xy, p.z - clamp(z, -extent.z, extent.z)), aside = from - d * dot(from, d);
     covered = (radius * radius - dot(aside, aside)) * (0.5 * per_px / radius) + 0.5;
-    // Finds where the ray enters the infinite cylinder. Then intersects the ray with the ball around the axis point of
-    // this place, or with the ball at the end of the axis.
+    // Finds the place where the ray enters the infinite cylinder around the axis. Then intersects the ray with one
+    // ball: the ball around the axis point at this place, or the ball at an end of the axis if the place is beyond this
+    // end.
     vec2 past = p.xy + d.xy * along;
     z -= d.z * sqrt(max(radius * radius - dot(past, past), 0.0) / aa);
     from.z = p.z - clamp(z, -extent.z, extent.z);
@@ -311,7 +316,7 @@ void on_surface(vec3 q, vec3 d, out vec3 face, out vec3 at, out vec3 half_size, 
     at = vec3(q.xy / extent.x, q.z / extent.z);
     half_size = extent.xxz;
     along = d;
-    // Beyond the straight section, the distance from its end is measured in radii.
+    // If the place is beyond the straight section, the distance from the end of this section is measured in radii.
     if (abs(at.z) > 1.0) at.z = sign(q.z) * (1.0 + (abs(q.z) - extent.z) / extent.x);
     face = normal;
 }

@@ -1,8 +1,8 @@
-"""Cylinders and cones (see ray_cast.py), with bright rims.
+"""Draws cylinders and cones by the code of ray_cast.py. They have bright rims.
 
-A cylinder is the intersection of an infinite round cylinder and the space between two planes. A ray hits the cylinder
-if its distance from the axis, somewhere between the two planes, is less than the radius. The side or the near end is
-visible, whichever the ray enters last.
+A cylinder is the part of an infinite round cylinder that lies between two planes. A ray hits the cylinder if it comes
+closer to the axis than the radius while it is between the two planes. If the ray enters the infinite cylinder last, the
+round side is visible. If it enters the space between the planes last, the near end is visible.
 """
 
 from __future__ import annotations
@@ -30,11 +30,12 @@ _POINT_FRAGMENT = (
 void main() {
     vec2 off = gl_FragCoord.xy - vec2(light_uvw.w, up_uvw.w);
     float u = dot(off, turn.xy), v = dot(off, turn.zw), room = 1.0 - v * v, around = sqrt(max(room, 0.0));
-    // Distance to the end, which is seen as an ellipse. The distance is measured along u, and is reduced where the
-    // ellipse is steep.
+    // Distance from the pixel to the end of the cylinder. In the picture, the end is an ellipse. The distance is
+    // measured along u, and is reduced where the ellipse is steep.
     float end = (form.x + form.y * around - abs(u)) * max(around * inversesqrt(max(room + form.y * form.y * v * v, 1e-6)), 0.3);
     float covered = min(0.5 * room, end) * (2.0 * form.w) + 0.5;
-    // e: height of the surface towards the eye, across the axis. The surface is the round side or the near end.
+    // e: height of the visible surface towards the eye, across the axis. The visible surface is the round side or the
+    // near end.
     float on_end = (form.x - u) / form.y, e = min(around, on_end), along = u + e * form.y;
     float depth = deep.x * u + deep.y * along + deep.z * (form.z * e) + albedo.w * v + deep.w;
     gl_FragDepth = depth_of(depth, covered);
@@ -61,7 +62,7 @@ void main() {
 _QUAD_FRAGMENT = (
     QUAD_SKIN_FRAGMENT
     + """
-const float EDGE_PX = 0.75;  // between the side and an end, each has half of the outline
+const float EDGE_PX = 0.75;  // the round side and the end each draw half of the outline between them
 bool is_end;
 
 void meet(vec3 p, vec3 d, float per_px, out float t, out float covered) {
@@ -72,7 +73,8 @@ void meet(vec3 p, vec3 d, float per_px, out float t, out float covered) {
     is_end = ends - half_ends > enter;
     t = max(enter, ends - half_ends);
     covered = room * (0.5 * per_px / extent.x);
-    // If the ray passes an end before it is nearest to the axis, the distance from the rim at this end counts.
+    // If the ray passes an end before it reaches its point nearest to the axis, the distance from the rim of this end
+    // counts.
     float nearest = clamp(side, ends - half_ends, ends + half_ends);
     if (nearest != side) {
         past = p.xy + d.xy * nearest;
@@ -95,7 +97,7 @@ vec3 shade(vec3 q, vec3 d, float per_px) {
     vec3 normal = is_end ? vec3(0.0, 0.0, q.z > 0.0 ? 1.0 : -1.0) : vec3(q.xy / extent.x, 0.0);
     vec3 tone = skin(normal, d, q.xy * per_px);
     if (tone_x.w < 0.0 && !OUTLINED) return tone;
-    // A bright rim between the side and an end, because worn edges catch light.
+    // There is a bright rim between the round side and an end, because worn edges catch light.
     float from_axis = max(length(q.xy), 1e-9), inside = is_end ? extent.x - from_axis : extent.z - abs(q.z);
     vec3 inward = is_end ? vec3(q.xy / from_axis, 0.0) : vec3(0.0, 0.0, 1.0), slide = d / dot(normal, d);
     float px = abs(dot(inward, across.xyz - slide * dot(normal, across.xyz)))
@@ -119,12 +121,13 @@ CYLINDER = CastShape(
 )
 
 
-# Cones (see ray_cast.py), used as the heads of arrows. The tip is at +z, the disc (base) at -z. Cones are drawn only
-# as rectangles, because there are few arrows.
+# Cones are the heads of arrows. The tip of a cone is at +z, its disc (base) at -z. Cones are drawn only as rectangles,
+# never as points, because there are few arrows.
 #
-# A cone is the part of an infinite double cone between its tip and its disc. A ray hits the cone in two cases: the ray
-# goes through the disc, or the middle of its section inside the double cone is between tip and disc. The round side or
-# the disc is visible, whichever the ray enters last.
+# A cone is the part of an infinite double cone between its tip and its disc. One section of a ray may be inside the
+# double cone. The ray hits the cone if it goes through the disc, or if the middle of this section is between tip and
+# disc. If the ray enters the double cone last, the round side is visible. If it passes the plane of the disc last, the
+# disc is visible.
 
 
 _CONE_QUAD_FRAGMENT = (
@@ -141,7 +144,7 @@ void meet(vec3 p, vec3 d, float per_px, out float t, out float covered) {
     a = abs(a) < 1e-9 ? 1e-9 : a;
     float middle = -b / a, enter = middle - sqrt(max(room, 0.0)) / a;
     if (a < 0.0 && d.z > 0.0) enter = -1e30;  // the ray begins inside the double cone
-    // The round side: px by which the ray is inside the outline.
+    // For the round side: how far the ray is inside the outline, in px.
     covered = 0.0;
     float z = p.z + d.z * middle;
     if (a > 0.0 && abs(z) <= half_height) {
@@ -150,7 +153,7 @@ void meet(vec3 p, vec3 d, float per_px, out float t, out float covered) {
         vec2 steep = (b * by_b - a * by_c) * (2.0 * px_move);
         covered = max(room * inversesqrt(max(dot(steep, steep), 1e-30)) + 0.5, 0.0);
     }
-    // The disc: px by which the ray is inside the rim.
+    // For the disc: how far the ray is inside the rim, in px.
     float per_z = 1.0 / (d.z + (d.z < 0.0 ? -1e-9 : 1e-9)), at_disc = (-half_height - p.z) * per_z;
     vec2 past = p.xy + d.xy * at_disc;
     float from_axis = max(length(past), 1e-9);
@@ -167,7 +170,7 @@ vec3 shade(vec3 q, vec3 d, float per_px) {
     vec3 normal = is_disc ? vec3(0.0, 0.0, -1.0) : side * inversesqrt(max(dot(side, side), 1e-30));
     vec3 tone = skin(normal, d, q.xy * per_px);
     if (!OUTLINED) return tone;
-    // Between the side and the disc, each has half of the outline.
+    // The round side and the disc each draw half of the outline between them.
     float from_axis = max(length(q.xy), 1e-9), slant = sqrt(1.0 + slope * slope);
     vec2 outward = q.xy / from_axis;
     vec3 inward = is_disc ? vec3(outward, 0.0) : vec3(-outward * slope, 1.0) / slant, slide = d / dot(normal, d);
@@ -179,7 +182,8 @@ vec3 shade(vec3 q, vec3 d, float per_px) {
 """
 )
 
-# The extent, the surrounding ball and the rectangle are the same as for a cylinder. Cones are never drawn as points.
+# A cone has the same extent, the same surrounding ball and the same rectangle as a cylinder. Cones are never drawn as
+# points.
 CONE = CastShape(
     ROUND_SIZE,
     CYLINDER.support,
@@ -192,5 +196,5 @@ CONE = CastShape(
 
 
 def cone_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
-    """Program that draws cones as rectangles. Draw it with GL_POINTS of rows."""
+    """Program that draws cones as rectangles. Use it with GL_POINTS, one point for each row."""
     return cast_quad_program(context, variant, CONE)

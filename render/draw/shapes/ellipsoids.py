@@ -1,6 +1,8 @@
-"""Ellipsoids (see ray_cast.py), and spheres that have a scale along each axis.
+"""Draws ellipsoids by the code of ray_cast.py. A sphere with a separate scale along each axis is also drawn as an
+ellipsoid.
 
-If lengths are measured in half axes, an ellipsoid is a ball of radius 1, and straight rays stay straight.
+The three half axes of an ellipsoid are used as units of length. With these units, the ellipsoid is a ball of radius 1,
+and straight rays stay straight.
 """
 
 from __future__ import annotations
@@ -19,19 +21,20 @@ _SIZE = "vec3 size_of(Pose pose) { return shape_size * pose.scale; }"
 _SUPPORT = "float support(vec3 size, vec3 along) { return length(size * along); }"
 _AROUND = "float around(vec3 size) { return max(max(size.x, size.y), size.z); }"
 
-# Frame whose lengths are in half axes. u points to the right in the picture, v up, h to the eye; all are at right
-# angles.
+# A frame whose units of length are the half axes of the ellipsoid. In this frame, u points to the right in the picture,
+# v up, and h to the eye. The three are at right angles.
 _BALL = """
-flat out vec4 turn;    // change of u for a pixel right (x) and up (y); z: change of v for a pixel up
-flat out vec4 deep;    // change of depth with u, v, h; depth at the middle
-// The normal's components: bent.xyz: factors of u, v, h on the first; bent.w: of h on the third.
+flat out vec4 turn;    // x, y: change of u for a pixel right (x) and up (y); z: change of v for a pixel up
+flat out vec4 deep;    // x, y, z: change of depth per u, v, h; w: depth at the middle
+// The normal's components are sums of u, v, h times these factors. bent.xyz: factors for the first component; bent.w:
+// factor on h for the third component.
 flat out vec4 bent;
-flat out vec4 bent_up; // x, y: factors of v, h on the second component
+flat out vec4 bent_up; // x, y: factors on v, h for the second component
 
 struct Ball {
     vec3 u, v, h;  // in the body's frame
     mat3 uvw;      // frame of the normal's components, in eye space
-    float px;      // size of a pixel in radii of the ball with the same volume
+    float px;      // size of a pixel, as a multiple of the radius of the ball with the same volume
 };
 
 Ball ball_of(Body body) {
@@ -67,7 +70,8 @@ _POINT_VERTEX = (
     POINT_SKIN_VERTEX
     + _BALL
     + """
-// Pattern: the product of the body's x and y at a place. turn.w: its mean; bent_up.w: its least value.
+// The pattern at a place is the product of the place's x and y on the body. turn.w: mean of the pattern; bent_up.w: its
+// least value.
 flat out vec4 first;   // x, y, z: the body's x axis in the frame u, v, h, times the strength; w: red
 flat out vec4 second;  // x, y, z: the body's y axis in the frame u, v, h; w: green; blue is bent_up.z
 
@@ -136,7 +140,7 @@ void main() {
 _QUAD_GEOMETRY = (
     QUAD_SKIN_GEOMETRY
     + """
-// From here on, the lengths of rays are in half axes.
+// After this function, positions and directions of rays are divided by the half axes.
 void paint(Body body) {
     float radius = pow(body.size.x * body.size.y * body.size.z, 1.0 / 3.0);
     paint_skin(body, radius);

@@ -1,13 +1,13 @@
-"""Planes: flat rectangles that are visible from both sides, with their edges drawn.
+"""Draws planes. A plane is a flat rectangle that is visible from both sides. Its edges are drawn.
 
 The vertex shader computes the pose once for each body. A geometry shader then makes the four corners. Each pixel gets
-its distance from the border. So edges are visible even in front of a surface with the same tone. Depth is computed
-from the plane and not interpolated from the corners. If corners are far behind the eye, interpolated depths near the
-eye would lose digits.
+its distance from the border. So the edges of a plane are visible even in front of a surface with the same tone. The
+depth of a pixel is computed from the equation of the plane, not interpolated from the corners. If corners are far
+behind the eye, interpolated depths would lose digits near the eye.
 
-A floor often covers most of the picture, so in software rendering it takes most of a frame's time. Values that are the
-same on the whole face are computed once for each body and passed as flat inputs. A checker image is computed, without
-a texture lookup (draw/bodies/materials.py).
+A floor often covers most of the picture. So in software rendering, the floor takes most of a frame's time. Values that
+are the same on the whole face are computed once for each body and passed as flat inputs. The colours of a checker image
+are computed, not read from a texture (draw/bodies/materials.py).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL, PoseVariant, switc
 _VERTEX = """
 out vec3 center;       // in eye space
 out vec4 turn;         // rotation from body to eye
-out vec3 half_size;    // metres; x < 0: the plane is not drawn
+out vec3 half_size;    // half edges, metres; if x < 0, the plane is not drawn
 out vec4 base_color;
 void main() {
     Pose pose = drawn_pose();
@@ -51,15 +51,17 @@ flat out vec4 deep;       // x, y: change of depth for a pixel right and up; z: 
 flat out vec3 middle_y;   // x: y of the picture's middle, px; y: alpha; z: 0 if the plane has its plain colour, else 1
 #if FINISH
 flat out vec3 surface;    // colour under the image
-// Cosine to the eye, times the ray's length: its change for a pixel right (x) and up (y); z: in the middle. w: rim.
+// Cosine of the angle between the normal and the ray to the eye, times the ray's length. x, y: its change for a pixel
+// right (x) and up (y); z: its value in the middle; w: strength of the rim.
 flat out vec4 facing_by;
-flat out vec4 shine_by;   // the same for the mirrored light; w: strength of the highlight
-flat out vec3 ray_shine;  // x: square of the metres that a pixel spans at 1 m; y, z: arguments of `highlight`
-flat out vec4 image_at;   // image coordinates are metres times xy, plus zw
+flat out vec4 shine_by;   // x, y, z: the same, with the mirrored light as the normal; w: strength of the highlight
+flat out vec3 ray_shine;  // x: square of a pixel's width in metres at a distance of 1 m; y, z: arguments of `highlight`
+flat out vec4 image_at;   // image coordinates are the place on the face in metres, times xy, plus zw
 #if FINISH == 4
 uniform vec3 squares[3];  // colours of the upper left square, of the other squares, of the lines
-uniform vec2 lines;       // half width of the lines; width of a pixel of the image
-// Half the colour difference of the squares; colour of the lines, with half their width as w.
+uniform vec2 lines;       // x: half width of the lines; y: width of a pixel of the image
+// Half the difference between the colours of the two kinds of squares; colour of the lines, with w: half the width of
+// the lines.
 flat out vec4 checker_half, checker_mark;
 #endif
 #else
@@ -89,7 +91,7 @@ void finish_face(vec3 normal, vec2 halves, vec3 albedo) {
 void main() {
     vec2 halves = half_size[0].xy;
     if (halves.x < 0.0) return;
-    // Tests the sphere around the plane against the four sides of the view and against the plane of the eye.
+    // Tests whether the sphere around the plane is outside one of the four sides of the view, or behind the eye.
     float reach = length(halves);
     vec2 slope = 1.0 / lens.xy, beyond = abs(center[0].xy) - w_at(-center[0].z) * slope;
     if (!PARALLEL) beyond *= inversesqrt(1.0 + slope * slope);
@@ -97,8 +99,8 @@ void main() {
     vec3 x = rotate(turn[0], vec3(1.0, 0.0, 0.0)), y = rotate(turn[0], vec3(0.0, 1.0, 0.0)), normal = cross(x, y);
     float away = dot(normal, sight_to(center[0]));
     if (away > 0.0) normal = -normal;
-    // The reciprocal of a ray's distance is proportional to how much the ray leans towards the plane, and depth is
-    // linear in this reciprocal.
+    // The reciprocal of the distance at which a ray meets the plane changes linearly from pixel to pixel. Depth is a
+    // linear function of this reciprocal.
     float bend = 0.5 * lens.w / -abs(away);
     vec3 depth = vec3(normal.xy * picture.z, -normal.z) * bend;
     depth.z += 0.5 - 0.5 * lens.z;
@@ -126,7 +128,7 @@ void main() {
 """
 )
 
-# The fragment shader reads no uniform block, because llvmpipe checks the bounds of a block in each pixel.
+# The fragment shader reads no uniform block. For each access to a block, llvmpipe would check its bounds in each pixel.
 _FRAGMENT = (
     OUTLINE_GLSL
     + HIGHLIGHT_GLSL
@@ -145,18 +147,19 @@ uniform vec4 mapping;
 #elif FINISH == 4
 flat in vec4 checker_half, checker_mark;
 
-// Mean of a pattern over a footprint of this width. The pattern is 1 in the first half of each unit and -1 in the
-// second half.
+// Mean of a pattern over a footprint (the part of the image that one pixel covers) of this width. The pattern is 1 in
+// the first half of each unit and -1 in the second half.
 vec2 squares_in(vec2 at, vec2 width) {
     vec2 from_edge = abs(fract(at - 0.25) - 0.5) - 0.25;
     return clamp(2.0 * from_edge / width, -1.0, 1.0) * clamp(2.0 - 2.0 * width, 0.0, 1.0);
 }
 
-// Share of a footprint of this width that is covered by lines around whole numbers. reach: half width of the lines.
+// Lines are drawn around whole numbers. Returns the share of a footprint (the part of the image that one pixel covers)
+// that these lines cover. width: width of the footprint. reach: half width of a line.
 vec2 lines_in(vec2 at, vec2 width, float reach) {
     vec2 from_line = abs(fract(at + 0.5) - 0.5);
     vec2 one = clamp((reach + 0.5 * width - from_line) / width, vec2(0.0), min(2.0 * reach / width, 1.0));
-    return mix(one, vec2(2.0 * reach), clamp(2.0 * width - 1.0, 0.0, 1.0));  // wide footprints contain several lines
+    return mix(one, vec2(2.0 * reach), clamp(2.0 * width - 1.0, 0.0, 1.0));  // a wide footprint contains several lines
 }
 #endif
 
@@ -173,7 +176,7 @@ vec4 image_there(vec2 at, vec2 width) {
 vec4 finished_face(vec2 off, vec2 grade) {
     vec2 at = on_face * image_at.xy + image_at.zw, width = max(grade * abs(image_at.xy), 1e-6);
 #if FINISH == 4
-    width = max(width, checker_half.w);  // seen from near, edges are as soft as in the image
+    width = max(width, checker_half.w);  // near the eye, the edges between squares are as soft as in the image
     vec2 sides = squares_in(at, width), clear = 1.0 - lines_in(at, width, checker_mark.w);
     vec4 color = vec4(surface + checker_half.rgb * (sides.x * sides.y), 1.0);
     color.rgb = mix(checker_mark.rgb, color.rgb, clear.x * clear.y);
@@ -203,10 +206,10 @@ void main() {
         color.rgb = with_outline(color.rgb, min(px.x, px.y), min(width_px.x, width_px.y));
         return;
     }
-    // A faint shade inside the border and a bright rim at the border, because worn edges catch light.
+    // Near its border, the face is a little darker. At the border it has a bright rim, because worn edges catch light.
     vec2 share = inside * half_face.zw;
     color.rgb *= 1.0 - 0.10 * middle_y.z * (1.0 - smoothstep(0.0, 0.25, min(share.x, share.y)));
-    // On a face that is only a few pixels wide, the rim would cover the whole face.
+    // The rim fades out on a face that is only a few pixels wide. Otherwise it would cover the whole face.
     float border = middle_y.z * clamp(min(width_px.x, width_px.y) / 16.0 - 0.25, 0.0, 1.0);
     border *= 1.0 - smoothstep(0.6, 1.8, min(px.x, px.y));
     color.rgb = mix(color.rgb, color.rgb * 0.55 + 0.42, 0.7 * border);
@@ -216,7 +219,7 @@ void main() {
 
 
 def plane_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
-    """Program that draws planes. Draw it with GL_POINTS of bodies."""
+    """Program that draws planes. Use it with GL_POINTS, one point for each body."""
     head = "#version 330 core\n" + switches_glsl(variant)
     return context.program(
         vertex_shader=head + FRAME_GLSL + pose_glsl(variant) + _VERTEX,

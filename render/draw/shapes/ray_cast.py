@@ -1,19 +1,20 @@
-"""Common code of ray cast shapes: boxes, capsules, cylinders and ellipsoids.
+"""This module contains the code that ray cast shapes have in common. These shapes are boxes, capsules, cylinders and
+ellipsoids.
 
-All rays from the eye to a small body are nearly parallel. So for parallel rays, the vertex shader computes the inputs
-of the body's pixels once. The body is then drawn as a point, the cheapest primitive of OpenGL. A larger body, or a
-body around the eye, is drawn as a rectangle. The ray of each of its pixels is cast exactly. Each body is drawn in
-exactly one of these two ways. shape_draws.py chooses the sizes that are drawn as points, and one of two qualities of
-points.
+All rays from the eye to a small body are nearly parallel. So the vertex shader treats them as parallel and computes the
+inputs of the body's pixels only once. The body is then drawn as a point, the cheapest primitive of OpenGL. If a body is
+larger, or if the eye is inside it, the body is drawn as a rectangle. Then the exact ray is cast for each pixel. Each
+body is drawn in exactly one of these two ways. Points have two qualities. shape_draws.py chooses the quality, and the
+sizes of bodies that are drawn as points.
 
-Each shape defines `support`, its extent along a direction. The visibility of a body, the size of its point and its
-rectangle follow from this extent. Each pixel gets the depth of the surface. Edges are smoothed by coverage (alpha),
-except in the plain quality.
+Each shape defines the function `support`, which returns the shape's extent along a direction. The visibility of a body,
+the size of its point and its rectangle follow from this extent. Each pixel gets the depth of the surface. Edges are
+smooth: alpha is the share of a pixel that the body covers. In the plain quality, edges are not smooth.
 
-The following costs are for software rendering. Software rendering executes the whole shader for each pixel. Each
-operation on eight pixels takes about 3 ns. Each additional flat vec4 costs 30 ns for each body. `discard` costs more
-than it saves. So a pixel that is not covered gets the depth of the background instead, which never passes the depth
-test.
+The following costs are those of software rendering. Software rendering executes the whole shader for each pixel. Each
+operation on eight pixels takes about 3 ns. Each additional input of type flat vec4 costs 30 ns for each body. The
+statement `discard` costs more than it saves. So a pixel that the body does not cover is not discarded. It gets the
+depth of the background, which never passes the depth test.
 """
 
 from __future__ import annotations
@@ -26,15 +27,16 @@ from twixt.render.draw.glsl.light import FINISH_GLSL, LIGHT_GLSL, OUTLINE_GLSL, 
 from twixt.render.draw.glsl.pose import ROTATE_GLSL, pose_glsl
 from twixt.render.draw.glsl.uniform_blocks import PoseVariant, frame_glsl, switches_glsl
 
-# Rims and shades at the edges of a body fade in between this width and twice this width, px. Points have none.
+# Width of a body in px up to which its edges have no rims and no shades. Up to twice this width, rims and shades fade
+# in. Bodies that are drawn as points have none.
 DETAIL_PX = 22.0
 
 
 class PointCast(NamedTuple):
     """GLSL of a shape drawn as points.
 
-    vertex: `void show(Body, vec2 middle)`, which sets the flat outputs of the shape. fragment: a `main` that reads
-    them.
+    vertex: function `void show(Body, vec2 middle)`, which sets the flat outputs of the shape. fragment: function
+    `main`, which reads these outputs.
     """
 
     vertex: str
@@ -42,7 +44,7 @@ class PointCast(NamedTuple):
 
 
 class CastShape(NamedTuple):
-    """A shape's GLSL.
+    """The GLSL functions of a shape.
 
     size: `vec3 size_of(Pose)`, half extents in metres; 0 or less for a body that is not drawn.
     support: `float support(vec3 size, vec3 along)`, extent from the centre along a direction, times the length of
@@ -66,7 +68,7 @@ class CastShape(NamedTuple):
     quad_fragment: str
 
 
-# A body in eye space, used for points and rectangles.
+# A body in eye space. The programs for points and for rectangles use it.
 _BODY = """
 struct Body {
     vec3 center;            // in eye space
@@ -74,9 +76,9 @@ struct Body {
     vec3 size;
     vec4 color;             // w: alpha
     float depth, half_depth;
-    vec2 at, spread;        // the body's middle in the plane at 1 m, and the distances from there to its sides
+    vec2 at, spread;        // the body's middle and half sides, projected to the plane at 1 m distance
     vec2 lean;              // ray through the middle: its x and y for each metre of depth
-    vec3 sight;             // direction of this ray, eye space, of any length
+    vec3 sight;             // direction of this ray in eye space, not normalized
     float width_px, metres_px;
 };
 
@@ -139,7 +141,7 @@ Body drawn_body(out vec4 to_body) {
 }
 """
 
-# A point that is not drawn is moved to the corner of the guarded viewport, see sphere_common.py.
+# If a body is not drawn, its point is moved to the corner of the guarded viewport, see sphere_common.py.
 _POINT_MAIN = """
 void main() {
     vec4 to_body;
@@ -154,8 +156,8 @@ void main() {
 }
 """
 
-# Occlusion query, as for spheres in sphere_common.py. It tests balls around bodies. So it does not need the
-# orientation, which causes half of a pose's cost.
+# The occlusion query for ray cast shapes. It works like the query for spheres in sphere_common.py. It tests the ball
+# around each body, so it does not need the orientation. To compute the orientation is half the cost of a pose.
 _BEYOND_MAIN = """
 uniform vec2 range_px;
 
@@ -185,9 +187,9 @@ _BEYOND_FRAGMENT = "out vec4 color; void main() { color = vec4(0.0); }"
 
 _POINT_FRAGMENT = """
 out vec4 color;
-// A pixel that is not covered gets the depth of the background. So does the faint outer half of an edge. With the
-// depth of the surface, this half would hide bodies behind the edge that are drawn later, and the background would
-// show through the edge.
+// A pixel that the body does not cover gets the depth of the background. The faint outer half of a soft edge gets this
+// depth too. If this half had the depth of the surface, it would hide bodies that are behind the edge and drawn later.
+// The background would then show through the edge.
 float depth_of(float depth, float covered) { return covered < FAINT_BELOW ? 1.0 - 2e-6 * covered : depth; }
 
 vec4 covering(vec3 tone, float covered, float width_px) {
@@ -206,7 +208,7 @@ void main() {
 }
 """
 
-# Inputs for the pixels of a rectangle; each is a flat vec4.
+# Inputs for the pixels of a rectangle. Each input is a flat vec4.
 _TOLD = {
     "across": "what a pixel to the right moves the ray by, body's frame; w: constant part of the depth",
     "upward": "the same of a pixel up; w: depth by 1 / distance, or by distance if orthographic",
@@ -222,7 +224,7 @@ _QUAD_GEOMETRY = (
     "in vec4 vertex_center[], vertex_turn[], vertex_size[], vertex_color[];\n"
     + "".join(f"vec4 {name};  // {meaning}\nflat out vec4 told_{name};\n" for name, meaning in _TOLD.items())
     + """
-// Strength of details that small bodies do not have.
+// Strength of the rims and shades at a body's edges: 0 for a small body.
 float detail(Body body) {
     if (!PARALLEL && body.depth <= body.half_depth) return 1.0;
     return clamp(body.width_px / DETAIL_PX - 1.0, 0.0, 1.0);
@@ -264,17 +266,19 @@ _QUAD_FRAGMENT = (
     + """
 out vec4 color;
 const float FAINT_DEPTH = 0.999999;
-float px_move;  // factor on `across` and `upward`: movement of the ray near the body for each pixel
+// `across` and `upward` times this factor: how far the ray moves near the body, from one pixel to the next.
+float px_move;
 
 MEET
 
 void main() {
     vec2 off = gl_FragCoord.xy - vec2(tone_y.w, tone_z.w);
-    // Rays differ in direction (perspective) or in origin (orthographic).
+    // In perspective, the rays of pixels have different directions. In an orthographic view, they start at different
+    // places.
     vec3 moved = across.xyz * off.x + upward.xyz * off.y, d = way.xyz, from = from_eye.xyz;
     if (PARALLEL) from -= moved; else d += moved;
-    // Distances are measured from the point of the ray that is nearest to the body's middle; so they keep their digits
-    // if the body is far away.
+    // Lengths along the ray are measured from the point of the ray that is nearest to the body's middle. So the lengths
+    // keep their digits even if the body is far from the eye.
     float nearest = dot(from, d) / dot(d, d);
     float ahead = PARALLEL ? 1.0 : inversesqrt(1.0 + dot(off, off) * way.w * way.w);
     px_move = PARALLEL ? 1.0 : max(nearest, 1e-12);
@@ -309,7 +313,7 @@ void main() {
 def cast_point_program(
     context: moderngl.Context, variant: PoseVariant, shape: CastShape, points: PointCast
 ) -> moderngl.Program:
-    """Program that draws the small bodies of this shape. Draw it with GL_POINTS of bodies, into the guarded
+    """Program that draws the small bodies of this shape. Use it with GL_POINTS, one point for each body, in the guarded
     viewport."""
     head = frame_glsl(variant), pose_glsl(variant), LIGHT_GLSL, POLYNOMIAL_GLSL, _seen(shape)
     return context.program(
@@ -319,10 +323,10 @@ def cast_point_program(
 
 
 def cast_beyond_program(context: moderngl.Context, variant: PoseVariant, shape: CastShape) -> moderngl.Program:
-    """Program of the occlusion query: a sample passes for each visible body of this shape that may be too large for a
+    """Program of the occlusion query. A sample passes for each visible body of this shape that may be too large for a
     point.
 
-    Draw it with GL_POINTS of bodies.
+    Use it with GL_POINTS, one point for each body.
     """
     main = _BEYOND_MAIN.replace("SIZE", shape.size).replace("AROUND", shape.around)
     vertex = _text(frame_glsl(variant), pose_glsl(variant), main)
@@ -330,8 +334,8 @@ def cast_beyond_program(context: moderngl.Context, variant: PoseVariant, shape: 
 
 
 def cast_quad_program(context: moderngl.Context, variant: PoseVariant, shape: CastShape) -> moderngl.Program:
-    """Program that draws the bodies of this shape that are too large for a point, as rectangles. Draw it with
-    GL_POINTS of bodies."""
+    """Program that draws rectangles: it draws the bodies of this shape that are too large for a point. Use it with
+    GL_POINTS, one point for each body."""
     strip = "layout(points) in;\nlayout(triangle_strip, max_vertices = 4) out;\n"
     paint = _QUAD_GEOMETRY.replace("PAINT", shape.quad_geometry)
     return context.program(

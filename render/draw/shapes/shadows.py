@@ -1,11 +1,11 @@
-"""Soft shadows of bodies on the ground or on a level floor. They show how high a body is above the ground.
+"""Draws soft shadows of bodies on the ground or on a level floor. A shadow shows how high a body is above the ground.
 
-A floor is flat, so a body's shadow is a soft spot. The place and size of the spot follow from the body's pose. Each
-body that is near enough to the ground for a visible shadow has one quad. There is no shadow map and no second view.
-The spot is an ellipse as long as the body, like the shadow of a ball that is moved along rods. The sides of the quad
-are parallel to the sides of the floor, and the quad is clipped to the floor. So shadows end at the edge of the floor.
-Shadows are drawn after the bodies and dim only ground that no body hides. So pixels that bodies cover are not shaded
-twice.
+A floor is flat, so the shadow of a body is drawn as a soft spot. The place and size of the spot are computed from the
+body's pose. If a body is near enough to the ground for a visible shadow, one quad is drawn for its shadow. There is no
+shadow map, and the scene is not drawn a second time from the light. The spot is an ellipse as long as the body. Its
+form is that of the shadow of a ball that is moved along three rods. The sides of the quad are parallel to the sides of
+the floor, and the quad is clipped to the floor. So shadows end at the edge of the floor. Shadows are drawn after the
+bodies, and only on ground that no body hides. So no shadow is computed for pixels that bodies cover.
 """
 
 from __future__ import annotations
@@ -17,25 +17,29 @@ from twixt.render.draw.frame.frame_block import NEAR_FADE_RADII, Floor
 from twixt.render.draw.glsl.pose import pose_glsl
 from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL, PoseVariant, switches_glsl
 
-# A ball casts no shadow if its centre is more than this many radii above the ground. Its shadow would be too faint to
-# be worth the cost. On a floor, `Floor.fade_radii` is the limit for the shadow that the light casts.
+# Largest height of a ball's centre above the ground, in radii of the ball, at which the ball has a shadow. At larger
+# heights, the shadow would be too faint to be worth its cost. On a floor, `Floor.fade_radii` is the limit for the
+# shadow that the light casts.
 FADE_RADII = 1 + NEAR_FADE_RADII
-# FOOT_REACH: radius of the spot below a body. SPOT_REACH: radius of the shadow that the light casts. Both are in radii
-# of the ellipse. The number of pixels grows with the square of the radius.
+# FOOT_REACH is the radius of the spot below a body. SPOT_REACH is the radius of the shadow that the light casts. Both
+# are multiples of the radius of the shadow's ellipse. The number of pixels grows with the square of these radii.
 FOOT_REACH, SPOT_REACH = 1.5, 1.25
-# If the centre of a body is lower than this many radii, the body casts no shadow. A body that is so flat would hide
-# its shadow, or the shadow would be drawn over the body. Up to three times this height, the shadow fades in.
+# Least height of a body's centre above the ground, in radii of the body, at which the body casts a shadow. If the
+# centre is lower, the body is very flat. It would hide its shadow, or the shadow would be drawn over the body. From
+# this height to three times this height, the shadow fades in.
 FLAT_RADII = 0.05
-# Least z that is used for the direction towards the light. A lower light would cast shadows to the horizon.
+# Least z of the direction towards the light. If the light is lower, this z is used instead. Otherwise shadows would
+# reach the horizon.
 LOWEST_LIGHT = 0.4
-# Depth offset of shadows towards the eye. The offset avoids z-fighting with a body whose flat top is at the ground's
-# height. LIFT is a share of the distance: a third of the span of a pixel in a picture of 800x600. So shadows do not
-# show through bodies. LIFT_PX replaces LIFT for an orthographic camera, in spans of a pixel. UNITS, which is four
-# steps of a 24-bit depth buffer, is added to LIFT.
+# Shadows are moved towards the eye by this much. This avoids z-fighting with a body whose flat top is at the height of
+# the ground. LIFT is a share of the distance from the eye. It is a third of the width that a pixel has at this
+# distance, in a picture of 800x600. This is so little that shadows do not show through bodies. For an orthographic
+# camera, LIFT_PX replaces LIFT; it is in widths of a pixel. UNITS is added to LIFT. It is four steps of a 24-bit depth
+# buffer.
 LIFT, LIFT_PX, UNITS = 4e-4, 0.33, 4 * 2.0**-23
 
-# With more bodies than this there are no shadows. So many shadows would darken the whole ground, and each would cost a
-# quad.
+# Largest number of bodies in a picture with shadows. More shadows would darken the whole ground, and each shadow costs
+# a quad.
 MOST_SHADOWS = 20_000
 
 CONSTANTS = {
@@ -49,14 +53,15 @@ CONSTANTS = {
     "LOWEST_LIGHT": LOWEST_LIGHT,
 }
 
-# Call `cast_shadow` at the end of a vertex shader. position: position of the body's middle, relative to the eye, along
-# the world's axes. axes: the body's axes, unit vectors, world. size: half extents along these axes, metres. The caster
-# is approximated by the sum of a ball and three rods along the axes. The ball's radius is the least half extent.
+# Call `cast_shadow` at the end of a vertex shader. position: middle of the body, relative to the eye, along the world's
+# axes, in metres. axes: the body's axes as unit vectors in the world frame. size: half extents along these axes, in
+# metres. The shadow is computed as if the body were the sum of a ball and three rods along its axes. The radius of the
+# ball is the least half extent.
 SHADOW_CASTER_GLSL = """
 out vec3 caster;      // the body's middle, relative to the eye, metres, along the world's axes
-out vec2 dark;        // strength of the spot below the body, and of the light's shadow; 0, 0: none
-out vec4 middles;     // middles of these two, metres from the point below the body, along the floor's edges
-out vec3 foot_square; // xx, xy, yy of the ellipse of the spot; spot_square: of the light's shadow; square metres
+out vec2 dark;        // strength of the spot below the body, and of the light's shadow; both 0: no shadow
+out vec4 middles;     // middles of these two, in metres from the point below the body, along the floor's edges
+out vec3 foot_square; // ellipse of the spot: its xx, xy, yy in m^2; spot_square: ellipse of the light's shadow
 out vec3 spot_square;
 vec2 on_floor(vec2 way) { return vec2(dot(way, floor_at.zw), dot(way, vec2(-floor_at.w, floor_at.z))); }
 vec3 square_of(vec2 rod) { return vec3(rod.x * rod.x, rod.x * rod.y, rod.y * rod.y); }
@@ -76,7 +81,7 @@ void cast_shadow(vec3 position, mat3 axes, vec3 size, bool visible) {
     middles = vec4(0.0, 0.0, on_floor(slope * height));
     for (int axis = 0; axis < 3; axis++) {
         vec3 rod = axes[axis] * rods[axis];
-        // Below the body, only the part of a rod that is near the floor counts.
+        // For the spot below the body, only the part of a rod that is near the floor counts.
         float share = min(0.5 * radius / max(below[axis], 1e-6 * radius), 1.0);
         vec2 lower = on_floor(steep[axis] > 0.0 ? -rod.xy : rod.xy);
         middles.xy += lower * (1.0 - share);
@@ -104,10 +109,10 @@ in vec3 caster[], foot_square[], spot_square[];
 in vec2 dark[];
 in vec4 middles[];
 flat out vec2 strength;  // strength of the spot below the body, and of the light's shadow
-out vec2 from_foot;      // place on the floor, relative to the middle of the spot, in radii
+out vec2 from_foot;      // place on the floor, relative to the middle of the spot, in radii of the spot
 out vec2 from_spot;
 
-// Converts a place on the floor: the ellipse becomes a circle of radius 1 (Cholesky 1924).
+// Converts a place on the floor so that the ellipse becomes a circle of radius 1 (Cholesky 1924).
 vec2 in_circle(vec2 at, vec3 square) {
     float across = sqrt(square.x), lean = square.y / across;
     at.x /= across;
@@ -117,11 +122,11 @@ vec2 in_circle(vec2 at, vec3 square) {
 void main() {
     if (dark[0].y <= 0.0) return;
     vec3 c = caster[0];
-    // Seen from above, the shadow is in front of a floor that the scene has at this height. Seen from below, the
-    // shadow is behind this floor.
+    // The scene may have a floor at the height of the ground. Seen from above, the shadow is in front of this floor.
+    // Seen from below, it is behind this floor.
     float side = (PARALLEL ? up_eye.z > 0.0 : up_eye.w < 0.0) ? 1.0 : -1.0;
     float lift = PARALLEL ? lens.z * picture.z * LIFT_PX : lens.w * LIFT;
-    // The quad reaches only as far as the shadow is visible; fainter pixels would be wasted.
+    // The quad is only as large as the visible part of the shadow. Pixels outside that part would be too faint to see.
     vec2 seen = vec2(REACH_FOOT, REACH_SPOT) * sqrt(max(1.0 - sqrt(light_world.w / max(dark[0], 1e-6)), 0.0));
     if (seen.y <= 0.0) return;
     vec2 foot = middles[0].xy, spot = middles[0].zw;
@@ -164,21 +169,21 @@ void main() {
 
 
 def has_shadows(scene: Scene, count: int, floor: Floor | None = None) -> bool:
-    """True if `count` bodies of this scene cast shadows on the scene's ground or on a floor."""
+    """True if the first `count` bodies of this scene cast shadows on the scene's ground or on this floor."""
     return (scene.ground is not None or floor is not None) and not scene.is_plain and 0 < count <= MOST_SHADOWS
 
 
 def shadow_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
-    """Program that dims the ground under bodies. Draw it with GL_POINTS of bodies."""
+    """Program that dims the ground under bodies. Use it with GL_POINTS, one point for each body."""
     vertex = FRAME_GLSL + pose_glsl(variant) + SHADOW_CASTER_GLSL + _VERTEX
     return shadow_program_of(context, switches_glsl(variant), vertex)
 
 
 def shadow_program_of(context: moderngl.Context, switches: str, vertex: str) -> moderngl.Program:
-    """Program that dims the ground under each caster that a vertex shader passes to `cast_shadow`. Draw it with
+    """Program that dims the ground under each body that the vertex shader passes to `cast_shadow`. Use it with
     GL_POINTS.
 
-    switches: from `switches_glsl`; empty for a program that works with every kind of camera.
+    switches: GLSL from `switches_glsl`; if it is empty, the program works with every kind of camera.
     """
     head = "#version 330 core\n" + switches
     return context.program(

@@ -1,14 +1,15 @@
-"""Cached picture of the background, the grid and the floors that stand still. The picture is drawn again when the
-camera moves.
+"""Caches a picture of the background, the grid and the floors that stand still. When the camera moves, this picture is
+drawn again.
 
-If the formats are equal, copying pixels (kept_pixels.py) takes a fifth of the time that the CPU needs to fill them
-with one colour. Besides, the lines of the grid do not have to be drawn again. A floor that covers the whole picture is
-copied in 0.1 ms, with its depth. If the framebuffer still contains the last frame's pixels, only some areas are
-copied: the areas in which the last frame or this frame draws more than the background.
+Copying pixels (kept_pixels.py) is fast if the cached picture and the framebuffer have the same format. It then takes a
+fifth of the time that the CPU needs to fill the same pixels with one colour. The lines of the grid do not have to be
+drawn again. A floor that covers the whole picture is copied in 0.1 ms, with its depth. If the framebuffer still
+contains the pixels of the last frame, only some areas are copied. These are the areas in which the last frame or this
+frame draws more than the background.
 
-Copied pixels are identical to drawn pixels, because the key contains everything that determines them. In the frame
-after the first picture was cached, copying and drawing are timed (copying is slower between different formats). If
-copying is not faster, no picture is cached from then on.
+A cached picture has a key that contains everything that determines its pixels. So copied pixels are identical to drawn
+pixels. Copying is slow if the formats differ. So in the frame after the first picture was cached, both copying and
+drawing are timed. If copying is not faster, no picture is cached from then on.
 """
 
 from __future__ import annotations
@@ -23,27 +24,30 @@ from twixt.render.draw.frame.context import read_pixels
 from twixt.render.draw.frame.frame_block import Viewport
 from twixt.render.draw.software.kept_pixels import DEPTH_BIT, STENCIL_BIT, Pixels, functions
 
-# Largest number of cached pictures: the halves of a split window and the whole window, or pictures of two
-# framebuffers.
+# Largest number of cached pictures. Three are enough for the two halves of a split window and the whole window, or for
+# pictures of two framebuffers.
 MOST_KEPT = 3
-# Number of timings of copying and of drawing. The shortest time of each counts.
+# Number of times that copying and drawing are timed. The shortest time of copying is compared with the shortest time of
+# drawing.
 TRIES = 3
 
-# Largest share of a picture that is copied in areas. In an area, copying takes twice as long for each pixel as in a
-# whole picture, because the rows of an area are not contiguous in memory.
+# Largest share of a picture's pixels that are copied area by area. If the areas are larger, the whole picture is
+# copied. In an area, copying takes twice as long for each pixel as in a whole picture, because the rows of an area are
+# not contiguous in memory.
 MOST_SHARE = 0.5
-# A window clears this pixel to wait until its next buffer is free.
+# When a window waits until its next buffer is free, it clears this pixel.
 FENCE_PIXEL: Viewport = (0, 0, 1, 1)
 
-Place = tuple[int, Viewport]  # name of a framebuffer, and an area of this framebuffer
+Place = tuple[int, Viewport]  # OpenGL name of a framebuffer, and an area of this framebuffer
 
 
 class _Kept:
     """Cached picture of one area of one framebuffer. Framebuffers are cached separately, because another framebuffer
     may store its rows in the opposite order.
 
-    has_depth: True if the depth is not 1.0 everywhere. stale: areas in which `framebuffer` (the framebuffer of the
-    last frame) may differ from the picture, starting with the area that has bodies; None: it may differ anywhere.
+    has_depth: True if the depth of the picture is not 1.0 everywhere. framebuffer: the framebuffer of the last frame.
+    stale: areas in which `framebuffer` may differ from the picture, or None if it may differ anywhere. The first of
+    these areas is the one that has bodies.
     """
 
     def __init__(self, key: Hashable) -> None:
@@ -56,17 +60,17 @@ class _Kept:
 
 
 class BackgroundCache:
-    """Cached pictures of the background, for software rendering."""
+    """Caches pictures of the background, for software rendering."""
 
     def __init__(self, context: moderngl.Context) -> None:
         self._context = context
         self._gl = functions()
-        self._is_faster: bool | None = None  # True if copying is faster than drawing; None: not measured yet
-        self._copies_depth = True  # False once a copy of depth has failed
+        self._is_faster: bool | None = None  # True if copying is faster than drawing; None if this is not measured yet
+        self._copies_depth = True  # False after a copy of depth has failed
         self._kept: dict[Place, _Kept] = {}
-        # Place, key and areas of a prepared background.
+        # Place, key and areas of the background that `prepare` has filled in advance.
         self._prepared: tuple[Place, Hashable, tuple[Viewport, ...]] | None = None
-        self._drawn: _Kept | None = None  # the picture used in this frame, if its bounds are known
+        self._drawn: _Kept | None = None  # the cached picture that this frame uses, if the frame's bounds are known
         self._trial = KeepingTrial()
 
     def fill(
@@ -82,9 +86,9 @@ class BackgroundCache:
 
         key: everything that determines the pixels. draw: function that draws the background. has_depth: True if the
         depth of the background is also cached and copied; otherwise the depth is 1.0 (farthest) everywhere. bounds:
-        area in which the frame draws bodies, if the frame has only one picture; None: unknown. Returns the areas that
-        were filled. The first area contains `bounds`. Outside these areas, the background of the last frame is still
-        there.
+        area in which the frame draws bodies, if the frame has only one picture; None if this area is unknown. Returns
+        the areas that were filled. The first area contains `bounds`. Outside these areas, the framebuffer still
+        contains the background of the last frame.
         """
         place, (prepared, self._prepared) = (target.glo, viewport), (self._prepared, None)
         kept = self._kept.get(place)
@@ -111,14 +115,15 @@ class BackgroundCache:
             kept.key, kept.is_filled, kept.has_depth = key, False, has_depth
             draw()
         elif kept.is_filled:
-            # Not in the frame that cached the picture, because caching and timing take long.
+            # This is a later frame than the one that cached the picture. To cache and to time in the same frame would
+            # take too long.
             if self._is_faster is None:
                 self._compare(target, viewport, kept, draw)
             else:
                 self._copy(target, viewport, kept)
         else:
             draw()
-            self._context.error  # noqa: B018  # clears an older error
+            self._context.error  # noqa: B018  # clears an error that is set already
             keeps_depth = has_depth or (bounds is not None and self._copies_depth)
             self._keep(target, viewport, kept, keeps_depth)
             # Some framebuffers cannot be copied, for example multisampled framebuffers.
@@ -134,9 +139,10 @@ class BackgroundCache:
         return areas
 
     def prepare(self, target: moderngl.Framebuffer, viewport: Viewport, key: Hashable) -> bool:
-        """Fills the area in advance. The next `fill` then has nothing to copy. Returns False if nothing was done.
+        """Fills the area with the background in advance, so that the next `fill` has nothing to copy. Returns False if
+        nothing was done.
 
-        Draw nothing into the area between the two calls.
+        Draw nothing into the area between the calls of `prepare` and `fill`.
         """
         kept = self._kept.get((target.glo, viewport))
         if kept is None or not self._is_valid(kept, key):
@@ -151,7 +157,7 @@ class BackgroundCache:
         return True
 
     def end_frame(self, over: Sequence[Viewport] | None) -> None:
-        """Ends the frame. over: all areas in which the frame drew over the picture; None: unknown."""
+        """Ends the frame. over: all areas in which the frame drew over the picture; None if they are unknown."""
         self._prepared, kept, self._drawn = None, self._drawn, None
         if kept is None or kept.stale is None or over is None:
             self.invalidate()
@@ -162,12 +168,12 @@ class BackgroundCache:
 
     @property
     def may_copy(self) -> bool:
-        """False if copies of pixels are known to be slower than drawing."""
+        """False if it is known that copying pixels is slower than drawing them."""
         return self._is_faster is not False and self._gl.are_there
 
     @property
     def is_copied(self) -> bool:
-        """True if copies of pixels are known to be faster than drawing."""
+        """True if it is known that copying pixels is faster than drawing them."""
         return self._is_faster is True
 
     def release(self) -> None:
@@ -177,7 +183,7 @@ class BackgroundCache:
         self._kept.clear()
 
     def invalidate(self) -> None:
-        """Makes the next frame fill the whole picture. Call it when other code has drawn into the framebuffer."""
+        """Makes the next frame fill the whole picture. Call this when other code has drawn into the framebuffer."""
         for kept in self._kept.values():
             kept.stale = None
 
@@ -187,13 +193,14 @@ class BackgroundCache:
     def _begin(
         self, kept: _Kept | None, target: moderngl.Framebuffer, bounds: Viewport | None
     ) -> tuple[Viewport, ...] | None:
-        """Begins a frame. Returns the stale areas; None if the whole picture must be filled."""
+        """Begins a frame. Returns the areas whose pixels must be replaced, or None if the whole picture must be
+        filled."""
         stale = None
         if kept is not None and kept.framebuffer is target and kept.stale is not None and bounds is not None:
             self._trial.frame_begins(partial(read_pixels, target))
             if self._trial.keeps and kept.pixels is not None and kept.pixels.has_depth:
                 stale = kept.stale
-        self.invalidate()  # valid again when the frame ends
+        self.invalidate()  # `end_frame` makes the cache valid again
         if kept is not None:
             kept.framebuffer = target
         return stale
@@ -226,8 +233,8 @@ class BackgroundCache:
         if kept.has_depth:
             return
         self._gl.glClearDepth(1.0)  # other code may have set another value in this context
-        # If depth and stencil share a word, clearing only depth reads, masks and writes each word, which takes twice
-        # as long.
+        # Depth and stencil may share a word. To clear only depth would then mean to read, mask and write each word,
+        # which takes twice as long.
         self._gl.glClear(DEPTH_BIT | STENCIL_BIT)
 
     def _compare(self, target: moderngl.Framebuffer, viewport: Viewport, kept: _Kept, draw: Callable[[], None]) -> None:
@@ -239,7 +246,7 @@ class BackgroundCache:
             return time.perf_counter_ns() - begin_ns
 
         drawn_ns = min(duration_ns(draw) for _ in range(TRIES))
-        self._context.error  # noqa: B018  # clears an older error, which does not come from copying
+        self._context.error  # noqa: B018  # clears an error that does not come from copying
         copied_ns = min(duration_ns(lambda: self._copy(target, viewport, kept)) for _ in range(TRIES))
         self._is_faster = copied_ns < drawn_ns and self._context.error == "GL_NO_ERROR"
         if not self._is_faster:
@@ -257,33 +264,36 @@ class BackgroundCache:
 
 
 def areas_of(stale: Sequence[Viewport], viewport: Viewport) -> tuple[Viewport, ...] | None:
-    """The same pixels as areas that do not overlap; None if copying the whole picture is cheaper."""
+    """Divides the stale areas into areas that do not overlap. Returns None if it is cheaper to copy the whole
+    picture."""
     areas = apart(stale)
     return areas if sum([area[2] * area[3] for area in areas]) <= MOST_SHARE * viewport[2] * viewport[3] else None
 
 
-# Areas of a framebuffer that no longer show the cached background, and a test that a swap preserves pixels.
+# This section computes the areas of a framebuffer that no longer show the cached background. It also tests whether the
+# pixels of a window survive a swap of its buffers.
 #
-# If the framebuffer still contains the last frame's pixels, the background has to be copied only where the last frame
-# drew something else. OpenGL does not guarantee that pixels survive a swap. But Mesa's software drivers draw all
-# frames of a window into the same memory. `KeepingTrial` tests this: it reads a few pixels before and after some
-# swaps.
+# If the framebuffer still contains the pixels of the last frame, the background has to be copied only where the last
+# frame drew something else. OpenGL does not guarantee that pixels survive a swap. But Mesa's software drivers draw all
+# frames of a window into the same memory. `KeepingTrial` tests this. It reads a few pixels before a swap and again
+# after the swap.
 #
-# Areas are (left, bottom, width, height), px. Pure: the function `read` of the caller supplies the pixels.
+# An area is (left, bottom, width, height) in px. This code does not access OpenGL. The caller passes a function `read`,
+# which returns pixels.
 
 
-# Number of samples of changed pixels that must be equal before and after a swap. Then the framebuffer counts as
-# preserving pixels.
+# Number of samples that must be equal before and after a swap. After this number, the code assumes that pixels survive
+# swaps. Only samples that differ from the frame before count.
 TRIED = 8
-# Side of the sampled area, px.
+# Width and height of the sampled area in px.
 SAMPLE_PX = 16
-# Margin in px on each side of an area. It is used when an area is filled before the next positions of bodies are
+# Margin in px that is added on each side of an area, if the area is filled before the next positions of bodies are
 # known.
 ROOM_PX = 24
 
 
 def around(one: Viewport, other: Viewport) -> Viewport:
-    """Smallest area that contains both areas. If one has no pixels, it is ignored."""
+    """Smallest area that contains both areas. An area without pixels is ignored."""
     if not (one[2] and one[3]) or not (other[2] and other[3]):
         return one if one[2] and one[3] else other
     left, bottom = min(one[0], other[0]), min(one[1], other[1])
@@ -313,7 +323,7 @@ def meet(one: Viewport, other: Viewport) -> bool:
 
 
 def apart(areas: Iterable[Viewport]) -> tuple[Viewport, ...]:
-    """Areas that do not overlap and cover the same pixels. The first area is not divided."""
+    """Divides areas into areas that do not overlap and cover the same pixels. The first area is not divided."""
     found: list[Viewport] = []
     for area in areas:
         rest = [area]
@@ -324,7 +334,7 @@ def apart(areas: Iterable[Viewport]) -> tuple[Viewport, ...]:
 
 
 def _without(area: Viewport, other: Viewport) -> list[Viewport]:
-    """The area without the pixels of `other`, in up to four pieces."""
+    """The parts of `area` that are outside `other`: up to four areas."""
     if not meet(area, other):
         return [area]
     left, bottom, right, top = area[0], area[1], area[0] + area[2], area[1] + area[3]
@@ -342,16 +352,16 @@ class KeepingTrial:
     """Tests whether a swap leaves a framebuffer's pixels unchanged."""
 
     def __init__(self) -> None:
-        self.keeps: bool | None = None  # None: not known yet
+        self.keeps: bool | None = None  # True if pixels survive a swap; None if this is not known yet
         self._sampled: Viewport | None = None
         self._before = b""  # pixels of the sampled area at the end of the last frame
         self._older = b""  # pixels of the same area at the end of the frame before the last one
         self._found = 0
 
     def frame_ended(self, area: Viewport, over: Sequence[Viewport], read: Callable[[Viewport], bytes]) -> None:
-        """Samples the middle of an area in which bodies move. read: function that returns the pixels of an area of the
-        framebuffer. over: areas that may still change until the swap, such as panels. If one of these areas overlaps
-        the middle, takes no sample."""
+        """Samples the pixels in the middle of `area`, an area in which bodies move. read: function that returns the
+        pixels of an area of the framebuffer. over: areas that may still change before the swap, such as panels. If one
+        of these areas overlaps the middle, no sample is taken."""
         if self.keeps is not None:
             return
         left, bottom, width, height = area
@@ -363,12 +373,12 @@ class KeepingTrial:
         self._older, self._before = self._before, read(sampled)
 
     def frame_begins(self, read: Callable[[Viewport], bytes]) -> None:
-        """Compares the sample with the current pixels. Call it before the next frame draws anything."""
+        """Compares the sample with the current pixels. Call this before the next frame draws anything."""
         if self.keeps is not None or self._sampled is None:
             return
         if read(self._sampled) != self._before:
             self.keeps = False
-        elif self._before != self._older:  # otherwise, a buffer with the pixels of the older frame would look the same
+        elif self._before != self._older:  # the sample shows which frame the buffer has
             self._found += 1
             self.keeps = True if self._found >= TRIED else None
         self._sampled = None

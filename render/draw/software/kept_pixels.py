@@ -1,11 +1,12 @@
-"""Pixels cached in a texture, which are copied from and to a framebuffer. Also pictures that are drawn small and then
-enlarged.
+"""Caches pixels of a framebuffer in a texture and copies them back. Also draws pictures at a smaller size and enlarges
+them.
 
-If two formats are equal, copying pixels only copies memory. So the texture has the same order of channels and rows as
-the framebuffer. A window stores B, G, R, A from the top to the bottom, so its pixels are cached upside down. Depth is
-cached in the framebuffer's format, together with the stencil in the same words.
+If two pictures have the same format, their pixels are copied as plain memory, which is fast. So the texture has the
+same order of channels and of rows as the framebuffer. A window stores the channels in the order B, G, R, A, and its
+rows from top to bottom. So the pixels of a window are cached upside down. Depth is cached in the framebuffer's format,
+together with the stencil if it is in the same words.
 
-Positions are counted from the bottom left, both in the texture and in the framebuffer.
+All positions are counted from the bottom left, in the texture and in the framebuffer.
 """
 
 from __future__ import annotations
@@ -24,22 +25,22 @@ from twixt.render.draw.frame.frame_block import FrameTarget, Viewport
 COLOR_BIT, DEPTH_BIT, STENCIL_BIT = 0x4000, 0x100, 0x400
 READ_FRAMEBUFFER, DRAW_FRAMEBUFFER, FRAMEBUFFER = 0x8CA8, 0x8CA9, 0x8D40
 SCISSOR_TEST, NEAREST, TEXTURE_2D, COLOR_ATTACHMENT = 0x0C11, 0x2600, 0x0DE1, 0x8CE0
-# RGBA without a size has the channel order of the data that is passed with it: B, G, R, A for windows. Other
-# framebuffers use RGBA8.
+# If a texture has the format RGBA (without a size), its channels have the same order as the data passed with the
+# format: B, G, R, A for windows. For other framebuffers, the format is RGBA8.
 RGBA, RGBA8, UNSIGNED_BYTE, BGRA, REVERSED_8888 = 0x1908, 0x8058, 0x1401, 0x80E1, 0x8367
 RENDERBUFFER, OBJECT_TYPE, DEPTH_SIZE, STENCIL_SIZE = 0x8D41, 0x8CD0, 0x8216, 0x8217
-# OpenGL's names of depth and stencil: first for a window, then for other framebuffers.
+# OpenGL's constants for depth and stencil: the first pair for a window, the second pair for other framebuffers.
 WINDOW_PARTS, OTHER_PARTS = (0x1801, 0x1802), (0x8D00, 0x8D20)
 DEPTH_ATTACHMENT, DEPTH_STENCIL_ATTACHMENT = 0x8D00, 0x821A
-# Depth formats by the number of bits of depth and of stencil.
+# Depth formats. The key is the number of bits of depth, and the number of bits of stencil.
 DEPTH_FORMATS = {(24, 8): 0x88F0, (24, 0): 0x81A6, (16, 0): 0x81A5, (32, 0): 0x81A7}
 COLOR_READ_FORMAT = 0x8B9B
-# Number of rows of depth that are copied to all other rows. Used if the depth is the same everywhere.
+# If the depth is the same everywhere, this number of rows is copied to all other rows.
 STRIP_PX = 64
 
 
 class Functions:
-    """OpenGL functions by name. are_there: True if all functions were found."""
+    """The OpenGL functions that this module calls. are_there: True if all of them were found."""
 
     def __init__(self) -> None:
         whole, names = c_int, POINTER(c_uint)
@@ -72,18 +73,19 @@ class Functions:
 
 @cache
 def functions() -> Functions:
-    """Looks up the functions once in each process. The functions act on the current context."""
+    """Returns the functions. They are looked up at the first call. They act on the current OpenGL context."""
     return Functions()
 
 
 class Pixels:
-    """A cached picture of `size_px`. framebuffer: OpenGL name of the framebuffer from and to which the picture is
-    copied; 0: a window.
+    """A cached picture. size_px: its width and height. framebuffer: OpenGL name of the framebuffer from which and to
+    which the picture is copied; 0 means a window.
 
-    own_framebuffer, texture: OpenGL names of the framebuffer that contains the picture, and of its colours.
-    is_upside_down: True if the rows are stored from top to bottom. has_depth: True if depth is also copied; if its
-    format is unknown, the copies leave an OpenGL error. `store` and `restore` bind other framebuffers and disable the
-    scissor. The caller must then set its framebuffer and scissor again.
+    own_framebuffer: OpenGL name of the framebuffer that contains the cached picture. texture: OpenGL name of the
+    texture that contains its colours. is_upside_down: True if the rows are stored from top to bottom. has_depth: True
+    if depth is also copied. If the format of the depth is unknown, each copy sets an OpenGL error. `store` and
+    `restore` bind other framebuffers and disable the scissor. The caller must then set its framebuffer and its scissor
+    again.
     """
 
     def __init__(self, size_px: tuple[int, int], framebuffer: int, has_depth: bool = False) -> None:
@@ -109,17 +111,18 @@ class Pixels:
         self._blit(self.framebuffer, area, self.own_framebuffer, (0, 0, *self.size_px), self._bits)
 
     def restore(self, area: Viewport, colors_alone: bool = False) -> None:
-        """Copies the picture into an area of the framebuffer. The area must have the size of the picture.
-        colors_alone: True if depth must not change."""
+        """Copies the picture into an area of the framebuffer. The area must have the size of the picture. colors_alone:
+        True if only colours are copied."""
         bits = COLOR_BIT if colors_alone else self._bits
         self._blit(self.own_framebuffer, (0, 0, *self.size_px), self.framebuffer, area, bits)
 
     def restore_areas(self, areas: Sequence[Viewport], left_bottom: tuple[int, int], is_far: bool) -> None:
-        """Copies the colours of some areas of the picture to the same places in the framebuffer. Copies depth only
-        into the first area.
+        """Copies the colours of some areas of the picture to the same places in the framebuffer. The depth is copied
+        only in the first area.
 
         left_bottom: position of the picture in the framebuffer, px. is_far: True if the depth is the same everywhere.
-        Then a few rows are copied to all others, which is fast because these rows stay in the processor's cache.
+        Then a few rows of depth are copied to all other rows. This is fast because these few rows stay in the
+        processor's cache.
         """
         self._bind(self.own_framebuffer, self.framebuffer)
         for area in areas:
@@ -141,7 +144,7 @@ class Pixels:
             self._gl.glDeleteRenderbuffers(1, byref(self._depth))
 
     def _add_depth(self) -> None:
-        """Adds a depth buffer with the format of the framebuffer's depth."""
+        """Gives the picture a depth buffer with the same format as the framebuffer's depth."""
         gl, sizes = self._gl, []
         gl.glBindFramebuffer(FRAMEBUFFER, self.framebuffer)
         for attachment, size in zip(
@@ -159,7 +162,8 @@ class Pixels:
         gl.glBindFramebuffer(FRAMEBUFFER, self.own_framebuffer)
         attachment = DEPTH_STENCIL_ATTACHMENT if has_stencil else DEPTH_ATTACHMENT
         gl.glFramebufferRenderbuffer(FRAMEBUFFER, attachment, RENDERBUFFER, self._depth.value)
-        # Also copies the stencil if it shares words with depth; otherwise depth could not be copied as plain memory.
+        # If the stencil shares words with depth, the stencil is copied too. Otherwise depth could not be copied as
+        # plain memory.
         self._bits = COLOR_BIT | DEPTH_BIT | (STENCIL_BIT if has_stencil else 0)
 
     def _row(self, bottom: int, height: int) -> int:
@@ -175,8 +179,8 @@ class Pixels:
         )
 
     def _copy(self, area: Viewport, left_bottom: tuple[int, int], kept_bottom: int, bits: int) -> None:
-        """Copies an area of the framebuffer from rows of the picture, starting at the row `kept_bottom`. Both
-        framebuffers are bound."""
+        """Copies rows of the picture into an area of the framebuffer. The first of these rows is `kept_bottom`. Both
+        framebuffers must be bound."""
         left, bottom, width, height = area
         at, row = left - left_bottom[0], self._row(kept_bottom, height)
         ends = (bottom + height, bottom) if self.is_upside_down else (bottom, bottom + height)
@@ -191,28 +195,29 @@ class Pixels:
 
 
 def _is_bgra(gl: Functions, framebuffer: int) -> bool:
-    """Binds a framebuffer. Returns True if it stores B, G, R, A, as windows do."""
+    """Binds a framebuffer. Returns True if it stores its channels in the order B, G, R, A, as windows do."""
     if not framebuffer:
         return True
     gl.glBindFramebuffer(FRAMEBUFFER, framebuffer)
     found = c_int(0)
     gl.glGetIntegerv(COLOR_READ_FORMAT, byref(found))
-    gl.glGetError()  # clears the error that OpenGL sets if it does not report the format
+    gl.glGetError()  # OpenGL sets an error if it cannot report the format; this clears the error
     return found.value == BGRA
 
 
-# Pictures that are drawn small and enlarged to their place in the frame, for the coarsest quality level.
+# At the coarsest quality level, a picture is drawn at a smaller size and then enlarged to its place in the frame.
 #
-# llvmpipe has a faster rasterizer for textured rectangles. This rasterizer is used only if three conditions hold: the
-# framebuffer has no depth buffer, framebuffer and texture both store B, G, R, A, and texture coordinates are
+# llvmpipe has a faster rasterizer for textured rectangles. llvmpipe uses this rasterizer only under three conditions:
+# the framebuffer has no depth buffer; framebuffer and texture both store B, G, R, A; texture coordinates are
 # interpolated with perspective. A window has a depth buffer. So the picture is enlarged into a texture, and the memory
-# of this texture is then copied. At 1280x800 this takes 1.3 ms. The alternatives take longer: a rectangle drawn into
-# the window 3.5 ms, an enlarging blit 6 ms, numpy 1.5 ms. Pixels are repeated, not blended, because blending
-# neighbouring pixels would take 0.9 ms more. With few bodies, as in the default world, this level would save no time
-# if it blended pixels.
+# of this texture is then copied into the window. At 1280x800 this takes 1.3 ms. Other methods take longer: to draw a
+# rectangle into the window takes 3.5 ms, an enlarging blit 6 ms, and numpy 1.5 ms. Pixels are repeated, not blended. To
+# blend neighbouring pixels would take 0.9 ms more. With few bodies, as in the default world, this quality level would
+# then save no time.
 #
-# Small framebuffers have the formats of the frame's framebuffer, because the programs of bodies are already compiled
-# for these formats. If the formats are not those of a window, the pixels are the same, but enlarging is slower.
+# A small framebuffer has the same formats as the framebuffer of the frame, because the programs of bodies are already
+# compiled for these formats. If these are not the formats of a window, the pixels are the same, but enlarging takes
+# longer.
 
 
 _VERTEX = """#version 330 core
@@ -229,17 +234,18 @@ in vec2 at;
 out vec4 color;
 void main() { color = texture(small, at); }
 """
-# Two triangles that llvmpipe recognizes as a rectangle, because they have the same winding and two common corners.
+# Two triangles that form a rectangle. llvmpipe recognizes this because both have the same winding and share two
+# corners.
 SQUARE = ((0, 0), (1, 0), (1, 1), (0, 0), (1, 1), (0, 1))
 
-# Area that is drawn to compile the program in advance. Its size is not a power of two, because llvmpipe compiles
-# another program for powers of two.
+# This area is drawn to compile the program in advance. Its width and height are not powers of two, because llvmpipe
+# compiles another program for powers of two.
 COMPILED_PART = 0, 0, 3, 3
 
 
 class SmallPicture:
-    """A picture of an area of `screen`. It is drawn into `framebuffer` at `scale` times the width and height of the
-    area (`size_px`)."""
+    """A small picture of an area of the framebuffer `screen`. The picture is drawn into `framebuffer`. Its width and
+    height, `size_px`, are `scale` times those of the area."""
 
     def __init__(self, context: moderngl.Context, screen: moderngl.Framebuffer, area: Viewport, scale: float) -> None:
         self.area, self._context = area, context
@@ -252,7 +258,7 @@ class SmallPicture:
         self._texture.repeat_x = self._texture.repeat_y = False
 
     def seen_in(self, viewport: Viewport) -> Viewport:
-        """Converts a viewport of the frame to a viewport of the small framebuffer."""
+        """Converts a viewport of the frame to the matching viewport of the small framebuffer."""
         return (
             round((viewport[0] - self.area[0]) * self.size_px[0] / self.area[2]),
             round((viewport[1] - self.area[1]) * self.size_px[1] / self.area[3]),
@@ -269,7 +275,7 @@ class SmallPicture:
         square.render(moderngl.TRIANGLES, vertices=len(SQUARE), first=len(SQUARE) * self._enlarged.is_upside_down)
 
     def copy(self) -> None:
-        """Copies the enlarged picture to its place in the frame. After this, the caller must set the framebuffer."""
+        """Copies the enlarged picture to its place in the frame. The caller must then set the framebuffer again."""
         self._enlarged.restore(self.area)
 
     def release(self) -> None:
@@ -279,19 +285,19 @@ class SmallPicture:
 
 
 class SmallPictures:
-    """Small pictures of a frame: one for each area of `target` into which the frame draws a picture."""
+    """Stores the small pictures of a frame: one for each area of `target` into which the frame draws a picture."""
 
     def __init__(self, context: moderngl.Context, target: FrameTarget) -> None:
         self._context, self._target = context, target
         self._square: moderngl.VertexArray | None = None
         self._made: dict[tuple[object, ...], SmallPicture] = {}
-        self._used: set[tuple[object, ...]] = set()  # pictures that this frame has used
-        # The picture between `begin` and `end`, and the framebuffer of the frame.
+        self._used: set[tuple[object, ...]] = set()  # keys of the small pictures that this frame has used
+        # Between `begin` and `end`: the small picture that is being drawn, and the framebuffer of the frame.
         self._begun: tuple[SmallPicture, moderngl.Framebuffer] | None = None
 
     def begin(self, viewport: Viewport, area: Viewport, scale: float) -> Viewport:
-        """Begins the next small picture. It shows this area of the frame's viewport and is drawn at `scale` times the
-        area's size. Returns the picture's viewport in the small framebuffer."""
+        """Begins the next small picture. It shows `area`, which is part of the frame's viewport. Its width and height
+        are `scale` times those of the area. Returns the picture's viewport in the small framebuffer."""
         screen = self._target.framebuffer
         key = screen.glo, area, scale
         if key not in self._made:
@@ -306,11 +312,12 @@ class SmallPictures:
 
     @property
     def is_begun(self) -> bool:
-        """True between `begin` and `end`."""
+        """True if a small picture has begun (`begin`) and has not ended (`end`)."""
         return self._begun is not None
 
     def end(self) -> None:
-        """Enlarges the last picture to its place in the frame. Later draws go into the frame itself."""
+        """Ends the small picture: enlarges it to its place in the frame. Everything that is drawn later is drawn into
+        the frame itself."""
         if self._begun is None:
             return
         (small, screen), self._begun = self._begun, None
@@ -327,7 +334,8 @@ class SmallPictures:
         self._used.clear()
 
     def prepare(self) -> bool:
-        """Compiles the program that enlarges pictures; changes no picture. Returns False if it is compiled already."""
+        """Compiles the program that enlarges pictures, and changes no picture. Returns False if the program is already
+        compiled."""
         if self._square is not None:
             return False
         screen = self._target.framebuffer

@@ -1,11 +1,12 @@
-"""Rectangle that contains all visible bodies and shadows of a picture.
+"""Computes the rectangle that contains all visible bodies and shadows of a picture.
 
-Each body of a snapshot, with its shadow, is bounded by a ball. The path of a body to the next snapshot may deviate
-from a straight line; the ball is enlarged by the largest deviation. The rectangle of a snapshot contains the
-projections of all its balls. The rectangle of a pair of snapshots contains the rectangles of both. So the rectangle of
-each snapshot is computed only once. If there are many bodies, one box bounds all bodies.
+For each body of a snapshot, a ball is computed that contains the body and its shadow. The path of a body to the next
+snapshot may deviate from a straight line. So the ball is enlarged by the largest possible deviation. The rectangle of a
+snapshot contains the projections of all its balls. The rectangle of a pair of snapshots contains the rectangles of both
+snapshots. So the rectangle of each snapshot is computed only once. If there are many bodies, one box around all bodies
+replaces the balls.
 
-If no rectangle can be guaranteed, the result is None.
+If it is not certain that a rectangle contains everything, the result is None.
 """
 
 from __future__ import annotations
@@ -34,31 +35,35 @@ MARGIN_PX = 4
 # Number of slots whose rectangles are cached.
 MOST_KEPT = 16
 CORNERS = np.array([[bit & 1, bit >> 1 & 1, bit >> 2] for bit in range(8)], np.float64)
-# Heights are rounded up to a power of this ratio.
+# The height of bodies above the ground is rounded up to a power of this ratio.
 HEIGHT_STEP = 1.25
 NONE_SEEN: Viewport = (0, 0, 0, 0)
 
-# Factor on the radii of balls, for spheres that are drawn as circles, and for sizes between two snapshots.
+# The radii of balls are multiplied by this factor. It allows for spheres that are drawn as circles, and for the sizes
+# of bodies between two snapshots.
 RADIUS_MARGIN = 1.1
-# Largest distance between the curve of motion and the straight line. It is relative to the product of the gap and the
-# sum of the speeds at both ends. Hermite's weights give 4/27.
+# Largest distance between a body's curve and the straight line, divided by two values: the time between the two
+# snapshots, and the sum of the speeds at both ends. The weights of the Hermite curve give 4/27.
 BENT = 0.15
-# Largest rounding error of a float32 position, relative to the largest coordinate of the position. For poses computed
-# by the CPU, drawing adds this error again.
+# Largest rounding error of a float32 position, as a share of the position's largest coordinate. If the CPU computed the
+# pose, drawing adds the same error again.
 ROUNDING = 3**0.5 * 2.0**-24
-# BALL_SPOT: radius of a ball's shadow. LONG_FOOT: radius of the shadow below a body that is not a ball. LONG_SPOT:
-# radius of the ellipse of this body's shadow, before the slant of the light stretches the ellipse. All three are in
-# radii of the bounding ball. Two rods in the ball give 1 + FOOT_REACH: one rod moves the ellipse, the other stretches
-# it.
+# BALL_SPOT is the radius of the shadow of a ball. The other two values are for a body that is not a ball. LONG_FOOT is
+# the radius of the shadow below the body. LONG_SPOT is the radius of the ellipse that is the body's shadow, before the
+# slant of the light stretches the ellipse. All three are in radii of the bounding ball. The shape of a body is treated
+# as rods inside the bounding ball. Two rods give 1 + FOOT_REACH, because one rod moves the ellipse and the other
+# stretches it.
 BALL_SPOT, LONG_FOOT, LONG_SPOT = max(FOOT_REACH, SPOT_REACH), 1 + FOOT_REACH, 2**0.5 * SPOT_REACH
-# A body that is not a ball may extend towards the ground by this many additional radii of its bounding ball.
+# For a body that is not a ball: how much farther than its bounding ball it may extend towards the ground, in radii of
+# this ball.
 RODS_DOWN = 3**0.5
 
 
 class Ground(NamedTuple):
-    """The ground for shadows. height_m: world height, metres. light: unit vector towards the light, world.
+    """The ground on which shadows are drawn. height_m: its height in the world, metres. light: unit vector towards the
+    light, in the world frame.
 
-    fade_radii: from this height above the ground on, in radii, a ball has no shadow.
+    fade_radii: height above the ground at which a ball no longer has a shadow, in radii of the ball.
     """
 
     height_m: float
@@ -67,11 +72,11 @@ class Ground(NamedTuple):
 
 
 class ShadowReach(NamedTuple):
-    """Limits of the shadows of bodies on the ground.
+    """Limits of the places and sizes that shadows of bodies have on the ground.
 
-    away: offset of a shadow along x and y for each metre of height above the ground. lean: sum of the magnitudes of
-    these two offsets. highest: height from which on there is no shadow. spot: radius of a shadow. highest and spot are
-    in radii of the body's bounding ball.
+    away: how far a shadow is from the point below its body, along x and y, for each metre of the body's height above
+    the ground. lean: sum of the magnitudes of the x and y of `away`. highest: height at which a body no longer has a
+    shadow. spot: radius of a shadow. highest and spot are in radii of the body's bounding ball.
     """
 
     away: NDArray[np.floating]
@@ -81,10 +86,11 @@ class ShadowReach(NamedTuple):
 
 
 class Reach(NamedTuple):
-    """Largest radius of a body's bounding ball, and largest distance of the ball from the body's position, at scale 1,
-    metres.
+    """Largest radius of the bounding balls of all bodies, and largest distance between the centre of a bounding ball
+    and the position of its body. Both are in metres, at scale 1.
 
-    Planes are left out. are_balls: True if each body is a sphere. has_planes: True if there are also planes.
+    Bodies that are planes are left out. are_balls: True if each of the other bodies is a sphere. has_planes: True if
+    there are planes.
     """
 
     radius: float
@@ -94,37 +100,39 @@ class Reach(NamedTuple):
 
 
 class Shadows(NamedTuple):
-    """Ground for shadows (None: no shadows), and the largest height of a body's position above the ground, metres."""
+    """The ground on which shadows are drawn, or None if there are no shadows; and the largest height of a body's
+    position above the ground, in metres."""
 
     ground: Ground | None
     height_m: float
 
 
 class PictureBounds:
-    """Finds the rectangle of each picture's bodies, for one renderer."""
+    """Finds the rectangle that contains all bodies of a picture, for the pictures of one renderer."""
 
     def __init__(self, bodies: BodyDraws) -> None:
         self._bodies = bodies
-        self._reach: Reach | None = None  # None: some shape deforms
+        self._reach: Reach | None = None  # None if a shape deforms
         self._reach_of: Membership | None = None
         self._ground: Ground | None = None
         self._ground_of: tuple[Scene, Floor | None] | None = None
-        self._key: tuple[object, ...] = ()  # everything, except the gap, that determines the cached rectangles
-        self._gap_s = 0.0  # largest gap for which the cached rectangles are valid
+        # Everything that determines the cached rectangles, except the time between the two snapshots.
+        self._key: tuple[object, ...] = ()
+        self._gap_s = 0.0  # longest time between snapshots for which the cached rectangles are valid
         self._of_slots: dict[int, tuple[Extent, Viewport | None]] = {}
         self._outline_of: tuple[object, ...] = ()
         self._outline: Viewport | None = None
 
     def of_picture(self, view: SceneView, layers: Sequence[PlacedLayer], are_planes_still: bool) -> Viewport | None:
-        """The area of the picture outside which no body and no shadow is visible; None: unknown. are_planes_still:
-        True if planes are drawn with the background and are therefore left out."""
+        """Area of the picture that contains all visible bodies and shadows; None if it is unknown. are_planes_still:
+        True if planes are drawn with the background; then they are left out."""
         members = self._bodies.members
         if members is not self._reach_of:
             self._reach_of, self._reach = members, _reach_of(self._bodies)
         reach = self._reach
         if not layers or reach is None:
             return None
-        # Transparent bodies are drawn after the background. This includes planes that stand still.
+        # Transparent bodies are drawn after the background, even planes that stand still.
         if reach.has_planes and (not are_planes_still or any([layer.uniforms.has_transparent for layer in layers])):
             return None
         ground = self._ground_under(view, layers)
@@ -141,7 +149,7 @@ class PictureBounds:
             height_m,
         )
         if key != self._key or gap_s > self._gap_s:
-            # 1.25: so that the rectangles are also valid for slightly longer gaps
+            # because of the factor 1.25, the rectangles are also valid for slightly longer gaps
             self._key, self._gap_s, self._of_slots = key, 1.25 * gap_s, {}
         found: Viewport | None = None
         for layer in layers:
@@ -155,7 +163,7 @@ class PictureBounds:
         return found
 
     def of_outline(self, view: SceneView) -> Viewport | None:
-        """The area of the picture outside which the scene's outline is not visible; None: unknown."""
+        """Area of the picture that contains the visible outline of the scene; None if it is unknown."""
         camera, outline = view.camera, view.scene.outline
         key = outline, view.viewport, camera.view.tobytes(), camera.projection.tobytes(), camera.eye
         if key != self._outline_of:
@@ -166,7 +174,7 @@ class PictureBounds:
         return self._outline
 
     def _ground_under(self, view: SceneView, layers: Sequence[PlacedLayer]) -> Ground | None:
-        """Ground for the shadows of the picture; None: no shadows."""
+        """The ground on which the picture has shadows; None if it has no shadows."""
         scene, floor = view.scene, view.floor
         if not view.level.shadows or not has_shadows(scene, max([layer.bodies for layer in layers]), floor):
             return None
@@ -175,8 +183,8 @@ class PictureBounds:
         return self._ground
 
     def _height_m(self, layers: Sequence[PlacedLayer], ground: Ground) -> float:
-        """Upper bound of the heights of the layers' bodies above the ground, metres. The bound is rounded so that it
-        changes seldom."""
+        """A height above the ground that no body of the layers exceeds, in metres. It is rounded, so that it changes
+        seldom."""
         ring = self._bodies.ring
         extents = [ring.attached(slot, extent_of) for layer in layers for slot in layer.slots[:2]]
         highest_m = max([extent.high[2] for extent in extents if extent is not None], default=0.0) - ground.height_m
@@ -199,7 +207,7 @@ class PictureBounds:
 
 
 def _reach_of(bodies: BodyDraws) -> Reach | None:
-    """Reach of a scene's bodies; None if a shape deforms."""
+    """The largest bounding ball of a scene's bodies, see `Reach`; None if a shape deforms."""
     members, parts = bodies.members, bodies.parts
     distinct = members.scene.distinct_shapes
     if any(isinstance(shape, Mesh) and shape.deforms for shape in distinct):
@@ -223,7 +231,7 @@ def _ground_of(scene: Scene, floor: Floor | None) -> Ground:
 
 
 def _shadow_reach(ground: Ground, are_balls: bool) -> ShadowReach:
-    """Limits of the shadows on this ground. are_balls: True if each body is a sphere."""
+    """Limits of the shadows that bodies have on this ground. are_balls: True if each body is a sphere."""
     away = -np.asarray(ground.light[:2]) / max(ground.light[2], LOWEST_LIGHT)
     lean = float(np.abs(away).sum())
     if are_balls:
@@ -232,7 +240,7 @@ def _shadow_reach(ground: Ground, are_balls: bool) -> ShadowReach:
 
 
 def corners_of(extent: Extent) -> NDArray[np.float64]:
-    """Corners of the box around the bodies of a snapshot, (8, 3), metres, world."""
+    """Corners of the box around the bodies of a snapshot, (8, 3), in metres, in the world frame."""
     low, high = np.array(extent.low), np.array(extent.high)
     return np.asarray(low + CORNERS * (high - low))
 
@@ -240,11 +248,11 @@ def corners_of(extent: Extent) -> NDArray[np.float64]:
 def balls_around(
     places: NDArray[np.float64], extent: Extent, reach: Reach, gap_s: float, shadows: Shadows
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Returns balls that contain the bodies at the positions `places` (n, 3) and their shadows: centres (m, 3) and
-    radii (m,), metres.
+    """Computes balls that contain the bodies and their shadows. places: positions of the bodies, (n, 3). Returns the
+    centres (m, 3) and radii (m,) of the balls, in metres.
 
-    extent: extent of these bodies. gap_s: time to the next snapshot. If the balls of two snapshots were computed with
-    the same `shadows`, poses between the snapshots lie between these balls.
+    extent: box around these bodies. gap_s: time in seconds to the next snapshot. If the balls of two snapshots are
+    computed with the same `shadows`, then between the snapshots each body is between its two balls.
     """
     ground, height_m = shadows
     scale = extent.scale * RADIUS_MARGIN
@@ -267,9 +275,9 @@ def balls_around(
 def rectangle_of(
     middles: NDArray[np.float64], radii: NDArray[np.float64], camera: CameraMatrices, viewport: Viewport
 ) -> Viewport | None:
-    """Area of the viewport that contains all balls and the lines between them. None if a ball is not entirely beyond
-    the near plane. NONE_SEEN if all balls are outside the picture. middles: (n, 3), metres, world; radii: (n,),
-    metres."""
+    """Area of the viewport that contains all balls and the lines between them. Returns None if a part of a ball is in
+    front of the near plane, and NONE_SEEN if all balls are outside the picture. middles: centres of the balls in the
+    world frame, (n, 3), metres. radii: (n,), metres."""
     seen = (middles - camera.eye) @ camera.view[:3, :3].T.astype(np.float64)
     (across, _, _, _), (_, along, _, _), (_, _, depth, offset), _ = camera.projection.tolist()
     nearest = float((-seen[:, 2] - radii).min(initial=math.inf))
@@ -278,7 +286,7 @@ def rectangle_of(
             return None
         near = far = 1.0
     else:
-        # All balls must be beyond the near plane, where clip z is -w.
+        # Each ball must be completely beyond the near plane. On this plane, clip z is -w.
         if not nearest > max(offset / (depth - 1), 0.0):
             return None
         near, far = -seen[:, 2] - radii, -seen[:, 2] + radii  # type: ignore[assignment]

@@ -1,15 +1,16 @@
-"""Spheres in the finest quality: true outline, smooth edge, true depth, and a two-tone skin that shows spin.
+"""Draws spheres in the finest quality. A sphere has its true outline, a smooth edge and its true depth. Its skin has a
+pattern of two tones, which shows the spin of the sphere.
 
 A small sphere is drawn as a point, the cheapest primitive of OpenGL. The outline of a sphere in the picture is an
-ellipse. A matrix for each sphere maps this ellipse to the unit circle, and the sphere to a hemisphere over this
-circle. So a pixel needs no ray. If a sphere is too wide for a point, or is around the eye, it is drawn as a rectangle.
-The ray of each of its pixels is cast exactly.
+ellipse. For each sphere, a matrix maps this ellipse to the unit circle, and the sphere to a hemisphere over this
+circle. So no ray has to be cast for a pixel. If a sphere is too wide for a point, or if the eye is inside it, it is
+drawn as a rectangle. Then the exact ray is cast for each pixel.
 
-Edges are smoothed by coverage (alpha). So spheres are drawn after planes and ray cast shapes. Values that are the same
-in all pixels of a sphere are computed once, in the vertex shader, and passed to the pixels as flat outputs. Values
-that are the same for all spheres are passed in the same way. llvmpipe checks the bounds of a uniform block at each
-access in each pixel, which would be a quarter of the cost. If there are many spheres, the programs of point_spheres.py
-draw them.
+Edges are smooth: alpha is the share of a pixel that the sphere covers. So spheres are drawn after planes and ray cast
+shapes. Values that are the same in all pixels of a sphere are computed once, in the vertex shader, and passed to the
+pixels as flat outputs. Values that are the same for all spheres are also passed as flat outputs, not in a uniform
+block. At each access to a uniform block, llvmpipe checks its bounds in each pixel, which would be a quarter of the
+cost. If there are many spheres, the programs of point_spheres.py draw them.
 """
 
 from __future__ import annotations
@@ -57,8 +58,8 @@ void main() {
     float depth = drawn ? -ball.z : 1.0, radius = drawn ? ball.w : 0.1;
     vec3 center = drawn ? ball.xyz : vec3(0.0, 0.0, -1.0);
 
-    // The ellipse in the plane at 1 m: half its length along the direction from the picture's middle, and half its
-    // width. For an orthographic camera it is a circle.
+    // The sphere's outline in the plane at 1 m is an ellipse. along: half its length, in the direction from the middle
+    // of the picture; the other value is half its width. For an orthographic camera the outline is a circle.
     vec2 tangent = vec2(0.0), at = center.xy;
     float along = radius, across = radius, sine = 0.0;
     if (!PARALLEL) {
@@ -90,9 +91,9 @@ void main() {
     }
 #else
     if (drawn) {
-        gl_PointSize = 2.0 * along / picture.z + 1.0;  // plus half a pixel of edge on each side
-        // The w of a point may have any value and is interpolated at no cost. Here it contains the radius as a
-        // difference in depth.
+        gl_PointSize = 2.0 * along / picture.z + 1.0;  // half a pixel is added on each side for the soft edge
+        // The w of a point's position may have any value, and pixels read it at no cost. Here w is the radius,
+        // converted to a difference in depth.
         float radius_depth = -depth_by_metre(depth) * radius;
         gl_Position = vec4(at * guard.xy, (lens.z * center.z + lens.w) / w_at(depth), 1.0) / radius_depth;
     }
@@ -115,27 +116,28 @@ void main() {
     vec2 off = gl_FragCoord.xy - middle.xy;
     vec2 side = vec2(outline.x * off.x + outline.y * off.y, outline.y * off.x + outline.z * off.y);
     float off2 = dot(side, side);
-    float covered = (1.0 - off2) * outline.w + 0.5;  // values above 1 are clamped when the colour is written
+    float covered = (1.0 - off2) * outline.w + 0.5;  // a value above 1 becomes 1 when the colour is written
     float inside_px = covered - 0.5;
     float height = sqrt(max(1.0 - off2, 0.0));
-    // Seen from near, the outline is nearer to the eye than the ball's middle.
+    // If the eye is near the ball, the ball's outline is nearer to the eye than the ball's middle.
     vec3 normal = vec3(side * (1.0 - middle.z * height), height + middle.z * off2);
 #if APART
-    // Bodies behind are drawn later, so the edge cannot be blended with them. So only the inner half of the edge is
-    // drawn, and it is blended less with the pixels drawn before.
+    // Bodies behind this ball are drawn later, so the soft edge cannot be blended with them. Therefore only the inner
+    // half of the edge is drawn, and it is blended less with the pixels that were drawn before.
     if (covered < 0.5) discard;
     covered = 0.5 + 0.5 * covered;
 #else
     float nearer = dot(normal, front.xyz);
     float depth = gl_FragCoord.z - gl_FragCoord.w * nearer * (1.0 + middle.z * nearer);
-    // The faint outer half of the edge gets the depth of the background. With the depth of the surface, this half
-    // would hide a ball behind the edge that is drawn later, and the background would show through the edge. Pixels
-    // that are not covered never pass the depth test; this costs less than a discard.
+    // The faint outer half of the edge gets the depth of the background. If it had the depth of the surface, it would
+    // hide a ball that is behind the edge and drawn later. The background would then show through the edge. Pixels that
+    // the ball does not cover also get the depth of the background and never pass the depth test. This costs less than
+    // a discard.
     gl_FragDepth = covered < FAINT_BELOW ? max(depth, 1.0 - 2e-6 * covered) : depth;
 #endif
 
     vec2 turned = clamp(vec2(dot(normal, first_axis.xyz), dot(normal, second_axis.xyz)), -1.0, 1.0);
-    // Like `lit_by_polynomial`, without the terms that are the same in all pixels.
+    // The same polynomial as in `lit_by_polynomial`, without the terms that are the same in all pixels.
     float towards = dot(normal, light.xyz), sun = max(towards * 0.85 + 0.15, 0.0), grazing = 1.0 - height;
 #if FINISH
     float gloss = shine_by.x * (highlight(2.0 * height * towards - light.z, shine_by.yz) + 0.5 * grazing * grazing);
@@ -176,7 +178,7 @@ void main() {
     if (ball.w > 0.0 && !fits_point(ball)) {
         vertex_ball = ball;
         vec4 turn = turn_after(view_turn, pose.orientation);
-        // Size of a pixel in radii; it is the width of the borders in the pattern.
+        // Size of a pixel, as a multiple of the radius. The borders in the pattern are as wide as a pixel.
         float px = (PARALLEL ? 1.0 : max(-ball.z, ball.w)) * picture.z / ball.w;
         vertex_first = vec4(rotate(turn, vec3(1.0, 0.0, 0.0)) / px, 1.0 / ball.w);
         vertex_second = vec4(rotate(turn, vec3(0.0, 1.0, 0.0)) / px, 0.5 / (ball.w * ball.w * px));
@@ -197,7 +199,8 @@ in float vertex_alpha[];
 flat out float alpha;
 #endif
 
-// Lowest and highest tangent of the outline along one axis: tan(theta -+ half angle).
+// Tangents of the angles to the lower and upper end of the outline along one axis: tan(theta - half) and tan(theta +
+// half).
 vec2 outline(float sideways, float depth, float radius) {
     if (PARALLEL) return vec2(sideways - radius, sideways + radius);
     float distance2 = sideways * sideways + depth * depth;
@@ -239,11 +242,11 @@ _QUAD_FRAGMENT = (
     + FINISH_GLSL
     + OUTLINE_GLSL
     + """
-const float WIDE_PX = 100.0;  // least width of all spheres here, roughly
+const float WIDE_PX = 100.0;  // all spheres that this program draws are at least about this wide
 flat in vec4 ball;         // xyz: centre in eye space; w: radius
 flat in vec4 first_axis;   // the body's x axis per pixel size; w: 1 / radius
 flat in vec4 second_axis;  // the body's y axis per pixel size; w: converts the room to the outline into coverage
-flat in vec4 albedo;       // colour; w: depth of the pattern, < 0: plain colour without light
+flat in vec4 albedo;       // colour; w: strength of the pattern; if w < 0, plain colour without light
 flat in vec4 light;        // direction towards the light; w: y of the direction up
 flat in vec4 lens_flat;    // depth: x + y / distance (orthographic: x + y distance); z: pixel at 1 m, metres; w: up.z
 flat in vec3 middle;       // xy: middle of the picture in the framebuffer, px; z: x of up
@@ -260,7 +263,8 @@ void main() {
         ray.xy = vec2(0.0);
     }
     float per_square = 1.0 / dot(ray, ray);
-    // Distance along the ray to its point nearest to the centre. It keeps its digits for small and far spheres.
+    // Distance along the ray to the point that is nearest to the sphere's centre. Computed in this way, it keeps its
+    // digits even for small spheres and for far spheres.
     float along = dot(ray, from) * per_square;
     vec3 aside = ray * along - from;
     float room = ball.w * ball.w - dot(aside, aside);
@@ -296,14 +300,14 @@ void main() {
 
 
 def point_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
-    """Program that draws the spheres that are small enough for a point. Draw it with GL_POINTS of bodies, into the
-    guarded viewport."""
+    """Program that draws the spheres that are small enough for a point. Use it with GL_POINTS, one point for each body,
+    in the guarded viewport."""
     return _points(context, variant, apart=False)
 
 
 def apart_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
-    """Like `point_program`, but for spheres that do not intersect. Each has a single depth, see
-    draw/bodies/shape_draws.py."""
+    """Like `point_program`, but for spheres that do not intersect each other. All pixels of a sphere have the same
+    depth, see draw/bodies/shape_draws.py."""
     return _points(context, variant, apart=True)
 
 
@@ -313,7 +317,7 @@ def _points(context: moderngl.Context, variant: PoseVariant, *, apart: bool) -> 
 
 
 def quad_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
-    """Program that draws the spheres that are too large for a point. Draw it with GL_POINTS of bodies."""
+    """Program that draws the spheres that are too large for a point. Use it with GL_POINTS, one point for each body."""
     vertex, head = sphere_vertex_glsl(variant, _QUAD_VERTEX), "#version 330 core\n" + switches_glsl(variant)
     strip = "layout(points) in;\nlayout(triangle_strip, max_vertices = 4) out;\n"
     return context.program(

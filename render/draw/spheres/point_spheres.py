@@ -6,21 +6,24 @@
     LOD 1   to 6.5 px   like LOD 2, without a skin
     LOD 0   to 2.5 px   squares with the area and the mean brightness of the disc
 
-Spheres are drawn as points. The place of a pixel in the point gives the pixel's normal. A single direction replaces
-light and sky. The skin is the product of the pixel's coordinates along two axes of the body. Edges are hard, and there
-is no highlight.
+Spheres are drawn as points. The normal of a pixel is computed from the place of the pixel in the point. The light and
+the sky are replaced by a single direction of light. The pattern of the skin is the product of two coordinates: those of
+the pixel along two axes of the body. Edges are hard, and there is no highlight.
 
-If a sphere is wider than ten pixels, most of its cost is in its pixels: each operation in each pixel takes a third of
-a nanosecond. So the vertex shader computes, once for each sphere, a polynomial of second degree in a pixel's place.
-The polynomial is the best fit to light and skin together. It takes five operations; normal, light and skin would take
-twenty. The borders in the skin become softer, but the rotation of the skin stays visible.
+If a sphere is wider than ten pixels, most of its cost is in its pixels. Each operation in a pixel takes a third of a
+nanosecond. So the vertex shader computes a polynomial once for each sphere. The polynomial is of second degree, and its
+variables are the x and y of a pixel. It is the best fit to light and skin together. To evaluate it in a pixel takes
+five operations; to compute normal, light and skin would take twenty. The borders in the skin become softer, but the
+rotation of the skin stays visible.
 
-"A single depth" means that a sphere is drawn as the disc through its centre. If bodies do not intersect, this changes
-no pixel, because the disc is inside the ball. If bodies intersect, the seam between them is misplaced by at most a
-radius. The advantage: software rendering tests the depth of a pixel before it computes the colour, but only if the
-shader does not write the depth. So hidden pixels are not computed, which halves the cost of bodies behind others.
+"A single depth" means that the depth of a sphere is that of a disc through its centre. If bodies do not intersect, this
+changes no pixel, because the disc is inside the ball. If bodies intersect, the seam between them is in the wrong place,
+by at most a radius. A single depth saves time. If the shader does not write the depth, software rendering tests the
+depth of a pixel before it computes the colour. So hidden pixels are not computed. This halves the cost of bodies that
+are behind other bodies.
 
-"Nearly true depth" is the depth of a paraboloid: seams are straight where they should be slightly curved.
+"Nearly true depth" means that the depth is that of a paraboloid. The seam between two spheres is then straight,
+although it should be slightly curved.
 """
 
 from __future__ import annotations
@@ -34,18 +37,21 @@ from twixt.render.draw.glsl.light import POLYNOMIAL_GLSL
 from twixt.render.draw.glsl.uniform_blocks import PoseVariant
 from twixt.render.draw.spheres.sphere_common import FULL_CONTRAST, sphere_points, wide_glsl
 
-# TONES: difference between each of the pattern's two tones and their mean, as a share of the mean. The mean depends on
-# the size of the sphere.
+# The pattern has two tones. TONES is the difference between each tone and the mean of both tones, as a share of this
+# mean. The mean depends on the size of the sphere.
 _TONES = f"#define TONES {FULL_CONTRAST / (1 - FULL_CONTRAST)}\n"
 
-# Added to the polynomial's mean brightness over the disc. The sum is the mean brightness of the square.
+# A sphere of LOD 0 is drawn as a square. The brightness of the square is the polynomial's mean over the disc plus this
+# offset.
 SQUARE_OFFSET = 0.02
-# Weights of light and sky in the single direction that replaces both. The mean error is 0.033 of the brightness.
+# One direction replaces the directions of the light and of the sky. These are the weights of light and sky in this
+# direction. The mean error is 0.033 of the brightness.
 ONE_LIGHT, ONE_UP = 0.28, 0.09
-# ACROSS: brightness where the normal is at right angles to the single direction. SQUARES: factor on the square of the
-# cosine.
+# ACROSS: brightness where the normal is at right angles to the single direction of light. SQUARES: factor on the square
+# of the cosine of the angle between them.
 ACROSS, SQUARES = 0.63, 1.07
-# Factors of the best fits over the disc. HEIGHT: of 1 and x^2 + y^2, for the z of the normal. ALONG: of x, for x z.
+# Coefficients of the best fits over the disc. HEIGHT: the z of the normal is approximately the first value plus the
+# second value times (x^2 + y^2). ALONG: x z is approximately this value times x.
 HEIGHT, ALONG = (1.067, -0.8), 0.533
 
 _PLACE = """
@@ -53,7 +59,7 @@ _PLACE = """
 flat out vec3 circle;  // matrix from the ellipse in the point to the unit circle: xx, xy, yy
 #endif
 
-// share: side of the point, as a share of the diameter of a circle.
+// share: side of the point, as a share of the circle's diameter.
 void place(vec4 ball, bool drawn, float share) {
     float side = length_px(ball) * share;
     gl_Position = NOWHERE;
@@ -69,8 +75,8 @@ void place(vec4 ball, bool drawn, float share) {
     if (drawn) gl_Position = vec4(middle * guard.xy, lens.z * ball.z + lens.w, w_at(-ball.z));
 }
 
-// The w of a point may have any value and is interpolated at no cost. Here it contains the radius as a difference in
-// depth, towards the eye.
+// The w of a point's position may have any value, and pixels read it at no cost. Here w is the radius, converted to a
+// difference in depth towards the eye.
 float radius_depth(vec4 ball) {
     return PARALLEL ? -0.5 * lens.z * ball.w : 0.5 * lens.w * ball.w / (ball.z + ball.w);
 }
@@ -86,7 +92,8 @@ void main() {
     Pose pose = drawn_pose();
     vec4 ball = ball_of(pose);
     bool drawn = is_drawn_as_point(ball);
-    // A square with the area of the disc. Over a disc, the mean of z is 2/3, and the means of x^2 and y^2 are 1/4.
+    // The square has the same area as the disc. The normal's mean z over the disc is 2/3, and the means of its x^2 and
+    // y^2 are 1/4.
     place(ball, drawn, 0.886);
     vec3 to_eye = to_eye_from(ball.xyz), light = facing(light_eye.xyz, to_eye);
     float linear = dot(brightness_by_normal(light_eye.xyz, up_eye.xyz), to_eye);
@@ -101,7 +108,7 @@ out vec4 color;
 void main() { color = vec4(albedo, 1.0); }
 """
 
-# Place of a pixel in the unit circle. y points down, as in gl_PointCoord.
+# Place of a pixel in the unit circle. The y axis points down, as in gl_PointCoord.
 _AT = """
 #if WIDE
 flat in vec3 circle;
@@ -124,9 +131,9 @@ _SMOOTH_VERTEX = (
     + _ONE_LIGHT
     + f"const vec2 HEIGHT = vec2{HEIGHT};\nconst float ALONG = {ALONG};\n"
     + """
-flat out vec4 albedo;   // colour times the brightness in the middle; w: factor on x y
-flat out vec4 shading;  // factors on x, y, x^2, y^2; with an outline, x is half the radius in px
-// Strength of the pattern: 0 up to a width of 6 px, full from 15 px on.
+flat out vec4 albedo;   // colour times the brightness in the middle; w: coefficient of x y
+flat out vec4 shading;  // coefficients of x, y, x^2, y^2; if the sphere has an outline, x is half the radius in px
+// Strength of the pattern. It is 0 for spheres up to 6 px wide, and full for spheres of 15 px and more.
 float pattern(float width) { return PATTERN * TONES * clamp(0.4 * width - 2.4, 0.0, 3.5); }
 
 void main() {
@@ -136,7 +143,7 @@ void main() {
     bool drawn = is_drawn_as_point(ball);
     place(ball, drawn, 1.0);
 #if OWN_DEPTH
-    // Two values for the pixels: z is the depth of the nearest point, w is the difference that is added towards the
+    // Two values that the pixels read. z: depth of the sphere's nearest point. w: difference in depth from there to the
     // outline.
     if (drawn) {
         gl_Position /= -HEIGHT.y * radius_depth(ball);
@@ -144,8 +151,8 @@ void main() {
     }
 #endif
     vec3 to_eye = to_eye_from(ball.xyz), light = facing(light_by_one(), to_eye) * (1.0 / ACROSS);
-    // Light and pattern as a polynomial of the normal: 1 + t + SQUARES t^2 of the light, plus the pattern. Terms:
-    // squares, and xy, xz, yz.
+    // Light and pattern are a polynomial of the normal. The light is 1 + t + SQUARES t^2; the pattern is added to it.
+    // The polynomial has terms in squares and in xy, xz, yz.
     vec3 squares = SQUARES * light * light, mixed = 2.0 * SQUARES * light.xxy * light.yzz;
 #if SKIN
     vec4 turn = turn_after(view_turn, pose.orientation);
@@ -154,10 +161,10 @@ void main() {
     squares += first * second;
     mixed += first.xxy * second.yzz + first.yzz * second.xxy;
 #endif
-    // The same as a polynomial of x and y alone.
+    // The same polynomial, fitted by a polynomial of x and y alone.
     float middle = 1.0 + HEIGHT.x * light.z + squares.z;
     shading = vec4(light.xy + ALONG * mixed.yz, HEIGHT.y * light.z + squares.xy - squares.z) * (1.0 / middle);
-    shading.y = -shading.y;  // the y of a point points down
+    shading.y = -shading.y;  // in gl_PointCoord, y points down
     albedo = vec4(pose.color * (ACROSS * middle), -mixed.x / middle);
     if (light_eye.w > 0.5) {
         shading = vec4(OUTLINED ? 0.25 * width : 0.0, 0.0, 0.0, 0.0);
@@ -189,7 +196,8 @@ _SKIN_VERTEX = (
     + _ONE_LIGHT
     + """
 flat out vec4 light;   // direction of the light, divided by ACROSS; w: red
-flat out vec4 first_axis, second_axis;  // axes of the body; their product is the pattern; w: green, blue
+// Two axes of the body. The pattern at a pixel is the product of its places along these axes. w: green, blue.
+flat out vec4 first_axis, second_axis;
 void main() {
     Pose pose = drawn_pose();
     vec4 ball = ball_of(pose);
@@ -219,12 +227,12 @@ out vec4 color;
 void main() {
     vec2 at = on_circle();
     float off2 = dot(at, at), room = 1.0 - off2;
-    float height = room * (2.2 + room * (0.9 * room - 2.1));  // nearly the root of `room`, but cheaper
+    float height = room * (2.2 + room * (0.9 * room - 2.1));  // close to the square root of `room`, but cheaper
 #if APART
     if (off2 > 1.0) discard;
 #else
-    // Outside the outline, the depth is that of the background and never passes the depth test. This is cheaper than a
-    // discard.
+    // Pixels outside the outline get the depth of the background, which never passes the depth test. This is cheaper
+    // than a discard.
     gl_FragDepth = off2 > 1.0 ? 1.0 : gl_FragCoord.z - gl_FragCoord.w * height;
 #endif
     vec3 normal = vec3(at.x, -at.y, height);
@@ -239,12 +247,13 @@ void main() {
 
 
 def square_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
-    """Program of LOD 0. Draw it, like the other programs here, with GL_POINTS of bodies, into the guarded viewport."""
+    """Program of LOD 0. Use this program, and the other programs of this module, with GL_POINTS, one point for each
+    body, in the guarded viewport."""
     return sphere_points(context, variant, _SQUARE_VERTEX, _SQUARE_FRAGMENT)
 
 
 def apart_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
-    """Program of LOD 4 for spheres that do not intersect. Each is drawn with a single depth."""
+    """Program of LOD 4 for spheres that do not intersect each other. All pixels of a sphere get the same depth."""
     return _skinned(context, variant, apart=True)
 
 
@@ -264,7 +273,7 @@ def _smooth(
     return sphere_points(context, variant, vertex, fragment)
 
 
-# Programs of LOD 0 to 4.
+# The programs of LOD 0 to LOD 4, in this order.
 LOD_PROGRAMS: tuple[Callable[[moderngl.Context, PoseVariant], moderngl.Program], ...] = (
     square_program,
     partial(_smooth, skin=False),

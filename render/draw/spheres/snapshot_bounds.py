@@ -1,12 +1,13 @@
-"""Bounding box of the bodies of a snapshot, and a test that all bodies are small enough for points.
+"""Computes the bounding box of the bodies of a snapshot. Also tests whether all bodies are small enough to be drawn as
+points.
 
-The box around all bodies is computed once for each snapshot. In most pictures the camera is outside all bodies and
-none is near. Then it is enough to test the box. Without the box, each picture would have to test every body. A curve
-between two snapshots stays within the hull of its four Bezier points. These points are the two ends of the curve, and
-each end moved along its velocity for a third of the gap.
+The box around all bodies is computed once for each snapshot. In most pictures, no body is near the camera. Then it is
+enough to test the box. Without the box, every body would have to be tested for each picture. The curve of a body
+between two snapshots stays within the hull of the curve's four Bezier points. Two of these points are the ends of the
+curve. The other two are found by moving each end along its velocity for a third of the time between the snapshots.
 
-Always: a body that is too large for a point is never missed. The extent is None (unknown) if a number is not finite,
-or if there are more than MOST bodies. Pure.
+Always: a body that is too large for a point is never missed. The extent is None (unknown) if a number is not finite, or
+if there are more than MOST bodies. The functions are pure.
 """
 
 from __future__ import annotations
@@ -23,10 +24,12 @@ from twixt.render.draw.frame.camera import CameraMatrices
 from twixt.render.draw.frame.frame_block import GUARD_PX
 from twixt.render.draw.spheres.sphere_common import is_wide
 
-# With more bodies than this, computing the box for each snapshot costs more than it saves in the pictures. For 100,000
-# bodies, which do not fit into the cache, the box takes 0.5 to 4 ms.
+# Largest number of bodies for which the box is computed. With more bodies, the box costs more time for each snapshot
+# than it saves in the pictures. For 100,000 bodies, which do not fit into the processor's cache, the box takes 0.5 to 4
+# ms.
 MOST = 1 << 15
-# Number of records that are reduced side by side. Reducing records one by one takes ten times as long.
+# Number of records whose least or largest values are computed side by side. To handle the records one by one takes ten
+# times as long.
 ABREAST = 64
 WORDS = BODY.itemsize // 4
 PLACE, VELOCITY = (
@@ -37,9 +40,10 @@ SIZE_BITS = 0x7FFF
 
 
 class Extent(NamedTuple):
-    """Bounding box of a snapshot. low, high: corners, metres, world. speed: largest component of a velocity, m/s.
+    """Bounding box of a snapshot. low, high: two opposite corners of the box in the world frame, metres. speed: largest
+    component of any body's velocity, m/s.
 
-    scale: largest magnitude of a scale.
+    scale: largest magnitude of any body's scale.
     """
 
     low: tuple[float, float, float]
@@ -49,14 +53,14 @@ class Extent(NamedTuple):
 
 
 def extent_of(records: NDArray[np.void]) -> Extent | None:
-    """Extent of records (n,) of dtype `BODY`; None if unknown."""
+    """Bounding box of records, (n,) of dtype `BODY`; None if it is unknown."""
     if not 0 < len(records) <= MOST:
         return None
     words = records.view(np.float32).reshape(-1, WORDS)
-    with np.errstate(invalid="ignore"):  # records may contain any bits, also infinity and NaN
+    with np.errstate(invalid="ignore"):  # records may contain any bits, even infinity and NaN
         lowest, highest = _ends(words, np.minimum), _ends(words, np.maximum)
-        # The bits are compared as integers, which have the same order as the magnitudes. Comparing half floats takes
-        # ten times as long.
+        # The bits of the half floats are compared as integers, which have the same order as the magnitudes. To compare
+        # half floats takes ten times as long.
         scale = float(np.uint16((records["scale"].view(np.uint16) & SIZE_BITS).max()).view(np.float16))
     low, high = lowest[PLACE], highest[PLACE]
     speeds = [*lowest[VELOCITY], *highest[VELOCITY]]
@@ -66,7 +70,8 @@ def extent_of(records: NDArray[np.void]) -> Extent | None:
 
 
 def _ends(words: NDArray[np.float32], end: np.ufunc) -> list[float]:
-    """Least or largest value of each word of records (n, WORDS). NaN if one of the values is NaN."""
+    """For each word of the records, (n, WORDS), the least or the largest value over all records. NaN if one of the
+    values is NaN."""
     whole = len(words) // ABREAST * ABREAST
     found = words[whole:]
     if whole:
@@ -79,10 +84,10 @@ def _ends(words: NDArray[np.float32], end: np.ufunc) -> list[float]:
 def fits_points(
     extent: Extent, radius: float, gap_s: float, camera: CameraMatrices, size_px: tuple[int, int], largest_px: float
 ) -> bool:
-    """True if spheres with up to `radius` (at scale 1, metres), anywhere in `extent`, are small enough for points of
-    at most `largest_px`.
+    """True if all spheres in the box `extent` are small enough for points of a width of `largest_px`. radius: largest
+    radius of the spheres at scale 1, in metres.
 
-    gap_s: time from the older to the newer snapshot, during which spheres move on their curves.
+    gap_s: time in seconds from the older to the newer snapshot. During this time, spheres move on their curves.
     """
     radius, swing = radius * extent.scale, gap_s * extent.speed / 3
     ends = [
@@ -101,7 +106,8 @@ def fits_points(
         )
     longer = 1.0
     if is_wide(camera):
-        # Stretch of a ball in the corner of the guard, if its depth is twice its radius.
+        # How much a ball in the corner of the guarded viewport is stretched, if its depth (its distance from the plane
+        # of the eye) is twice its radius.
         sides = (1 + 2 * GUARD_PX / width_px) / across, (1 + 2 * GUARD_PX / height_px) / along
         longer = math.hypot(1, *sides) * 4 / 3
     return (
@@ -115,7 +121,8 @@ def fits_points(
 
 
 def grown(extent: Extent, arm_m: float) -> Extent:
-    """Extent of parts whose distance from the positions of their bodies is up to `arm_m` metres (at scale 1)."""
+    """Enlarges the box so that it contains parts of bodies. arm_m: largest distance of a part from the position of its
+    body, in metres at scale 1."""
     reach = arm_m * extent.scale
     (x, y, z), (right, top, front) = extent.low, extent.high
     low, high = (x - reach, y - reach, z - reach), (right + reach, top + reach, front + reach)
@@ -123,7 +130,7 @@ def grown(extent: Extent, arm_m: float) -> Extent:
 
 
 def together(extents: Sequence[Extent | None]) -> Extent | None:
-    """Extent around all of these extents; None if one of them is unknown, or if there are none."""
+    """The box around all of these boxes; None if one of them is unknown, or if there are no boxes."""
     known = [extent for extent in extents if extent is not None]
     if not known or len(known) < len(extents):
         return None

@@ -1,18 +1,19 @@
-"""GLSL of all programs of spheres: position, choice of program, frame and skin.
+"""Contains the GLSL that all programs of spheres use. It computes a sphere's position, frame and skin, and decides
+which program draws the sphere.
 
 In a picture, each ball is drawn by exactly one program. A ball "fits" a point if it is no wider than `range_px.y` and
 its centre is in the picture or near the picture. Programs of points draw the balls that fit and are wider than
 `range_px.x`. The program of quads draws the visible balls that do not fit.
 
-The guard: OpenGL discards a point whose centre is outside the viewport. So points are drawn into a larger viewport,
-which reaches GUARD_PX beyond the picture on each side. The scissor removes the pixels outside the picture. Bodies that
-are not drawn are moved to the far corner of the guarded viewport. There they are not clipped, and are dropped before
-they reach a pixel. (A single clipped point slows down software rendering of all points.) A body that is moved there
-takes 0.03 us. A point in the picture that fails the depth test takes 0.14 us.
+The guard: OpenGL discards a point whose centre is outside the viewport. So points are drawn into a larger viewport, the
+guarded viewport. It extends beyond the picture by GUARD_PX on each side. The scissor removes the pixels outside the
+picture. Bodies that are not drawn are moved to the far corner of the guarded viewport. There they are not clipped, and
+OpenGL drops them before it draws a pixel. (A single clipped point slows down software rendering of all points.) A body
+that is moved to this corner takes 0.03 us. A point in the picture that fails the depth test takes 0.14 us.
 
 The wide view: near the corners of a picture, a ball looks like an ellipse that is stretched away from the middle. If
-there are many spheres, a stretch of up to WIDE_STRETCH is hardly visible, so circles are drawn. If the stretch is
-larger, variants of the programs draw ellipses, which cost a little more.
+there are many spheres, they are drawn as circles, because a stretch of up to WIDE_STRETCH is hardly visible. If the
+stretch is larger, variants of the programs draw ellipses, which cost a little more.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ from twixt.render.draw.glsl.light import OUTLINE_GLSL
 from twixt.render.draw.glsl.pose import pose_glsl
 from twixt.render.draw.glsl.uniform_blocks import PoseVariant, frame_glsl, switches_glsl
 
-# Largest width of a sphere that is drawn as a point, px. Half of the width must fit into the guard, and the largest
-# point of llvmpipe is 255 px wide.
+# Largest width in px of a sphere that is drawn as a point. Half of this width must fit into the margin GUARD_PX.
+# Besides, the largest point of llvmpipe is 255 px wide.
 LARGEST_POINT_PX = 2 * GUARD_PX
 ALL_PX = (0.0, float(LARGEST_POINT_PX))
 
-# Largest stretch in the corners of the picture at which circles are drawn. With a vertical field of view of 45
-# degrees, the stretch is 1.2 at 4:3 and 1.3 at 16:9.
+# A sphere in a corner of the picture looks stretched. Up to this stretch, spheres are drawn as circles. With a vertical
+# field of view of 45 degrees, the stretch is 1.2 in a picture of 4:3 and 1.3 in a picture of 16:9.
 WIDE_STRETCH = 1.25
 
 # Half the difference between the two tones of the skin on large spheres. The lighter tone is 1.
@@ -44,7 +45,7 @@ _BALL = (
     + """
 uniform vec2 range_px;
 
-// xyz: centre in eye space. w: radius; 0 if the ball is not visible.
+// Returns the ball. xyz: its centre in eye space. w: its radius; 0 if the ball is not visible.
 vec4 ball_of(Pose pose) {
     float radius = shape_size.x * mean_scale(pose);
     vec3 center = view * pose.position;
@@ -58,18 +59,19 @@ vec4 ball_of(Pose pose) {
     return vec4(center, seen ? radius : 0.0);
 }
 
-// Diameter of the ball in px, as it would be in the middle of the picture.
+// Diameter in px that the ball would have in the middle of the picture.
 float width_px(vec4 ball) { return 2.0 * ball.w / (w_at(-ball.z) * picture.z); }
 
 #if WIDE
-// x: length of the ball's picture divided by its width. y: distance of its picture from the middle of the view,
-// divided by the distance of the picture of its centre.
+// The outline of a ball in the picture is an ellipse. x: the ellipse's length divided by its width. y: distance of the
+// ellipse's middle from the middle of the view, divided by the distance of the ball's projected centre from the middle
+// of the view.
 vec2 stretch(vec3 center, float radius) {
     float radius2 = radius * radius, depth2 = center.z * center.z, room2 = depth2 - radius2;
     return vec2(sqrt((dot(center, center) - radius2) / room2), depth2 / room2);
 }
 
-// Largest length of the ball's picture in px.
+// Length in px of the ball's outline in the picture.
 float length_px(vec4 ball) {
     vec2 drawn_out = stretch(ball.xyz, ball.w);
     return width_px(ball) * drawn_out.x * sqrt(drawn_out.y);
@@ -88,11 +90,11 @@ bool is_drawn_as_point(vec4 ball) {
     return ball.w > 0.0 && fits_point(ball) && length_px(ball) > range_px.x;
 }
 
-// Position of a point that is not drawn: the corner of the guarded viewport.
+// A point that is not drawn gets this position, the corner of the guarded viewport.
 const vec4 NOWHERE = vec4(1.0);
 
-// Converts a direction from eye space to the ball's own frame. This frame is eye space, turned the short way to look
-// at the ball.
+// Converts a direction from eye space to the ball's own frame. This frame is eye space, turned by the shortest rotation
+// so that it looks at the ball.
 vec3 facing(vec3 v, vec3 to_eye) {
     vec3 both = vec3(to_eye.xy, 1.0 + to_eye.z);
     return v - both * (dot(both, v) / both.z) + vec3(0.0, 0.0, 2.0 * dot(to_eye, v));
@@ -100,8 +102,8 @@ vec3 facing(vec3 v, vec3 to_eye) {
 
 vec3 to_eye_from(vec3 center) { return normalize(-sight_to(center)); }
 
-// Depth of the darker tone of the pattern. The pattern fades where a pixel covers much of it, and has no depth at 9
-// px.
+// How much darker the darker tone of the pattern is. On small balls, a pixel covers much of the pattern, so the pattern
+// fades. On a ball that is 9 px wide, it has disappeared.
 float pattern_depth(float px_in_radii) {
     return PATTERN * FULL_CONTRAST * clamp(1.33 - 6.0 * px_in_radii, 0.0, 1.0);
 }
@@ -109,14 +111,16 @@ float pattern_depth(float px_in_radii) {
 )
 
 # In each picture, an occlusion query asks the GPU whether any sphere does not fit a point. For the query, each sphere
-# that does not fit is drawn as a point of one pixel; all other spheres are clipped. This draw needs only positions and
-# sizes, and changes no pixel. It takes 0.02 us for each body; a draw of empty rectangles takes 0.13 us. So the few
-# large spheres of a picture are never missing. Most pictures have none and do not pay for them. The query must pass if
-# a visible sphere does not fit a point. If the query passes without need, the cost is one empty draw. So expensive
-# parts of a pose are left out: the curve is replaced by a straight line, with a margin for the curve's bulge.
+# that does not fit is drawn as a point of one pixel. All other spheres are clipped. This draw call needs only positions
+# and sizes, and changes no pixel. It takes 0.02 us for each body; to draw empty rectangles would take 0.13 us. Because
+# of the query, the large spheres of a picture are never missing. Most pictures have no large spheres, and then only the
+# query costs time. The query must pass if a visible sphere does not fit a point. If the query passes without need, the
+# cost is one draw call that draws nothing. So expensive parts of a pose are left out: the curve of a body is replaced
+# by a straight line, with a margin for the distance between the two.
 #
-# The offset of the cubic curve from the straight line is the sum of two terms. Each term is the gap, times the
-# difference of one velocity from the mean velocity, times s (1 - s)^2 or s^2 (1 - s). These factors are at most 4/27.
+# The offset of the cubic curve from the straight line is the sum of two terms. Each term is a product of three factors:
+# the time between the snapshots, the difference between the velocity at one end and the mean velocity, and s (1 - s)^2
+# or s^2 (1 - s). The last factor is at most 4/27.
 _BEYOND_VERTEX = """
 void main() {
     bool continues = gl_VertexID < counts.y && ((older_place.w ^ newer_place.w) & CONTINUITY) == 0u
@@ -137,10 +141,10 @@ void main() {
     vec4 ball = vec4(view * position, shape_size.x * scale);
     float depth = -ball.z;
 #if PLACED
-    bulge += length(local_position) * scale;  // in any direction
+    bulge += length(local_position) * scale;  // a margin in all directions
 #endif
     bulge += 1e-5 * abs(depth);
-    // The ball may be nearer to the eye, and farther to the side, by the bulge.
+    // The true ball may be nearer to the eye, or farther to the side. The difference is at most `bulge`.
     float nearest = depth - bulge;
     float wide = 1.0;
 #if WIDE
@@ -160,11 +164,11 @@ void main() {
     bool seen = (older_motion.w & VISIBLE) != 0u && (PARALLEL || ball.z < ball.w + bulge)
                 && all(lessThan(beyond, vec2(ball.w + 2.0 * bulge)));
     gl_PointSize = 1.0;
-    // On the near plane a sample passes whatever has been drawn there.
+    // The point is drawn on the near plane. There a sample passes the depth test, whatever was drawn before.
     gl_Position = seen && !fits ? vec4(0.0, 0.0, -1.0, 1.0) : vec4(2.0, 2.0, 2.0, 1.0);
 }
 """
-# Drawn with blending and alpha 0, so it changes no pixel.
+# The point is drawn with blending and alpha 0, so no pixel changes.
 _BEYOND_FRAGMENT = """#version 330 core
 out vec4 color;
 void main() { color = vec4(0.0); }
@@ -172,7 +176,8 @@ void main() { color = vec4(0.0); }
 
 
 def sphere_vertex_glsl(variant: PoseVariant, main: str) -> str:
-    """Complete vertex shader of a sphere program. main: the program's own declarations and `main`."""
+    """Complete vertex shader of a sphere program. main: GLSL with the program's own declarations and its function
+    `main`."""
     return "#version 330 core\n" + wide_glsl(variant) + frame_glsl(variant) + pose_glsl(variant) + _BALL + main
 
 
@@ -190,16 +195,17 @@ def is_wide(camera: CameraMatrices) -> bool:
 
 
 def sphere_points(context: moderngl.Context, variant: PoseVariant, vertex: str, fragment: str) -> moderngl.Program:
-    """Program that draws spheres as points. Draw it with GL_POINTS of bodies. fragment: shader without `#version`."""
+    """Program that draws spheres as points. Use it with GL_POINTS, one point for each body. fragment: fragment shader
+    without the line `#version`."""
     head = "#version 330 core\n" + switches_glsl(variant) + OUTLINE_GLSL
     return context.program(vertex_shader=sphere_vertex_glsl(variant, vertex), fragment_shader=head + fragment)
 
 
 def beyond_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
-    """Program of the occlusion query: a sample passes for each visible sphere that may not fit a point of
-    `range_px.y`.
+    """Program of the occlusion query. A sample passes for each visible sphere that may be too large for a point of the
+    width `range_px.y`.
 
-    Draw it with GL_POINTS of bodies.
+    Use it with GL_POINTS, one point for each body.
     """
     vertex = f"#define STRAIGHT {int(variant.motion == 'linear')}\n" + _BEYOND_VERTEX
     return context.program(vertex_shader=sphere_vertex_glsl(variant, vertex), fragment_shader=_BEYOND_FRAGMENT)

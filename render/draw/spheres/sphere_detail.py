@@ -1,12 +1,14 @@
-"""Chooses the level of detail (LOD) of a picture's spheres, by their size on the screen and by cost.
+"""Chooses the level of detail (LOD) at which the spheres of a picture are drawn. The choice depends on the size of the
+spheres on the screen, and on the cost.
 
-A sample of at most 256 bodies gives the sizes of the spheres in this picture, and the number of pixels that they
-cover. One program is then chosen for all spheres, because a second pass over a million bodies costs more than it
-saves. The few spheres that are too large for this program are drawn separately.
+The sizes of the spheres in the picture, and the number of pixels that they cover, are estimated from a sample of at
+most 256 bodies. One program is then chosen for all spheres, because a second pass over a million bodies costs more than
+it saves. The few spheres that are too large for this program are drawn separately.
 
-Always: the chosen program draws spheres up to a width of `largest_px`. This width is larger than nearly all spheres in
-the sample, or it is LARGEST_POINT_PX. The last choice stays in use until the typical size exceeds its limit by 15 %,
-so that nothing flickers during a zoom. Pure: takes numbers and returns a choice.
+Always: the chosen program draws spheres up to a width of `largest_px`. This width is larger than the width of nearly
+all spheres in the sample, or it is LARGEST_POINT_PX. Each program has a limit for the typical size of spheres. The last
+chosen program stays in use until the typical size exceeds this limit by 15 %. So nothing flickers during a zoom. The
+functions are pure: they take numbers and return a choice.
 """
 
 from __future__ import annotations
@@ -23,41 +25,42 @@ from twixt.render.draw.frame.snapshot_ring import sampled_rows
 from twixt.render.draw.quality import FULL, Level
 from twixt.render.draw.spheres.sphere_common import LARGEST_POINT_PX, is_wide
 
-# Share of the sampled spheres in the picture that are no wider than `Sizes.typical_px`.
+# This share of the sampled spheres in the picture is no wider than `Sizes.typical_px`.
 NEARLY_ALL = 0.95
-# The last choice stays in use for typical sizes up to KEPT times its limit. A program draws spheres up to LARGER times
-# its limit.
+# Each program has a limit for the typical size of spheres. The last chosen program stays in use up to KEPT times its
+# limit. A program draws single spheres up to LARGER times its limit.
 KEPT, LARGER = 1.15, 1.3
-# In software rendering, the finest program is used up to this cost. The cost is the number of pixels of all points,
-# plus BODY_PX for each body for its setup. A cost of 600,000 takes about 5 ms. 300 balls that fill a picture of
-# 800x600 have a cost of 450,000.
+# FINEST_PX is the largest cost at which software rendering uses the finest program. The cost is the number of pixels of
+# all points, plus BODY_PX for the setup of each body. A cost of 600,000 takes about 5 ms. 300 balls that fill a picture
+# of 800x600 have a cost of 450,000.
 FINEST_PX, BODY_PX = 600_000, 500
-# If there are fewer bodies than MANY_BODIES, LOD 2 is used only up to FEWER_LOD_2_PX. The seams between larger spheres
-# with a single depth would be visible.
+# If there are fewer bodies than MANY_BODIES, LOD 2 is used only up to the typical size FEWER_LOD_2_PX. LOD 2 gives all
+# pixels of a sphere the same depth. The seams between larger spheres would then look wrong.
 MANY_BODIES, FEWER_LOD_2_PX = 4096, 9.0
 
 
 class SphereLod(NamedTuple):
-    """Level of detail of spheres: its program of points (one of body_programs.PASSES), and the width of the widest
-    spheres that it draws, px."""
+    """Level of detail of spheres: the name of its program (one of body_programs.PASSES), and the width in px of the
+    widest spheres that this program draws."""
 
     name: str
     largest_px: float
 
 
 FINEST = SphereLod("points", LARGEST_POINT_PX)
-# Programs in the order of cost, the cheapest first. Each has the largest typical size for which it is used, px.
-# point_spheres.py describes the programs.
+# The programs in the order of their cost, the cheapest first. The number after each name is the largest typical size in
+# px for which the program is used. point_spheres.py describes the programs.
 PLAIN = (("lod 0", 2.5), ("lod 1", 6.5), ("lod 2", 16.0), ("lod 3", 24.0), ("lod 4", math.inf))
-# Programs for the quality levels without a pattern. The squares of LOD 0 are visible from a few px on.
+# Programs for the quality levels at which spheres have no pattern. LOD 0 is used only up to 4 px, because larger
+# squares would be noticed.
 FLAT = (SphereLod("lod 0", 4.0), SphereLod("lod 1", 6.5), SphereLod("lod 1", math.inf))
 
 
 class Sizes(NamedTuple):
-    """Sizes of spheres in a picture. typical_px: diameter that 95 % of the sampled spheres do not exceed; infinite if
-    there are no spheres.
+    """Sizes of spheres in a picture. typical_px: diameter in px that 95 % of the sampled spheres do not exceed;
+    infinite if there are no spheres.
 
-    covered_px: number of pixels of all points together.
+    covered_px: number of pixels in the points of all spheres together.
     """
 
     typical_px: float
@@ -65,13 +68,13 @@ class Sizes(NamedTuple):
 
 
 def sampled_radii(scene: Scene, count: int) -> NDArray[np.float32]:
-    """Radii at scale 1 of the sampled bodies, metres; 0 for other shapes."""
+    """Radii of the sampled bodies at scale 1, in metres. The radius is 0 if a body is not a sphere."""
     sampled = sampled_rows(count)
     return _radii(scene, np.arange(sampled.start, sampled.stop, sampled.step))
 
 
 def all_radii(scene: Scene, count: int) -> NDArray[np.float32]:
-    """Radii at scale 1 of the first `count` bodies, metres; 0 for other shapes."""
+    """Radii of the first `count` bodies at scale 1, in metres. The radius is 0 if a body is not a sphere."""
     return _radii(scene, np.arange(count))
 
 
@@ -83,7 +86,7 @@ def _radii(scene: Scene, rows: NDArray[np.intp]) -> NDArray[np.float32]:
 
 
 def largest_radius(scene: Scene) -> float:
-    """Largest radius of the scene's spheres at scale 1, metres; 0 if there are none."""
+    """Largest radius of the scene's spheres at scale 1, in metres; 0 if there are no spheres."""
     return max(map(_radius, scene.distinct_shapes or (Sphere(),)))
 
 
@@ -94,12 +97,13 @@ def _radius(shape: Shape) -> float:
 def sizes_in(
     sample: NDArray[np.void], radii: NDArray[np.float32], count: int, camera: CameraMatrices, height_px: int
 ) -> Sizes:
-    """Measures the spheres of a sample in a picture. sample: records (m,) of dtype `BODY`, out of `count` bodies.
+    """Measures how large the spheres of a sample are in a picture. sample: records of some of the `count` bodies, (m,)
+    of dtype `BODY`.
 
-    radii: (m,), from `sampled_radii`. height_px: height of the picture.
+    radii: radii of these bodies, (m,), from `sampled_radii`. height_px: height of the picture.
     """
     projection = camera.projection
-    with np.errstate(all="ignore"):  # records may contain any bits, also infinity and NaN
+    with np.errstate(all="ignore"):  # records may contain any bits, even infinity and NaN
         radius = radii * sample["scale"]
         seen = (sample["position"] - np.array(camera.eye)) @ camera.view[:3, :3].T
         depth = np.ones(len(seen)) if camera.orthographic else np.maximum(-seen[:, 2], 2 * radius)
@@ -132,13 +136,13 @@ def choose(
 
 
 def _plain(count: int) -> list[SphereLod]:
-    """Programs for `count` spheres if the finest program costs too much; the cheapest program first."""
+    """Programs that may draw `count` spheres if the finest program costs too much. The cheapest program is first."""
     most_px = FEWER_LOD_2_PX if count < MANY_BODIES else math.inf
     return [SphereLod(name, min(limit_px, most_px) if name == "lod 2" else limit_px) for name, limit_px in PLAIN]
 
 
 def possible(count: int, is_software: bool) -> set[str]:
-    """Names of the programs that `choose` may return at the level FULL for `count` spheres of any size."""
+    """Names of the programs that `choose` may return for `count` spheres of any size, at the quality level FULL."""
     if not is_software:
         return {FINEST.name}
     names = {name for name, limit_px in _plain(count) if count * (BODY_PX + (KEPT * limit_px) ** 2) > FINEST_PX}
