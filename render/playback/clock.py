@@ -7,9 +7,10 @@ most `reach_ns` (0 unless the interpolation method extrapolates). In a pause, th
 frame on. Pure: the clock gets present times, the times of snapshots, and plans from its caller. It reads no wall
 clock.
 
-    clock = PlaybackClock(mode="auto") clock.observe(sim_time_ns, due_ns, arrival_ns)   # each snapshot; duplicates and
-    wrong order do no harm clock.replan(plan)                               # when the plan has changed draw_time_ns =
-    clock.draw_time_ns(present_ns)    # once a frame
+    clock = PlaybackClock(mode="auto")
+    clock.observe(sim_time_ns, due_ns, arrival_ns)   # each snapshot; duplicates and wrong order do no harm
+    clock.replan(plan)                               # when the plan has changed
+    draw_time_ns = clock.draw_time_ns(present_ns)    # once a frame
 """
 
 from __future__ import annotations
