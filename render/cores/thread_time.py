@@ -1,10 +1,10 @@
 """Reads the running and waiting times of threads from the kernel (Linux, /proc), and measures the laps of a frame's
 time. The threads are the calling thread, the threads that draw for it, and the threads of another process.
 
-The kernel counts how long each thread was ready to run but had no core (schedstat). To read the open file of a thread
+The kernel counts how long each thread was ready to run but had no core (schedstat). Reading the open file of a thread
 of this process takes 2 us. A process that was stopped (SIGSTOP, a debugger, a frozen container) can detect the stop
 only through SIGCONT. Other systems report neither schedstat nor SIGCONT; there, stolen time shows only as a late
-wake-up. To read the file of a thread of another process takes 10 us and costs the other process nothing.
+wake-up. Reading the file of a thread of another process takes 10 us and costs the other process nothing.
 
 Always: `close` restores the signal handler and closes all files. A forked child has no open files. If a thread or
 process has ended, or the system has no such files, the times are empty or 0, and no error is raised.

@@ -52,7 +52,7 @@ class WholeLines:
         self._waiting_bytes = 0
 
     def write(self, line: str) -> int:
-        """Adds one or more whole lines to the file. If the disk is full, closes the file and raises OSError."""
+        """Adds one or more whole lines to the file. If lines cannot be written, closes the file and raises OSError."""
         self._waiting.append(line)
         self._waiting_bytes += len(line)
         if self._waiting_bytes >= self._piece_bytes:
@@ -110,7 +110,7 @@ DERIVED = ("cpu_ms", "sample_age_ms", "newest_age_ms", "sim_to_present_ms")
 
 # Number of rows that are kept in memory: 36 minutes at 60 fps, about 40 MB when full. A report covers only these rows.
 KEPT_FRAMES = 1 << 17
-# Default number of rows that one call writes. To write 4 rows takes about 0.1 ms. Each frame adds only one row, so a
+# Default number of rows that one call writes. Writing 4 rows takes about 0.1 ms. Each frame adds only one row, so a
 # backlog of rows gets smaller.
 ROWS_A_CALL = 4
 # If this many rows wait to be written (one second at 60 Hz), `add` itself writes one row. So even a loop that has no
@@ -278,9 +278,9 @@ class _RowWriter:
 
 
 def read_log(path: str | os.PathLike[str]) -> FrameTable:
-    """Reads the rows of a log file. Columns are found by name. Unknown columns are ignored. If an older log has no
-    such column, the column gets its default values. Raises TwixtError if the file cannot be read, is not a frame log,
-    or has a line that no run can have written. The error names the line."""
+    """Reads the rows of a log file. Columns are found by name. Unknown columns are ignored. If an older log does not
+    have a column, the column gets its default value in each row. Raises TwixtError if the file cannot be read, is not
+    a frame log, or has a line that no run can have written. The error names the line."""
     try:
         with open(path, newline="", encoding="utf-8") as file:
             lines = csv.reader(_lines(path, file))

@@ -313,12 +313,12 @@ def as_text(value: Any) -> str:
 # terminal is too narrow for a table, the terminal wraps the lines.
 
 
-# Width of a table in characters. No table is so wide.
+# A number of characters that is larger than the width of any table.
 WIDEST = 100_000
 
 
 def standard_output() -> Console:
-    """Console that prints to standard output, without markup, highlighting or emoji. To print raises OSError if the
+    """Console that prints to standard output, without markup, highlighting or emoji. Printing raises OSError if the
     disk is full, and BrokenPipeError if the program that reads the output has ended."""
     from rich.console import Console
 

@@ -254,8 +254,8 @@ def _share(mask: NDArray[np.bool_], among: NDArray[np.bool_]) -> float | None:
 
 
 BAD_ERROR_MS = 2.0  # smallest uneven step, in ms, that a trained eye sees at 60 Hz
-# Least time (ms) by which a frame must wake late, so that this counts as a cause. On an idle machine, 99 % of the
-# hybrid waits are late by far less than this.
+# Least time (ms) by which a frame must wake late, so that this counts as a cause. On an idle machine, 99 % of wake-ups
+# are late by much less than this.
 LATE_WAKE_MS = 1.0
 # If a cost exceeds its usual value by less than this (ms), the excess is noise.
 LEAST_EXCESS_MS = 1.0
