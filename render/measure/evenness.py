@@ -39,7 +39,7 @@ FEWEST = 8  # a piece with fewer returns than this is not fitted
 # Smallest spread (ns) by which the fit divides distances from the line. Without this limit, there would be a division
 # by zero when all returns are exactly on the line.
 LEAST_SPREAD_NS = 10_000.0
-PHASE_GAIN = 0.2  # during the count of refreshes, the phase moves by this share of each return's error
+PHASE_GAIN = 0.2  # for each return, the phase of the count moves by this share of the return's error
 LOOK_AHEAD = 2  # this many next returns tell whether a return was only late or belongs to a later refresh
 BLOCK = 4096  # number of frames that are fitted at once, to limit the memory
 
@@ -149,10 +149,10 @@ class Intervals:
     """Frame intervals of a run. Arrays have one element per frame, without the frames of the refresh probe."""
 
     frames: FrameTable
-    joined: NDArray[np.bool_]  # the previous row is the previous frame, with no probe or pause between them
+    joined: NDArray[np.bool_]  # the previous row is the previous frame, and no probe or pause is between them
     present_ns: NDArray[np.int64]
     interval_ms: Floats
-    planned_ms: Floats  # interval of the planned refreshes, or the pacer's interval if swap does not block
+    planned_ms: Floats  # planned refreshes in ms, or the pacer's interval if swap does not block
     deviation_ms: Floats
     missed: Floats  # number of refreshes that passed beyond the planned number
     late_ms: Floats  # time by which the interval was longer than planned; never negative
@@ -356,7 +356,7 @@ def _judder(step_ms: Floats, passed_ms: Floats, rate: Floats, error_ms: Floats) 
 
 
 def _near(present_ns: NDArray[np.int64], changes: NDArray[np.intp]) -> Mask:
-    """Mask of frames within half a second of a change. changes: index of the first frame with a new plan or world."""
+    """Mask of frames within half a second of a change. changes: index of the first frame after each change."""
     near = np.zeros(len(present_ns), bool)
     for i in changes:
         near |= (present_ns > present_ns[i - 1] - HALF_WINDOW_NS) & (present_ns < present_ns[i] + HALF_WINDOW_NS)

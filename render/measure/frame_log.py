@@ -116,8 +116,8 @@ ROWS_A_CALL = 4
 # If this many rows wait to be written (one second at 60 Hz), `add` itself writes one row. So even a loop that has no
 # spare time loses at most this many rows if its process is killed.
 LONGEST_BACKLOG = 60
-# A display reports a frame a few frames after its swap. So if the display sends reports, this many of the newest rows
-# are not written yet.
+# Reports of a display come a few frames after the swap. So if the display sends reports, this many of the newest rows
+# wait before they are written.
 HELD_BACK = 12
 FILE_BUFFER = 1 << 16  # size of one write to the disk, in bytes: about two hundred rows
 
@@ -151,7 +151,7 @@ class FrameLog:
     def __init__(self, path: str | None = None, kept_frames: int = KEPT_FRAMES) -> None:
         self.count = 0
         self._kept = kept_frames
-        # The array is filled with zeros: the system allocates each memory page only at its first use.
+        # The array begins with zeros, because the system then allocates each memory page only at its first use.
         self._packed = np.zeros(kept_frames, PACKED)
         self._bytes = self._packed.view(np.uint8).data
         self._words = RowTexts()
@@ -311,8 +311,8 @@ def _lines(path: str | os.PathLike[str], file: TextIO) -> Iterator[str]:
 
 def _rows(path: str | os.PathLike[str], lines: Any, header: list[str]) -> Iterator[FrameRow]:
     wanted = [(name, header.index(name), kind) for name, kind in KIND_OF.items() if name in header]
-    # Number of an incomplete line. Only the last line may be incomplete, if the run was killed while it wrote this
-    # line.
+    # Number of the line that is incomplete. Only the last line may be incomplete, if the run was killed while it was
+    # written.
     cut = 0
     for line in lines:
         if not line:

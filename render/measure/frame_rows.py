@@ -46,7 +46,7 @@ class FrameRow(NamedTuple):
     offset_ns: int = 0
     room_ns: int = 0  # wall time from the draw time to the newest snapshot
     play_rate: float = 0.0  # simulated time that the clock played since the previous frame, per wall time
-    rate: float = 1.0  # rate of simulated time that the newest snapshot contains
+    rate: float = 1.0  # simulated time per wall time, as the newest snapshot reports it
     previous_tick: int = -1
     next_tick: int = -1
     newest_tick: int = -1

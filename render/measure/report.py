@@ -55,7 +55,7 @@ class FinishedRun:
     """Data that the viewer has of a run that has just ended.
 
     physics_blocks: answer of the physics process, {"physics": {}, "channel": {}, "start": {}}; None if the process did
-    not answer. display: any of backend, renderer, refresh_reported_hz, refresh_measured_hz, swap_blocks. (The
+    not answer. display: any of backend, renderer, refresh_reported_hz, refresh_measured_hz, swap_blocks. (The value of
     present_source comes from the rows.) channel: counts of this viewer's link to the channel. These counts replace the
     counts that the physics process sent. first_frame_parts_ms: durations of the viewer's phases in `START_PHASES`, in
     ms. The durations of the physics process' phases are in its block "start". forgotten: number of old rows that are
@@ -223,7 +223,7 @@ def show(report: dict[str, Any], console: Console | None = None) -> None:
 
 
 def verdict(report: dict[str, Any]) -> str:
-    """One sentence about the run. It uses only figures that were measured."""
+    """One sentence about the run. The sentence uses only figures that were measured."""
     frames, motion, causes = report["frames"], report["motion"], report["causes"]
     texts = []
     if frames["mean_fps"] is not None:

@@ -23,8 +23,8 @@ SCHEMA = "twixt-report/2"
 # So their animation errors and causes cannot be used.
 OLDER_SCHEMAS = ("twixt-report/1",)
 
-# Kinds of keys. A key has one figure, the distribution of a figure (the key's name ends with the unit), or several
-# figures that have names.
+# Kinds of keys. A key has one figure, a distribution (its name ends with the unit), or several figures that have
+# names.
 FIGURE, SPREAD, NAMES, PHASES, COUNTS = "figure", "spread", "names", "parts", "counts"
 STATISTICS = ("mean", "p50", "p90", "p99", "max")
 

@@ -116,12 +116,12 @@ DECISION = 1.02
 
 @dataclass(frozen=True)
 class Measured:
-    """Values of a run for each frame, which the plots need, and the sections of its report."""
+    """Values of a run: one per frame for the plots, and the sections of the report."""
 
     timing: Intervals
     motion: DrawnMotion
     causes: Causes
-    sections: dict[str, dict[str, Any]]  # sections frames, motion, latency, pacer and causes
+    sections: dict[str, dict[str, Any]]  # the sections frames, motion, latency, pacer and causes
     conditions: list[str]
 
 
@@ -254,8 +254,8 @@ def _share(mask: NDArray[np.bool_], among: NDArray[np.bool_]) -> float | None:
 
 
 BAD_ERROR_MS = 2.0  # smallest uneven step, in ms, that a trained eye sees at 60 Hz
-# Least time (ms) by which a frame must wake late, so that this counts as a cause. On an idle machine, 99 % of wake-ups
-# are late by much less than this.
+# A frame woke late if its wake-up was late by at least this time (ms). On an idle machine, 99 % of wake-ups are late
+# by much less than this.
 LATE_WAKE_MS = 1.0
 # If a cost exceeds its usual value by less than this (ms), the excess is noise.
 LEAST_EXCESS_MS = 1.0
@@ -264,8 +264,8 @@ USUAL_OF = 128
 # A frame is handed over late if the time from its hand-over to its predicted present time is below a limit. The limit
 # is this quantile of the times of frames that are not bad.
 HASTY_SHARE = 0.05
-# A frame may jump to compensate for the error of the previous frame. In measurements, such a jump was at most this
-# many times as large as the previous error.
+# A frame may jump to compensate for the error of the previous frame. In measurements, this jump was at most this many
+# times as large as that error.
 JUMP_SHARE = 1.25
 NO_COST = -1
 COST_NAMES = tuple(RENDER_COSTS)
@@ -340,7 +340,7 @@ def _overran(timing: Intervals, costs_ms: Floats) -> Mask:
 
 
 def _handed_over_late(timing: Intervals, bad: Mask, lateness_ms: Floats) -> Mask:
-    """Mask of frames that were handed over late because of their own work. In these frames the time from hand-over to
+    """Mask of frames that were handed over late because of their own work. The time from their hand-over to their
     predicted present time is shorter than in nearly all frames that are not bad."""
     frames = timing.frames
     known = (frames["predicted_present_ns"] > 0) & (frames["swap_begin_ns"] > 0)

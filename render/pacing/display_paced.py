@@ -6,8 +6,8 @@ computed, not measured. A frame is shown at the first refresh after its hand-ove
 previous frame. So a full queue shows a frame at each refresh, even if one of these frames was late.
 
 If neither drawing nor the swap waits, the display does not set the pace. Then the timer must set the pace. But frames
-that take longer than a refresh drain a queue, and then swaps do not wait although the display has a queue. So a
-display whose swaps waited before still counts as a queue while frames are long. Pure.
+that take longer than a refresh drain a queue. Then swaps do not wait, although the display has a queue. So a display
+whose swaps waited before still counts as a queue while frames take so long. Pure.
 """
 
 from __future__ import annotations
@@ -38,14 +38,15 @@ PLAIN_WAITS = 4
 LEARNING_FRAMES = 24
 # Present times are measured again after this many frames in a row had a fence.
 FENCED = 2
-# If drawing waits, the wait ends roughly when the previous frame is shown. The phase of the grid moves towards this
-# instant by this share of the difference.
+# If drawing waits, the wait ends roughly when the previous frame is shown. The phase of the grid is moved towards the
+# end of the wait, by this share of the difference.
 FOLLOWS = 0.1
-# A frame that is handed over less than UNSURE_SHARE of a refresh before its refresh may miss this refresh. It has
-# missed the refresh if the drawing of the next frame takes longer than usual, by LONGER_SHARE of a refresh or more.
+# A frame that is handed over less than UNSURE_SHARE of a refresh before its refresh may miss this refresh. The frame
+# has missed this refresh if the drawing of the next frame takes longer than usual, by LONGER_SHARE of a refresh or
+# more.
 UNSURE_SHARE, LONGER_SHARE = 0.2, 0.6
-# If a frame takes several refreshes, its drawing starts after the previous frame was shown, this share of a refresh
-# later. Then its drawing does not have to wait.
+# If a frame takes several refreshes, its drawing starts this share of a refresh after the previous frame was shown.
+# Then its drawing does not have to wait.
 START_SHARE = 0.15
 # Another refresh period is adopted if two conditions hold. First, the last LAST_INTERVALS intervals between frames
 # differ by at most the share AGREE_SHARE. Second, their median differs from a whole number of refreshes by at least
@@ -53,9 +54,10 @@ START_SHARE = 0.15
 LAST_INTERVALS, OTHER_SHARE, AGREE_SHARE = 8, 0.05, 0.08
 # The swap of a frame that takes several refreshes is held back. So a changed refresh period would look like longer
 # work. Therefore, when frames begin to take more refreshes, UNHELD_FRAMES frames start at once and are not held back.
-# This is repeated after UNHELD_EVERY_NS, and then at intervals that double each time. If the display blocks drawing,
-# the display itself sets the distance between these frames. If the display has a queue, unheld frames are used only if
-# at least WIDE_WAITS of the last swaps waited, because sufficiently long frames leave the queue empty.
+# UNHELD_FRAMES frames start at once again after UNHELD_EVERY_NS, and then at intervals that double each time. If the
+# display blocks drawing, the display itself sets the distance between these frames. If the display has a queue, unheld
+# frames are used only if at least WIDE_WAITS of the last swaps waited, because sufficiently long frames leave the
+# queue empty.
 UNHELD_FRAMES, UNHELD_EVERY_NS, WIDE_WAITS = 12, 2_000_000_000, 4
 # If nothing waits and work leaves less than ROOM_SHARE of a refresh unused, there are two explanations: the work
 # drains a queue, or the display has a variable refresh rate. If the display reports whether its refresh rate is fixed,
@@ -142,8 +144,8 @@ class DisplayPaced:
         return self._swap_at_ns()
 
     def _make_sure(self, start_ns: int, work_end_ns: int) -> None:
-        """Corrects the present time of the previous frame if this frame missed its refresh. After a miss, drawing of
-        the current frame waits longer than usual."""
+        """Corrects the present time of the previous frame if this frame missed its refresh. After a miss, the drawing
+        of the current frame waits longer than usual."""
         if not self._is_unsure or self.shown_ns is None or self._queues:
             return
         period_ns = self.grid.period_ns
@@ -166,8 +168,8 @@ class DisplayPaced:
             begun_ns = max(begun_ns, self.shown_ns or 0)
         cycle_ns = max(0, times.work_end_ns - begun_ns)
         if self._begin_ns is not None and not self._queues:
-            # The measured wait of drawing is only an estimate. If a frame came in time, its cycle cannot have been
-            # longer than this limit.
+            # The measured wait of drawing is only an estimate. If a frame came in time, its cycle (the time for its
+            # work) cannot have been longer than this limit.
             cycle_ns = min(cycle_ns, max(0, begin_ns - self._begin_ns - grid.period_ns // 2))
         self._work.swapped(0, returned_ns)
         display = self._other_display(times, waited)
@@ -195,8 +197,8 @@ class DisplayPaced:
         return FrameOutcome(present_ns, missed, "; ".join(filter(None, (why, changed))), display)
 
     def _counted(self, ready_ns: int) -> int:
-        """Computed present time of a frame that is ready at `ready_ns`: the first refresh after this instant, but at
-        least one refresh after the previous frame."""
+        """Computed present time of a frame that is ready at `ready_ns`. It is the first refresh after this instant,
+        but at least one refresh after the previous frame."""
         if self.shown_ns is not None:
             ready_ns = max(ready_ns, self.shown_ns + self.grid.period_ns // 2)
         return self.grid.point_from(ready_ns)
@@ -220,13 +222,14 @@ class DisplayPaced:
         return None
 
     def _is_drained(self, period_ns: int) -> bool:
-        """True if work is long enough to drain a queue and if the display may have a queue."""
+        """True if frames work long enough to drain a queue, and if the display may have a queue."""
         is_long = self._draw_probe.work_ns is not None and self._draw_probe.work_ns >= (1 - ROOM_SHARE) * period_ns
         is_fixed = period_ns > FOLLOWED_NS if self._reports_fixed is None else self._reports_fixed
         return is_long and is_fixed
 
     def _follow(self, times: FrameTimes, waited: bool, returned_ns: int) -> str:
-        """Updates the phase of the grid from waits. Updates its period from the intervals between hand-overs."""
+        """Updates the phase of the grid from waits, and the period of the grid from the intervals between
+        hand-overs."""
         grid = self.grid
         if not grid.has_phase:  # without waits (for example with an empty queue) any phase of the grid is right
             grid.nudge(times.swap_begin_ns, 1.0)
@@ -246,7 +249,7 @@ class DisplayPaced:
         return self._adopt_other_period()
 
     def _follow_drawing(self, times: FrameTimes) -> None:
-        """Updates the phase of the grid if drawing waited. The wait ended when the previous frame was shown."""
+        """Updates the phase of the grid if drawing waited. This wait ended when the previous frame was shown."""
         work_ns = self._draw_probe.work_ns
         if work_ns is not None and times.work_end_ns - times.start_ns > WAITS * work_ns:
             self.grid.nudge(times.work_end_ns - work_ns, FOLLOWS)
@@ -294,8 +297,8 @@ class UnheldFrames:
         self._waits: deque[bool] = deque(maxlen=LAST_INTERVALS)
 
     def begin(self, now_ns: int, interval_ns: int, is_wide: bool, queues: bool) -> None:
-        """Begins the next frame. is_wide: the frame interval is wider than requested. queues: the swap waits for
-        earlier frames."""
+        """Begins the next frame. is_wide: the frame interval is wider than the user requested. queues: the swap waits
+        for earlier frames."""
         was_ns, self._interval_ns = self._interval_ns, interval_ns
         self.left = max(0, self.left - 1)
         if not is_wide or (queues and sum(self._waits) < WIDE_WAITS):

@@ -9,8 +9,9 @@ conditions hold: swaps are long, their durations are very different, and their r
 
 Drawing. A frame that starts at once may wait for the display within its own drawing. Then the time of the work and the
 time of the wait cannot be distinguished. So some frames start later, after a pause (`DrawTimeProbe`). If the pause
-makes drawing shorter by the length of the pause, drawing had waited. Then the next pauses are longer, until drawing
-does not get shorter. The drawing time that remains is work. If no pause makes drawing shorter, nothing waits.
+makes drawing shorter by the length of the pause, drawing had waited. Then the next pauses are longer, until a longer
+pause does not make drawing shorter. The drawing time that remains is work. If no pause makes drawing shorter, nothing
+waits.
 """
 
 from __future__ import annotations
@@ -35,34 +36,34 @@ LONG_NS, LONG_SHARE, SPREAD_SHARE = 1_500_000, 0.75, 0.3
 REGULAR_SHARE, REGULAR_WITHIN = 0.9, 0.08
 
 # The returns of two swaps are whole refreshes apart if their distance differs from a whole number of refreshes by at
-# most APART_WITHIN of a refresh. The display has a queue if two conditions hold: at least QUEUE_WAITS of the last
-# LAST_SWAPS swaps returned whole refreshes apart, and these swaps are at least the share QUEUE_SHARE of the swaps that
-# waited. Only long work drains a queue. If drawing took less than DRAINS_SHARE of a refresh and still no swap waited,
-# the display has no queue.
+# most APART_WITHIN of a refresh. The display has a queue if two conditions hold. First, at least QUEUE_WAITS of the
+# last LAST_SWAPS swaps returned whole refreshes apart. Second, these swaps are at least the share QUEUE_SHARE of the
+# swaps that waited. Only long work drains a queue. If drawing took less than DRAINS_SHARE of a refresh and still no
+# swap waited, the display has no queue.
 APART_WITHIN, LAST_SWAPS, QUEUE_WAITS, QUEUE_SHARE = 0.08, 16, 4, 0.5
 DRAINS_SHARE = 0.9
 # If the display has a queue, drawing never waits. So the display has no queue if a later start made drawing shorter in
 # at least SHORTER_TRIES of the last LAST_TRIES tries.
 LAST_TRIES, SHORTER_TRIES = 6, 5
-# Two returns of swaps are not compared if they are more than this many refreshes apart: the error of the refresh
-# period is then too large.
+# Two returns of swaps are not compared if they are more than this many refreshes apart. The error of the refresh
+# period would be too large.
 MOST_APART = 20
 
 # -- drawing
 
-# At most one frame in FIRST_FRAMES starts after a pause. After ENOUGH measurements, at most one frame per
-# LOOK_EVERY_NS starts after a pause.
+# At most one frame in FIRST_FRAMES starts after a pause. After ENOUGH measurements of the drawing time, at most one
+# frame per LOOK_EVERY_NS starts after a pause.
 FIRST_FRAMES, LOOK_EVERY_NS = 4, 500_000_000
 # Lengths of the pause before the start of a frame, as shares of a refresh. Longer pauses are tried until drawing does
 # not get shorter.
 PAUSES = (0.15, 0.3, 0.5, 0.7, 0.85)
-# Limit on the pause: this share of twice the time that the longest recent work leaves of a refresh. The limit exists
-# because a paused frame must still be in time for the next refresh.
+# Longest pause before the start of a frame: this share of twice the time that the longest recent work leaves of a
+# refresh. The limit exists because a paused frame must still be in time for the next refresh.
 SAFE_SHARE = 0.8
 # One drawing time counts as shorter than another if the difference is at least this share of a refresh.
 SHORTER_SHARE = 0.1
-# The drawing time without waits is the median of the last REMEMBERED measurements. After ENOUGH measurements, pauses
-# become rarer.
+# The drawing time without waits is the median of the last REMEMBERED measurements. After ENOUGH measurements, fewer
+# frames start after a pause.
 REMEMBERED, ENOUGH = 15, 7
 # Nothing waits if a test succeeds UNMOVED times in a row. In the test, drawing takes the same time in three frames:
 # the frame before a pause, the paused frame, and the next frame. The pause of this test is UNMOVED_PAUSE of a refresh.
@@ -76,8 +77,8 @@ LAST_FRAMES = 8
 
 
 class RegularWaits:
-    """Detects a queue: a display whose swaps return before their own frame is shown. queues: swaps wait for earlier
-    frames."""
+    """Detects that the display has a queue: its swaps return before their own frame is shown. queues: swaps wait for
+    earlier frames."""
 
     def __init__(self, queues: bool = False) -> None:
         self.queues = queues
@@ -134,7 +135,7 @@ class UnexpectedWaits:
         self._fresh = 0
 
     def frame(self, begin_ns: int, end_ns: int, interval_ns: int) -> FoundDisplay | None:
-        """Records a swap. Returns the kind of display if the last swaps show that the display blocks; otherwise
+        """Records a swap. If the last swaps show that the display blocks them, returns the kind of display; otherwise
         returns None."""
         self._swaps_ns.append(end_ns - begin_ns)
         self._ends_ns.append(end_ns)
@@ -175,7 +176,7 @@ class DrawTimeProbe:
 
     @property
     def waits(self) -> bool:
-        """True if drawing is known to wait."""
+        """True if drawing is known to wait for the display."""
         return self.work_ns is not None and bool(self._at_once) and median(self._at_once) > WAITS * self.work_ns
 
     def pause_ns(self, now_ns: int, period_ns: int, queues: bool) -> int:
@@ -220,7 +221,7 @@ class DrawTimeProbe:
         if not self._looks_after:
             self._unmoved = 0
         if shorter_ns > self._paused_ns - SHORTER_SHARE * period_ns and self._pause + 1 < len(PAUSES):
-            self._pause += 1  # without the pause, drawing waited for longer than the length of the pause
+            self._pause += 1  # drawing may have waited longer than the pause, so the next pause is longer
             return False
         self._known.append(drawing_ns)
         self._pause = max(0, self._pause - 1)

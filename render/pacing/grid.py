@@ -3,10 +3,10 @@ period.
 
 If the process is delayed, a swap returns late; no delay makes it return early. Some displays keep time only as well as
 a timer that is set again at each refresh. Other displays show a late frame at once and continue from this instant. So
-the phase of the grid follows early returns fast and late returns slowly. A return far off the grid moves the grid at
-once in two cases: the return is early, or the frame was handed over late. If the return is late although the frame was
-handed over in time, the return is ignored until several returns in a row agree. After late returns have moved the grid
-in this way, the next late return moves the grid at once.
+the phase of the grid follows early returns fast and late returns slowly. If a return is far off the grid, it moves the
+grid at once in two cases: it is early, or its frame was handed over late. If the return is late although its frame was
+handed over in time, it is ignored until several returns in a row agree. After late returns have moved the grid in this
+way, the next late return moves the grid at once.
 
 The refresh period is the mean of many intervals. The longest and the shortest intervals are left out. If the last
 intervals agree on another period, this period is adopted, because the display or its mode has changed.
@@ -32,21 +32,21 @@ AVERAGE_FROM_INTERVALS = 8
 # error.
 FOLLOW_EARLY, FOLLOW_LATE = 0.6, 0.3
 # A return of a swap is off the grid if its error exceeds OFF_SHARE of a period. The grid moves if AGREEING_RETURNS
-# returns in a row are off the grid and agree.
+# returns in a row are off the grid and agree with each other.
 OFF_SHARE, AGREEING_RETURNS = 0.10, 3
 # Another refresh period is adopted if this many intervals in a row agree on it.
 AGREEING_INTERVALS = 8
 # A frame is in time for the next refresh if it is handed over within this share of a period after a refresh.
 IN_TIME_SHARE = 0.9
-# Each present time that the display reports moves the phase of the grid by REPORTED_SHARE of the difference. The
-# reported times are exact, or wrong by a constant. A report counts if its present time is whole refreshes after the
-# previous one, within REPORTED_WITHIN of a refresh. After a report, the next REPORT_FRAMES returns of swaps do not
+# When the display reports a present time, the phase of the grid moves towards it by REPORTED_SHARE of the difference.
+# The reported times are exact, or wrong by a constant. A report counts if its present time is whole refreshes after
+# the previous one, within REPORTED_WITHIN of a refresh. After a report, the next REPORT_FRAMES returns of swaps do not
 # move the grid.
 REPORTED_SHARE, REPORTED_WITHIN, REPORT_FRAMES = 0.5, 0.1, 30
 # The refresh period that the display reports is ignored if more than MOST_MISFITS of the last LAST_REPORTS present
 # times were not whole refreshes apart.
 LAST_REPORTS, MOST_MISFITS = 16, 4
-# An interval of several refreshes is ignored if it differs from whole periods by more than this share.
+# An interval of several refreshes is not measured if it differs from whole periods by more than this share.
 ORDINARY_SHARE = 0.05
 
 
@@ -58,7 +58,8 @@ class RefreshGrid:
         self.period_ns = period_ns
         self._point_ns: int | None = None  # the grid point that belongs to the last return
         self._last_return_ns = 0
-        # sums over the ordinary intervals after the last change of the period
+        # sums over the ordinary intervals after the last change of the period: their time in ns, their number of
+        # refreshes
         self._whole_ns = self._whole_refreshes = 0
         self._intervals: deque[float] = deque(maxlen=AVERAGED_INTERVALS)
         self._off_ns: list[int] = []  # errors of the last returns that were all off the grid
@@ -70,8 +71,8 @@ class RefreshGrid:
         self._in_time: deque[int] = deque(maxlen=AGREEING_INTERVALS)
 
     def add(self, return_ns: int, handed_over_ns: int, planned: int = 1) -> int:
-        """Records the return of a swap that blocked. Returns the grid point of the return. This point is the present
-        time of the frame.
+        """Records the return of a swap that blocked. Returns the grid point that belongs to this return. This point is
+        the present time of the frame.
 
         handed_over_ns: instant at which swap was called. planned: number of refreshes planned for the frame.
         """
@@ -132,13 +133,13 @@ class RefreshGrid:
         return round((later_ns - earlier_ns) / self.period_ns)
 
     def point_from(self, instant_ns: int) -> int:
-        """First grid point at or after `instant_ns`. Before any return is known, `instant_ns` itself."""
+        """First grid point at or after `instant_ns`. If no return is known yet, `instant_ns` itself."""
         if self._point_ns is None:
             return instant_ns
         return self._point_ns - (self._point_ns - instant_ns) // self.period_ns * self.period_ns
 
     def begin_anew(self, period_ns: int, point_ns: int) -> None:
-        """Resets to the grid of another display or mode; clears all measurements."""
+        """Clears all measurements and begins the grid of another display or mode."""
         self.period_ns = period_ns
         self._point_ns = self._last_return_ns = point_ns
         self._intervals.clear()
@@ -197,7 +198,7 @@ class RefreshGrid:
 
     def _has_changed(self, interval_ns: int, in_time: bool) -> bool:
         """Adopts another refresh period if the last frames agree on it, and if all these frames were handed over in
-        time for the next refresh. Returns True if it has adopted another period."""
+        time for the next refresh. Returns True if the period has changed."""
         if not in_time:
             self._in_time.clear()
             return False
@@ -241,7 +242,7 @@ LAST_RETURNS, DISAGREEING = 4, 2
 # A measurement of the refresh period uses MEASURED_FRAMES frames that start at once. The next measurement may begin
 # PATIENCE_FRAMES frames after it.
 MEASURED_FRAMES, PATIENCE_FRAMES = 12, 45
-# The known refresh period is kept if this share of the measured intervals is one refresh long.
+# The known refresh period is kept if at least this share of the measured intervals are one refresh long.
 BELIEVED_SHARE = 0.35
 # One frame per this time (ns) starts at once, to detect that the display has become faster.
 PROBE_EVERY_NS = 2_000_000_000
@@ -279,7 +280,7 @@ def _keeps_time(intervals_ns: Sequence[int], period_ns: float) -> bool:
 
 
 def _fitted(intervals_ns: Sequence[int], period_ns: float, within: float) -> float | None:
-    """The period, corrected by the mean of the intervals that are multiples of it."""
+    """More precise value of `period_ns`: the mean of the intervals that are multiples of this period."""
     fitting = [ns for ns in intervals_ns if _fits(ns, period_ns, within)]
     refreshes = sum(round(ns / period_ns) for ns in fitting)
     return sum(fitting) / refreshes if refreshes else None
@@ -362,14 +363,14 @@ class RefreshWatch:
         return period_ns
 
     def _keep_time(self, period_ns: int) -> bool:
-        """True if the returns of swaps are more regular than the calls of swaps. Then swaps wait for the display."""
+        """True if the returns of swaps are more regular than the calls of swaps. If so, swaps wait for the display."""
         first, last = self._swaps[0], len(self._swaps) - 1
         calls = sorted(_off(swap.called_ns - first.called_ns, period_ns) for swap in self._swaps)
         returns = sorted(_off(swap.returned_ns - first.returned_ns, period_ns) for swap in self._swaps)
-        few = last // 8  # number of outliers that are left out at each end
+        few = last // 8  # number of outliers that are left out at each end of the sorted values
         return 2 * (returns[last - few] - returns[few]) < calls[last - few] - calls[few]
 
 
 def _off(apart_ns: int, period_ns: int) -> int:
-    """Time in ns by which two instants differ from the nearest whole number of refreshes."""
+    """Difference between `apart_ns` and the nearest whole number of refreshes, in ns."""
     return (apart_ns + period_ns // 2) % period_ns - period_ns // 2

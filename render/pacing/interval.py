@@ -5,8 +5,8 @@ If three of the last four frames are too long, the interval is widened to hold t
 a row would fit a narrower interval, the interval is narrowed to hold these frames, unless an earlier narrowing failed
 recently. In all other cases the work of the last seconds is replayed with other intervals, and an interval is chosen
 if it is clearly cheaper. To widen the interval, a replay uses about 5 s of work. To narrow the interval, a replay uses
-0.6 s of work, or more after a relapse. After a change of the interval, only later frames are used. Otherwise a load
-that has ended would keep the interval wide.
+0.6 s of work, or more after a relapse. After a change of the interval, only later frames are used. Otherwise frames
+from a load that has ended would keep the interval wide.
 
 *Cycle* of a frame: the time for its work and for everything else that must be done before the next frame can start.
 Waits do not count. If swap blocks, intervals are whole numbers of refreshes. If the display has a queue, an interval
@@ -35,15 +35,15 @@ from twixt.render.pacing.interval_evidence import (
 
 # Number of first frames that are ignored. In these frames, programs are compiled and caches are filled.
 WARM_UP_FRAMES = 3
-# An interval that is fitted to the work is this factor times the work.
+# If any interval is possible, the chosen interval is the time of the work multiplied by this factor.
 FITTED_ROOM = 1.01
 # A replay that may widen the interval uses the work of the last WIDEN_BY_NS, but at most WIDEN_BY_FRAMES frames. Such
 # a replay begins every REPLAY_EVERY_FRAMES frames.
 WIDEN_BY_NS, WIDEN_BY_FRAMES, REPLAY_EVERY_FRAMES = 5_000_000_000, 300, 30
 # A replay that may narrow the interval uses the work of the last NARROW_BY_NS, but at least NARROW_BY_FRAMES frames.
 # Such a replay begins every NARROW_EVERY_NS. If the interval widens within RELAPSE_NS after it narrowed, this is a
-# relapse. Each relapse doubles the time that is replayed, up to LONGEST_NARROW_BY_NS. Even with this longest time, the
-# end of a load is noticed within 3 s. Each CALM_NS without a relapse halves the time again.
+# relapse. Each relapse doubles the length of the replayed work, up to LONGEST_NARROW_BY_NS. Even with this longest
+# time, the end of a load is noticed within 3 s. After each CALM_NS without a relapse, the length is halved.
 NARROW_BY_NS, LONGEST_NARROW_BY_NS, NARROW_BY_FRAMES = 600_000_000, 2_400_000_000, 4
 NARROW_EVERY_NS = 200_000_000
 RELAPSE_NS, CALM_NS = 3_000_000_000, 10_000_000_000
@@ -52,17 +52,17 @@ CHEAPER_SHARE, CHEAPER_BY = 0.10, 2.0
 # Widest frame interval (ns), unless the user requests a wider one. At fewer than ten frames per second, users see
 # single pictures instead of motion.
 LONGEST_INTERVAL_NS = 100_000_000
-# Intervals that a replay tries if any length is possible: MULTIPLES of the shortest interval, and the quantiles SHARES
-# of the work.
+# Intervals that a replay tries if any length is possible. They are MULTIPLES of the shortest interval, and the
+# quantiles SHARES of the work.
 MULTIPLES, SHARES = (1.0, 1.12, 1.25, 1.5, 2.0, 3.0, 4.5), (0.5, 0.8, 0.95)
-# No replay tries an interval that is shorter than this quantile of the work: nearly all frames would be late.
+# A replay tries no interval that is shorter than this quantile of the work: nearly all frames would be late.
 LEAST_SHARE = 0.1
-# Two intervals that differ by less than this share are tried as one.
+# If two intervals differ by less than this share, a replay tries only one of them.
 SAME_SHARE = 0.02
 # If the user requests a rate of whole refreshes (for example --fps 30), the request is met even if the measured
 # refresh period is wrong by this share.
 WANDER = 0.03
-# Cycles longer than this (ns) are ignored, because the machine was suspended.
+# If a frame's cycle is longer than this (ns), it is ignored: the machine was suspended.
 LONGEST_WORK_NS = 1_000_000_000
 
 
@@ -87,7 +87,7 @@ class IntervalChoice:
         self._load = SustainedLoad()
         self._patience = NarrowingPatience()
         self._replay: Iterator[str] | None = None
-        self._replayed_at = 0  # value of `_count` when the last replay to widen began
+        self._replayed_at = 0  # value of `_count` when the last replay that may widen the interval began
 
     @property
     def interval_ns(self) -> int:
@@ -127,19 +127,19 @@ class IntervalChoice:
         self.set_refresh(None, is_new=True)
 
     def forget(self) -> None:
-        """Clears all frames and returns to the shortest interval, because the next frames will differ."""
+        """Clears all recorded frames and returns to the shortest interval, because the next frames will differ."""
         self._fitted_ns = self._refreshes = self._count = self._replayed_at = 0
         self._load.forget()
         self._patience = NarrowingPatience()
         self._forget_frames()
 
     def forget_frames(self) -> None:
-        """Clears the costs of frames. Keeps the interval until new costs are known."""
+        """Clears the recorded costs of frames. Keeps the interval until new costs are known."""
         self._load.forget_frames()
         self._forget_frames()
 
     def frame(self, cycle_ns: int, end_ns: int) -> str:
-        """Records a completed frame. Returns the reason if this frame changed the interval of the next frames;
+        """Records a completed frame. If this frame changed the interval of the next frames, returns the reason;
         otherwise ""."""
         self._count += 1
         if self._count <= WARM_UP_FRAMES or cycle_ns > LONGEST_WORK_NS:
@@ -167,7 +167,7 @@ class IntervalChoice:
     # -- sustained load
 
     def _holds_ns(self, interval_ns: int) -> int:
-        """Longest cycle, in ns, that fits the interval `interval_ns`."""
+        """Longest cycle (time for the work of a frame), in ns, for which the interval is long enough."""
         if not self._shortest.refresh_ns:
             return interval_ns
         if self.queues:
@@ -183,7 +183,7 @@ class IntervalChoice:
 
     def _end_load(self, end_ns: int) -> str:
         """If the load has ended, narrows the interval to the shortest one that holds the longest of the last frames.
-        Returns the reason, or "" if nothing changed."""
+        Returns the reason for the change, or "" if nothing changed."""
         refresh_ns = self._shortest.refresh_ns
         narrower_ns = self.interval_ns - refresh_ns if refresh_ns else round(self.interval_ns / CLEARLY)
         fitting_ns = self._load.fitting_ns(self._holds_ns(narrower_ns))
@@ -196,7 +196,7 @@ class IntervalChoice:
         )
 
     def _fit(self, cycle_ns: int) -> int:
-        """Interval, in ns, that holds frames with this cycle, within the allowed limits."""
+        """Interval, in ns, that is long enough for frames with this cycle, within the allowed limits."""
         if self._shortest.refresh_ns:
             refreshes = self._shortest.whole(cycle_ns + self.guard_ns)
             if self.queues and refreshes > 1 and cycle_ns <= queue_holds_ns(refreshes - 1, self._shortest.refresh_ns):
@@ -222,8 +222,8 @@ class IntervalChoice:
         return None
 
     def _last_cycles(self, end_ns: int, span_ns: int) -> list[int]:
-        """Cycles, in ns, of the frames in the last `span_ns`. Empty if the interval changed in this time, or if the
-        frames are too few."""
+        """Cycles (times for the work of a frame), in ns, of the frames in the last `span_ns`. Empty if the interval
+        changed in this time, or if the frames are too few."""
         frames = self._frames
         if len(frames) < NARROW_BY_FRAMES:
             return []
@@ -234,8 +234,8 @@ class IntervalChoice:
         return cycles if len(cycles) >= NARROW_BY_FRAMES else []
 
     def _replayed(self, cycles: list[int], narrower: bool) -> Iterator[str]:
-        """Tries one other interval per step and yields "". If the interval changes, the last value that is yielded is
-        the reason."""
+        """Tries other intervals on the recorded work, one interval per step, and yields "" after each step. If the
+        interval changes, the last value is the reason for the change."""
         was_ns = self.interval_ns
         usual = usual_before(cycles)
         now_cost = best_cost = self._cost(cycles, usual, was_ns)
@@ -337,12 +337,12 @@ class ShortestInterval:
         self._update()
 
     def set_refresh(self, refresh_ns: int | None) -> None:
-        """Sets the refresh period; None if swap does not block. The number of refreshes stays the same."""
+        """Sets the refresh period, in ns. None: swap does not block. The number of refreshes stays the same."""
         self.refresh_ns = refresh_ns
         self._update()
 
     def round_to_refreshes(self) -> None:
-        """Computes the number of refreshes again. After small changes of `refresh_ns` this is not needed."""
+        """Computes the number of refreshes again. Small changes of `refresh_ns` do not require this."""
         self._own_refreshes = self.whole(self._wanted_ns, WANDER) if self.refresh_ns else 1
         self._update()
 
@@ -363,7 +363,7 @@ class ShortestInterval:
 
 
 class NarrowingPatience:
-    """Length of the work that must be replayed before the interval narrows. Each relapse doubles this length."""
+    """Length of the work that must be replayed before the frame interval narrows. Each relapse doubles this length."""
 
     def __init__(self) -> None:
         self.span_ns = NARROW_BY_NS  # length of the work to replay, in ns
@@ -373,18 +373,18 @@ class NarrowingPatience:
 
     @property
     def is_calm(self) -> bool:
-        """True if narrowing did not fail recently."""
+        """True if no narrowing of the interval failed recently."""
         return self._relapsed_at_ns is None
 
     def is_due(self, end_ns: int) -> bool:
-        """Returns True if narrowing is due, and then records the attempt."""
+        """Returns True if narrowing of the interval is due, and then records the attempt."""
         is_due = self._tried_at_ns is None or end_ns - self._tried_at_ns >= NARROW_EVERY_NS
         if is_due:
             self._tried_at_ns = end_ns
         return is_due
 
     def widened(self, end_ns: int, load: SustainedLoad) -> None:
-        """Records that the interval was widened. If this happens shortly after the interval narrowed, it is a
+        """Records that the frame interval was widened. If this happens shortly after the interval narrowed, it is a
         relapse."""
         if self.narrowed_at_ns is not None and end_ns - self.narrowed_at_ns < RELAPSE_NS:
             self.span_ns = min(2 * self.span_ns, LONGEST_NARROW_BY_NS)

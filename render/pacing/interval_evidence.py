@@ -1,5 +1,5 @@
-"""Finds evidence for another frame interval: either a sustained load, or a replay of the work of the last seconds.
-Pure.
+"""Finds evidence that another frame interval is better. The evidence is a sustained load, or a replay of the work of
+the last seconds. Pure.
 
 A sustained load differs from a spike and from noise: three of the last four frames were clearly too long, and the
 frames before them were in time. If long frames are frequent, three of four can be long by chance. In this case a load
@@ -22,22 +22,23 @@ from typing import NamedTuple
 
 # -- sustained load
 
-# A frame is clearly too long if its cycle exceeds the longest cycle that the interval holds, times this factor.
+# A frame is clearly too long if its cycle (the time for its work) exceeds the longest cycle that the interval allows,
+# times this factor.
 CLEARLY = 1.05
 # A load means that n of the last n + 1 frames are clearly too long. At first n is TOO_LONG_FRAMES. n grows by one
-# after each relapse. Otherwise an interval that the replay narrowed could be widened again by chance.
+# after each relapse. If n did not grow, an interval that the replay narrowed could be widened again by chance.
 TOO_LONG_FRAMES, MOST_TOO_LONG_FRAMES = 3, 6
-# A few long frames do no harm if the display has a queue, so a load then needs this many more long frames. The load is
-# still found within five frames.
+# If the display has a queue, a few long frames do no harm. So a load then needs this many more long frames. The load
+# is still found within five frames.
 QUEUED_FRAMES = 2
-# Long frames count as noise if their share among the frames of the last seconds is above NOISE_SHARE. Then a load
-# means that CERTAIN_FRAMES of the last CERTAIN_FRAMES + 1 frames are too long and of similar length. Similar length
-# means: the second longest frame takes at most EVEN times as long as the second shortest. If the durations of frames
-# vary more than this, no interval is right.
+# Long frames count as noise if their share among the frames of the last seconds is above NOISE_SHARE. If there is
+# noise, a load means that CERTAIN_FRAMES of the last CERTAIN_FRAMES + 1 frames are too long and of similar length.
+# Similar length means: the second longest frame takes at most EVEN times as long as the second shortest. If the
+# durations of frames vary more than this, no interval is right.
 CERTAIN_FRAMES, NOISE_SHARE = 9, 0.08
 EVEN = 1.35
 # A load has ended when two conditions hold. At least FITTING_FRAMES frames in a row fit the interval, and the
-# probability that this happens by chance is at most BY_CHANCE. The probability is computed from the share of long
+# probability that this happens by chance is at most BY_CHANCE. This probability is computed from the share of long
 # frames among the CERTAIN_FRAMES + 1 frames before the row.
 FITTING_FRAMES, BY_CHANCE = 8, 0.001
 # The share of long frames (noise) is computed from at most HISTORY_FRAMES frames, which are at most HISTORY_NS old.
@@ -46,7 +47,8 @@ HISTORY_FRAMES, HISTORY_NS, LATEST_FRAMES = 300, 6_000_000_000, 4
 
 # -- replay
 
-# Cost of a lost frame per second, in ms of hitch time per second: the length of one refresh at 60 Hz.
+# Cost of one lost frame per second, in the unit of hitch time (ms per second). It is the length of one refresh at 60
+# Hz.
 LOST_FRAME_MS = 16.7
 # If a frame is planned for several refreshes, its swap is called this share of a refresh before the refresh that shows
 # the frame.
@@ -61,8 +63,8 @@ class TimedCycle(NamedTuple):
 
 
 class SustainedLoad:
-    """Detects a sustained load in the cycles of the last frames. holds_ns: longest cycle, in ns, that an interval
-    holds.
+    """Detects a sustained load in the cycles (times for the work) of the last frames. holds_ns: longest cycle, in ns,
+    for which an interval is long enough.
 
     catches_up: after a late frame the next frames make up for the lost time, as with a timer. Then uneven frames are
     no load if they fit the interval on average.
@@ -103,8 +105,8 @@ class SustainedLoad:
         self._wanted = TOO_LONG_FRAMES
 
     def long_ns(self, holds_ns: float, queues: bool = False) -> list[int]:
-        """Cycles, in ns, of the frames that make up a load; empty if there is no load. queues: the display has a
-        queue, so a few long frames are no load."""
+        """Cycles (times for the work), in ns, of the frames that make up a load; empty if there is no load. queues:
+        the display has a queue, so a few long frames are no load."""
         wanted = self._wanted + QUEUED_FRAMES if queues else self._wanted
         count = min(self._since_change, CERTAIN_FRAMES + 1)
         if not count:
@@ -119,7 +121,7 @@ class SustainedLoad:
         return long if is_even and not (self.catches_up and self._fits(holds_ns)) else []
 
     def fitting_ns(self, holds_ns: float) -> list[int]:
-        """Cycles, in ns, of the last frames in a row that are at most `holds_ns`, if the load has ended; otherwise
+        """If the load has ended, the cycles in ns of the last frames in a row that are at most `holds_ns`; otherwise
         empty."""
         last = [frame.cycle_ns for frame in reversed(self._frames)]
         count = next((number for number, cycle in enumerate(last) if cycle > holds_ns), len(last))
@@ -129,7 +131,8 @@ class SustainedLoad:
         return last[:count] if has_ended else []
 
     def is_in(self, cycles: list[int], holds_ns: float) -> bool:
-        """True if frames with these cycles would have been a load for an interval that holds `holds_ns`."""
+        """True if frames with these cycles would have been a load for an interval that is long enough for
+        `holds_ns`."""
         wanted = CERTAIN_FRAMES if self._is_noisy(holds_ns) else self._wanted
         long = [cycle > holds_ns for cycle in cycles]
         count = sum(long[: wanted + 1])
@@ -154,7 +157,7 @@ class SustainedLoad:
 
 
 def usual_before(cycles: Sequence[int]) -> list[int]:
-    """Expected cycle of each frame: the median of the three frames before it."""
+    """Expected cycle (time for the work) of each frame: the median of the three frames before it."""
     usual = []
     a = b = c = sorted(cycles)[len(cycles) // 2] if cycles else 0
     for cycle in cycles:
@@ -199,8 +202,8 @@ def cost_on_queue(cycles: Sequence[int], usual: Sequence[int], refreshes: int, p
     """Cost of frames on a display with a queue: one frame may wait to be shown while the next frame is drawn. So a
     long frame costs nothing if short frames follow.
 
-    A hitch occurs when a frame is shown after a longer interval than the previous frame, even if the longer interval
-    was planned.
+    A hitch occurs when the interval between two shown frames is longer than the interval before it, even if this was
+    planned.
     """
     done = before = shown = hitch = 0
     last_ns = refreshes * period_ns
@@ -218,9 +221,9 @@ def cost_on_queue(cycles: Sequence[int], usual: Sequence[int], refreshes: int, p
 
 
 def queue_holds_ns(refreshes: int, period_ns: int) -> int:
-    """Longest cycle, in ns, at which `refreshes` refreshes per frame cost no more than one refresh more per frame. If
-    a cycle is longer than the interval, it drains the queue. Then one frame in every few takes an additional refresh.
-    """
+    """Longest cycle, in ns, for which `refreshes` refreshes per frame are no more costly than `refreshes + 1`. If a
+    cycle is longer than the interval, it drains the queue. Then, every few frames, one frame takes an additional
+    refresh."""
     return (refreshes + 1) ** 2 * period_ns // (refreshes + 2)
 
 

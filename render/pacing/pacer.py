@@ -45,13 +45,12 @@ CLOSEST_SHARE = 0.1
 # LEAST_FPS: lowest rate that a user may request. LEAST_BOUND_FPS: lowest bound that other code may set on the rate.
 # Both are in frames per second.
 LEAST_FPS, LEAST_BOUND_FPS = 0.1, 10.0
-# No start and no swap is delayed by more than this many frame intervals.
+# The start or the swap of a frame is delayed by at most this many frame intervals.
 LONGEST_WAIT = 3
-# If swaps prove not to wait, fences are marked as unreliable, provided that at least this many frames in a row had a
-# fence.
+# If swaps prove not to wait, fences count as unreliable, provided that at least this many frames in a row had a fence.
 FENCED_IN_A_ROW = 8
-# If the display sets the pace, the returns of swaps are the present times, provided that at least half of the last
-# WAITING_FRAMES swaps waited.
+# If the display sets the pace, and at least half of the last WAITING_FRAMES swaps waited, the returns of swaps are the
+# present times.
 WAITING_FRAMES = 32
 # Least number of frames from one change of policy to the next.
 SETTLING_FRAMES = 16
@@ -101,7 +100,7 @@ class Pacer:
 
     @property
     def _may_change(self) -> bool:
-        """True if the policy may change when frames show another kind of display."""
+        """True if the policy may change after frames have shown that the display is of another kind."""
         return self.policy in ("auto", "vsync")
 
     @property
@@ -131,7 +130,8 @@ class Pacer:
 
     @property
     def refresh_measured_hz(self) -> float | None:
-        """Refresh rate in Hz, if the display sets the pace; None if the rate cannot be measured."""
+        """Refresh rate in Hz, if the display sets the pace. Otherwise the rate cannot be measured, and the result is
+        None."""
         return 1e9 / self._grid.mean_period_ns if self.blocks else None
 
     @property
@@ -310,7 +310,7 @@ SHORTEST_REFRESH_NS, LONGEST_REFRESH_NS = 1_540_000, 100_000_000
 # Longest time (ns) from one call to the next. A longer time means that the machine was suspended or that the clock was
 # replaced.
 LONGEST_STEP_NS = 60_000_000_000
-# If the clock goes back by less than this (ns), this is no jump: the two times may have been read at nearly the same
+# If the clock goes back by less than this (ns), it has not jumped: the two times may have been read at nearly the same
 # instant.
 SMALLEST_BACK_NS = 1_000_000_000
 # A present time that the display reports is ignored if it is older than OLDEST_REPORT_NS, or more than AHEAD_NS in the
@@ -319,7 +319,7 @@ OLDEST_REPORT_NS, AHEAD_NS = 2_000_000_000, 500_000_000
 
 
 def sane_length_ns(length_ns: float | None) -> int | None:
-    """The length, rounded to whole ns, if a refresh period can be so long; otherwise None."""
+    """The length, rounded to whole ns, if it can be the length of a refresh; otherwise None."""
     if length_ns is None or not math.isfinite(length_ns):
         return None
     return round(length_ns) if SHORTEST_REFRESH_NS <= length_ns <= LONGEST_REFRESH_NS else None
@@ -359,7 +359,8 @@ class PacerClock:
         return at_ns
 
     def times(self, times: FrameTimes) -> FrameTimes:
-        """Converts the times of one frame to the policies' clock. No time is earlier than the previous time."""
+        """Converts the times of one frame to the policies' clock. Each time is at least as late as the time before
+        it."""
         start_ns = self.within(times.start_ns)
         latch_ns = max(start_ns, self.within(times.latch_ns))
         work_end_ns = max(latch_ns, self.within(times.work_end_ns))

@@ -4,8 +4,8 @@ A policy plans a frame, may delay the frame's swap, and records the frame's time
 of another kind, the policy's outcome names this kind, and `Pacer` changes the policy. This module also contains the
 margins for the start and for the hand-over of a frame.
 
-Always: a policy gets checked times, which are whole numbers, increase, and are all on the clock of the process. A
-policy reads no clock.
+Always: a policy gets times that were checked: they are whole numbers, they increase, and all are on the clock of the
+process. A policy reads no clock.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from twixt.ipc.quantiles import QuantileWindow
 
 # The usual work is the median of the last LATEST_FRAMES frames. So the policies notice a new load within two frames.
 LATEST_FRAMES = 3
-# Frames start so early that the share COVERED of the last REMEMBERED_FRAMES frames would have been in time. This
+# Frames start early enough that the share COVERED of the last REMEMBERED_FRAMES frames would have been in time. This
 # allows for one long frame in 30, but not for one in 120.
 REMEMBERED_FRAMES, COVERED = 100, 0.985
 # The time between two frames is estimated from this number of frames. The number is small because the time varies, for
@@ -28,7 +28,7 @@ OVERHEAD_FRAMES = 32
 class FramePlan(NamedTuple):
     """Plan of a frame."""
 
-    start_ns: int  # instant at which to wake up and to latch the input
+    start_ns: int  # instant at which the frame wakes up and reads its input
     # earliest instant of the swap; None: the swap follows as soon as the frame is drawn. `drawn` may change this
     # instant
     swap_at_ns: int | None
@@ -78,7 +78,7 @@ class FoundDisplay(NamedTuple):
 
     display: str  # FREE, BLOCKING or QUEUED
     period_ns: int | None = None  # refresh period, if swaps showed one
-    queues: bool = False  # swaps waited for the display until long work drained the display's queue
+    queues: bool = False  # True: swaps waited for the display until long work drained the display's queue
 
 
 class FrameOutcome(NamedTuple):
@@ -152,8 +152,8 @@ class WorkEstimate:
         return self._overheads.quantile(0.5)
 
     def lead_ns(self, unknown_ns: int) -> int:
-        """Time in ns that nearly every frame needs at most from its planned start to the end of its drawing.
-        unknown_ns: value that is returned until frames have been measured."""
+        """Time in ns from the planned start of a frame to the end of its drawing. Nearly every frame needs at most
+        this time. unknown_ns: value that is returned until frames have been measured."""
         return max(self._leads.quantile(COVERED, unknown_ns), self.usual_ns)
 
     def asked(self, now_ns: int) -> None:
@@ -198,10 +198,10 @@ class WorkEstimate:
 
 
 # A miss that an earlier start could have prevented adds GROWS of the interval to the start margin. Each frame that is
-# in time removes the share SHRINKS of the margin above its least value (half of it in 12 s at 60 frames per second).
-# So the margin grows fast and shrinks slowly: a miss is visible, but a few ms of latency are not.
+# in time removes the share SHRINKS of the margin above its least value. At 60 frames per second, half of it is removed
+# in 12 s. So the margin grows fast and shrinks slowly: a miss is visible, but a few ms of latency are not.
 GROWS, SHRINKS = 0.2, 0.001
-# An earlier start helps a frame only if the frame's cycle takes less than this share of the interval.
+# An earlier start helps a frame only if the time for the frame's work is less than this share of the interval.
 COSTLY = 0.95
 
 # First value of the hand-over's guard, in ns: the duration of a swap that does not wait.
@@ -211,16 +211,17 @@ FIRST_GUARD_NS = 500_000
 REMEMBERED_MARGINS, AGREEING = 60, 2
 # Largest guard of the hand-over, as a share of the refresh period. No compositor needs more time.
 LONGEST_SHARE = 0.6
-# When a frame changes the guard, the new guard differs by this time (ns) from the time that the frame had to spare.
+# A frame can change the guard of the hand-over. The new guard then differs by this time (ns) from the time that the
+# frame had to spare.
 STEP_NS = 100_000
-# Two misses are enough to raise the guard up to this value (ns). If the hand-over is so close to the refresh, the
-# phase of the grid decides which frames are in time.
+# Two misses are enough to raise the hand-over's guard up to this value (ns). If the hand-over is so close to the
+# refresh, the phase of the grid decides which frames are in time.
 SMALL_NS = 1_000_000
 
 
 class HandOver:
-    """Learns the guard of the hand-over. guard_ns: a refresh shows a frame that is handed over at least this long
-    before it."""
+    """Learns the guard of the hand-over. guard_ns: if a frame is handed over at least this long before a refresh, this
+    refresh shows it."""
 
     def __init__(self) -> None:
         self.guard_ns = FIRST_GUARD_NS

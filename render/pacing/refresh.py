@@ -27,7 +27,7 @@ SWAPS_PER_STAGE = 6
 # wait for a display.
 SHORTEST_REFRESH_NS = 1_540_000
 # Length of the probe's pause, as a share of the interval between bare swaps (swaps without a pause before them). If
-# the pause makes this interval longer by more than half of the pause, the swap does not wait.
+# the pause makes this interval longer by more than half the length of the pause, the swap does not wait.
 PAUSE_SHARE = 0.5
 LENGTHENED = 1 + PAUSE_SHARE / 2
 # Swaps are regular if the share REGULAR_SHARE of the intervals between them are whole numbers of refresh periods. An
@@ -35,10 +35,10 @@ LENGTHENED = 1 + PAUSE_SHARE / 2
 # even if some swaps seem to wait.
 REGULAR_WITHIN, REGULAR_SHARE = 0.15, 0.75
 # If swaps come at intervals shorter than SUSPICIOUS_NS (over 166 Hz), the cause is more often a busy machine than a
-# display. In this case the probe measures SUSPICIOUS_STAGES stages. This takes little time because the intervals are
-# short.
+# display. In this case the probe measures SUSPICIOUS_STAGES stages (groups of swaps) with pauses instead of one. This
+# takes little time because the intervals are short.
 SUSPICIOUS_NS, SUSPICIOUS_STAGES = 6_000_000, 4
-# Search for the refresh period whose grid fits the returns of swaps best. The search tries FIT_STEPS periods. The
+# The refresh period is searched whose grid fits the returns of swaps best. The search tries FIT_STEPS periods. The
 # first period is NARROWEST times the median interval between swaps; the step is FIT_STEP times this median. Then
 # FINE_STEPS finer steps are tried on each side of the best period. A period is accepted if the agreement of the
 # returns with its grid is at least AGREED (1: all returns are on the grid, 0: none). In tests, busy loops ran on all
@@ -52,7 +52,7 @@ SAME_WITHIN = 0.01
 # Longest duration of a probe, in ns. A limit is needed because the swaps of a window that was opened hidden may never
 # return.
 LONGEST_PROBE_NS = 500_000_000
-# Range of the refresh rates of displays, Hz. A rate outside this range that a display reports is ignored.
+# Range of the refresh rates of displays, Hz. If a display reports a rate outside this range, the rate is ignored.
 PLAUSIBLE_HZ = (20.0, 650.0)
 
 
@@ -76,7 +76,7 @@ UNKNOWN = Refresh(False, None, "not probed")
 
 
 class SwapProbe:
-    """Probe of a display: it swaps frames that are only cleared. Use: `while not probe.done:` pause for `pause_ns`,
+    """Probe of a display. It swaps frames that are only cleared. Use: `while not probe.done:` pause for `pause_ns`,
     swap, `add`."""
 
     def __init__(self, reported_hz: float | None = None, is_called: bool = False) -> None:
@@ -132,8 +132,8 @@ class SwapProbe:
                 return self._not_blocking(f"{compared}, {again_ns / 1e6:.2f} bare again: no display keeps that time")
         if self._regular_share(bare_ns) < REGULAR_SHARE:
             return self._not_blocking(f"{compared}, too unevenly for a display that is waited for")
-        # On some displays not the swap waits, but the drawing of the next frame. Then a pause delays all later returns
-        # by the length of the pause. In this case the returns with and without pauses do not fit one grid.
+        # On some displays the drawing of the next frame waits instead of the swap. Then a pause delays all later
+        # returns by the length of the pause. In this case the returns with and without pauses do not fit one grid.
         agree = abs(paused_ns / bare_ns - 1) <= SAME_WITHIN
         period_ns = round((bare_ns + paused_ns) / 2) if agree else self._fitted_ns()
         return Refresh(True, period_ns, f"{compared}: swap waits for the display")
@@ -177,11 +177,12 @@ def _agreement(ends_ns: list[int], period_ns: float) -> float:
     return abs(sum(cmath.exp(turn * (end_ns - first_ns)) for end_ns in ends_ns)) / len(ends_ns)
 
 
-# Trial of fences. A fence that is made after the swap may return at the instant when the frame is shown.
+# Fences are tried as a source of present times. A fence that is made after the swap may return at the instant when the
+# frame is shown.
 #
 # It is not known for which event a driver's fence waits. So fences are tried if swaps return at once. Fences are kept
-# if they wait. Fences are stopped if they do not wait, or if their returns have led to wrong plans for frames. The
-# time until the next trial doubles after each failed trial.
+# if they wait. Fences are stopped if they do not wait, or if frames were planned wrongly from their returns. The time
+# until the next trial doubles after each failed trial.
 #
 # Always: a window has one trial. The window reports swaps and fences to the trial. The pacer reports to the trial when
 # fences were wrong. Pure: the durations of swaps and fences are passed in.
@@ -213,8 +214,8 @@ class FenceTrial:
 
     @property
     def is_believed(self) -> bool:
-        """True if the return of a fence counts as a present time. After frames have shown that fences are wrong, it is
-        False for some time."""
+        """True if the return of a fence counts as a present time. After frames have shown that fences are wrong, this
+        is False for some time."""
         return not (self._is_disproved and self._pause)
 
     def swapped(self, duration_ns: int, is_vsynced: bool) -> None:

@@ -3,7 +3,7 @@ the smallest delay that avoids underruns.
 
 The mode advances a due time with the wall clock, at an offset behind the present time. It changes this offset slowly
 to the wanted offset: playback becomes a few percent faster or slower. On an underrun, playback holds at the newest
-snapshot. The offset that it has then is kept (fast attack, slow release).
+snapshot. The offset that playback has then is kept (fast attack, slow release).
 
 The clock follows changes of the rate of physics. But if steps take different times, the clock plays their mean rate
 (`SteadyRate`). The user chooses how the clock responds to stalls (`Preferences.prefer`).
@@ -21,22 +21,22 @@ from twixt.render.playback.stream import NEVER_NS, Stream
 # Such a change of speed is not visible: it is an animation error of 0.5 ms at 60 Hz.
 SLEW = 0.03
 SLEW_TAU_NS = 500_000_000
-# The excess (delay beyond the wanted delay) is a debt if it is larger than DEBT_NS and than DEBT_INTERVALS intervals.
-# Playback reduces a debt at up to 1.5 times the usual speed.
+# The excess (delay beyond the wanted delay) is a debt if it is larger than DEBT_NS and larger than DEBT_INTERVALS
+# intervals. Playback reduces a debt at up to 1.5 times the usual speed.
 DEBT_NS = 60_000_000
 DEBT_INTERVALS = 1.2
 DEBT_SPEED = 0.5
-# If frames take longer than this (ns), they are not seen as motion, and a change of playback speed is not visible
+# If a frame takes longer than this (ns), it is not seen as motion, and a change of playback speed is not visible
 # either. So the speed of such frames may deviate more.
 SLOW_FRAME_NS = 100_000_000
-# The preference `balanced` stays behind the newest snapshot by this time: ROOM_NS or ROOM_INTERVALS intervals,
-# whichever is larger.
+# If the preference is `balanced`, playback stays behind the newest snapshot by this time: ROOM_NS or ROOM_INTERVALS
+# intervals, whichever is larger.
 ROOM_NS, ROOM_INTERVALS = 33_000_000, 0.5
 # The wanted offset is estimated again after this many arrivals of snapshots, or earlier if an arrival requires a
-# larger offset. The estimate takes half of the time of a call.
+# larger offset. The estimate takes half of the time of a call of the clock.
 ESTIMATE_EVERY = 4
-# When the physics process drops a debt, the offsets that were required in this time (ns) before are discarded, because
-# the debt may have caused them.
+# When the physics process drops a debt (time by which it is late), the offsets of this time (ns) before are discarded.
+# The debt may have caused them.
 DEBT_MEMORY_NS = 1_000_000_000
 
 
@@ -71,11 +71,11 @@ class AutoMode:
             playing = present_ns - round(self._wanted_ns) if draw_time_ns is None else stream.due_of(draw_time_ns)
         else:
             if draw_time_ns is not None and stream.sim_at(before) < draw_time_ns:
-                before = stream.due_of(draw_time_ns)  # snapshots after a gap fall due later than was expected
+                before = stream.due_of(draw_time_ns)  # after a gap, snapshots fall due later than was expected
             advance = self._brake.soft_start(passed_ns * self._speed(stream, before, present_ns, passed_ns), passed_ns)
             playing = before + round(advance)
             if self._in_debt and draw_time_ns is not None:
-                # While the world rests nothing moves, so playback skips the debt at once.
+                # While the world rests nothing moves, so playback skips its debt (the time that it is behind) at once.
                 playing = max(playing, min(stream.due_of(draw_time_ns), present_ns - round(self._wanted_ns)))
             playing = self._steadied(stream, draw_time_ns, playing, passed_ns, present_ns)
             playing = before + self._brake.before_end(
@@ -100,8 +100,8 @@ class AutoMode:
             room_ns = min(self._room_ns(stream), self._wanted_ns)
             self._wanted_ns = room_ns + (self._wanted_ns - room_ns) * stretch
             self._unestimated = ESTIMATE_EVERY
-            # A delay that is short at the old time scale is long at a slower scale. So playback catches up at up to
-            # the old speed.
+            # A delay that is short at the old time scale is long at a slower time scale. So playback catches up at up
+            # to the speed of the old time scale.
             self._debt_speed = max(DEBT_SPEED, stretch - 1.0)
         self._newest_sim_ns = None
         self._brake, self._steady = Brake(), SteadyRate()
@@ -125,10 +125,11 @@ class AutoMode:
         newest_sim, newest_due = stream.newest_sim_ns, stream.newest_due_ns
         if newest_sim != self._newest_sim_ns:
             gap = newest_due - self._newest_due_ns
-            # otherwise due times were changed, and no snapshot came late
+            # otherwise due times were changed, and no snapshot was late
             if self._newest_sim_ns is not None and gap >= 0:
-                # Between two frames, the shortfall grew until the snapshot arrived. If frames came at other instants,
-                # or with a little more jitter, a frame would have measured the larger value.
+                # Between two frames, the shortfall (present time minus newest due time) grew until the snapshot
+                # arrived. If frames came at other instants, or with a little more jitter, a frame would have measured
+                # the larger value.
                 required_ns = max(self._shortfall_ns, min(stream.longest_wait_ns, self._shortfall_ns + passed_ns))
                 if stream.rhythm.slips == self._slips:
                     late_ns = self._draw_delay.least_ns(present_ns, present_ns - stream.newest_arrival_ns)
@@ -158,8 +159,8 @@ class AutoMode:
     def _steadied(
         self, stream: Stream, draw_time_ns: int | None, playing_ns: int, passed_ns: int, present_ns: int
     ) -> int:
-        """Returns `playing_ns`. If steps are uneven, returns the due time that their mean rate reaches, or a time
-        between both."""
+        """Returns `playing_ns` if steps are even. If steps are uneven, returns the due time that playback at their
+        mean rate reaches, or a time between both."""
         share = self._steady.share(stream, passed_ns)
         if share <= 0 or draw_time_ns is None:
             return playing_ns
@@ -209,18 +210,18 @@ class AutoMode:
 
 # Largest acceleration of playback after a stop, per ns: from speed 0 to 1 in three frames at 60 Hz.
 GAIN_PER_NS = 24e-9
-# The clock counts as stopped if its speed has been below STOPPED for STOP_NS. After a shorter stop, it catches up at
-# once. It counts as started again when it reaches the speed STARTED.
+# The clock counts as stopped if its speed has been below STOPPED for STOP_NS. After a shorter stop, the clock catches
+# up at once. The clock counts as started again when it reaches the speed STARTED.
 STOPPED, STOP_NS, STARTED = 0.1, 30_000_000, 1.3
 # If less than this share of the room before the newest snapshot is left, the clock brakes to a stop. If more is left,
 # a snapshot that is a little late costs only a few percent of speed.
 FULL_BRAKING = 0.75
-# Least speed from which braking is computed. Otherwise a clock that is just starting would be braked to a stop.
+# Braking is computed from a speed of at least this. Otherwise a clock that is just starting would be braked to a stop.
 LEAST_SPEED = 0.4
-# If there is no room, and the time that is left is too short for a whole frame, this share of the missing time is left
-# for the next frame.
+# If the time before the newest snapshot is too short for a whole frame, and there is no room, this share of the
+# missing time is left for the next frame.
 KEPT_SHARE = 0.4
-# If less time (ns) than this is left, it is played at once.
+# If less time (ns) than this is left before the newest snapshot, it is played at once.
 REMAINDER_NS = 200_000
 
 # -- SteadyRate
@@ -228,28 +229,28 @@ REMAINDER_NS = 200_000
 # Limits of the relative change of the interval from one snapshot to the next. Steps are even below EVEN and uneven
 # above UNEVEN. Between these limits, both ways of playing are blended.
 EVEN, UNEVEN = 0.03, 0.08
-# The limits of the change of interval from one snapshot to the next, in wall time. A change below UNSEEN_NS is
-# invisible: a loop that sleeps 2 ms at a time scatters by a third of these 2 ms, and a frame contains a dozen of its
-# intervals.
+# Limits of the change of the interval from one snapshot to the next, in ns of wall time. A change below UNSEEN_NS is
+# invisible. For example, a loop that sleeps 2 ms at a time scatters by a third of these 2 ms, and a frame contains a
+# dozen of its intervals.
 UNSEEN_NS, SEEN_NS = 1_000_000, 4_000_000
 # Time constant (ns) with which the weight of the mean rate decreases after steps have become even again.
 RELEASE_TAU_NS = 1_500_000_000
-# Lengths of the two windows (ns) over which the rate is averaged; the rate is the mean of both averages. The short
-# window gives the rate just before the present time; the long window predicts the rate after it. The short or the long
-# window alone has a tenth more error on steps of 20-120 ms, or is 15 ms later.
+# The rate is averaged over two windows of these lengths (ns). The rate is the mean of both averages. The short window
+# gives the rate just before the present time; the long window predicts the rate after it. The short or the long window
+# alone has a tenth more error on steps of 20-120 ms, or is 15 ms later.
 MEANS_OVER_NS = 500_000_000, 2_000_000_000
-# Time constant (ns) with which the mean rate is smoothed. The mean jumps with every snapshot, and the smoothed speed
-# follows within two frames.
+# Time constant (ns) with which the mean rate is smoothed. The mean rate jumps with every snapshot, and the smoothed
+# rate follows within two frames.
 RATE_TAU_NS = 30_000_000
-# Correction towards the wanted distance from the newest snapshot: its time constant (ns), and its largest effect on
-# the speed.
+# The distance from the newest snapshot is corrected slowly. PULL_TAU_NS: time constant (ns) of the correction.
+# PULL_MAX: its largest effect on the speed.
 PULL_TAU_NS = 1_000_000_000
 PULL_MAX = 0.5
-# Reserve of playback in addition to the longest gap, in mean intervals. Measured on steps of 20-120 ms (40 seeds):
-# with 0.9 the p99 error is at most 1.75 ms at 149 ms of age; with 0.6 it is 1.9 ms at 143 ms, with 0.3 it is 2.1 ms at
-# 134 ms.
+# Reserve of playback in addition to the longest gap between snapshots, in mean intervals. Measured on steps of 20-120
+# ms (40 seeds): with 0.9 the p99 error is at most 1.75 ms at 149 ms of age; with 0.6 it is 1.9 ms at 143 ms, with 0.3
+# it is 2.1 ms at 134 ms.
 RESERVE_INTERVALS = 0.9
-# Least time (ns) over which the remaining simulated time is played after the longest gap has passed.
+# After the longest gap has passed, the remaining simulated time is played over at least this time (ns).
 LEAST_LASTING_NS = 10_000_000
 
 

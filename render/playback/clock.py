@@ -85,7 +85,7 @@ class PlaybackClock:
 
     @property
     def buffer_ms(self) -> float | None:
-        """Delay of the mode `buffered` behind the present time, in ms of wall time; None: the delay is computed from
+        """Delay of the mode `buffered` behind the present time, in ms of wall time. None: the delay is computed from
         measured jitter."""
         return self._preferences.buffer_ms
 
@@ -188,8 +188,8 @@ class PlaybackClock:
 
     def _adopt(self, plan: Plan) -> None:
         known = self._stream.plan
-        # A single step of the simulation sends a plan of rate 0, after the plan that pauses. If the user presses the
-        # step key during playback, only this second plan may arrive.
+        # A single step of the simulation sends a plan of rate 0, after the plan that pauses the simulation. If the
+        # user presses the step key during playback, only this second plan may arrive.
         is_step = self._stream.paused or (known is not None and plan.number > known.number + 1)
         if known is not None and known.rate > 0:
             self._glide_rate = known.rate

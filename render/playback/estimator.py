@@ -22,8 +22,8 @@ from typing import NamedTuple
 
 from twixt.ipc.quantiles import QuantileWindow
 
-# Time (ns) for which a required offset is remembered. So a disturbance adds no latency after it has been over for this
-# time. The two largest offsets of each BUCKET_NS are stored.
+# Time (ns) for which a required offset is remembered. So a disturbance that has ended adds no latency after this time.
+# The two largest offsets of each BUCKET_NS are stored.
 MEMORY_NS = 10_000_000_000
 BUCKET_NS = 500_000_000
 # If there are fewer samples than this, the largest required offset is used instead of the second largest, because at
@@ -32,16 +32,16 @@ FEW = 4
 # A required offset comes from a stall if it exceeds the median by more than STALL_NS and by more than STALL_INTERVALS
 # intervals. Latency that is added for a stall would help only at the next stall.
 STALL_NS, STALL_INTERVALS = 250_000_000, 2.5
-# A stall also delays the next snapshots, each one less than the one before it. These snapshots are ignored until
+# A stall also delays the next snapshots, each one by less than the one before it. These snapshots are ignored until
 # required offsets are usual again, for at most STALL_OVER_NS. There was no stall if required offsets do not fall by
-# FALL_NS within FALLING_NS and FALLING_INTERVALS intervals. Then all snapshots come later from now on.
+# FALL_NS within FALLING_NS and FALLING_INTERVALS intervals. In this case all snapshots come later from now on.
 STALL_OVER_NS = 3_000_000_000
 FALLING_NS, FALLING_INTERVALS = 250_000_000, 4
 FALL_NS = 1_000_000
 # STALL_MEMORY_NS: time for which a stall is remembered. MAX_STALL_OFFSET_NS: largest offset that a stall can cause.
 STALL_MEMORY_NS, MAX_STALL_OFFSET_NS = 240_000_000_000, 2_000_000_000
-# Margin above the required offset: MARGIN_NS for the error of speed changes, plus a share of the usual scatter of
-# lateness. The second largest required offset of ten seconds is already an extreme value. At 20 Hz with 4 ms of
+# Margin above the required offset: MARGIN_NS for the error of speed changes, plus a share of the usual scatter (change
+# of lateness). The second largest required offset of ten seconds is already an extreme value. At 20 Hz with 4 ms of
 # jitter, a larger share added latency, and the motion was no more even.
 MARGIN_NS = 300_000
 SCATTER_FACTOR = 0.5
@@ -53,12 +53,12 @@ LONG_AGO_NS = -(1 << 70)
 
 # Number of underruns per second that lost snapshots may cause: one in seven seconds.
 UNDERRUNS_PER_S = 0.15
-# Lost snapshots are counted over LOSS_MEMORY_NS, or since the first snapshot if that time is shorter. The rate of
-# losses is computed over at least LEAST_NS.
+# Lost snapshots are counted over LOSS_MEMORY_NS, or over the time since the first snapshot if this time is shorter.
+# The rate of losses is computed over at least LEAST_NS.
 LOSS_MEMORY_NS, LEAST_NS = 40_000_000_000, 2_000_000_000
 # Longest gap between snapshots, in intervals, that lost snapshots explain. Longer gaps are stalls.
 MOST_INTERVALS = 8
-# The lateness of this many last snapshots is used: enough to know the 80th percentile within a few percent.
+# The lateness of this many last snapshots is used. This is enough to know the 80th percentile within a few percent.
 LATENESSES = 128
 
 
@@ -89,7 +89,8 @@ class OffsetEstimator:
         self._losses = LossEstimator()
         self._longest = LongestStall()
         self._stalled_until_ns = LONG_AGO_NS
-        self._lowest_ns = self._fell_at_ns = 0  # lowest offset after the stall began, and its instant
+        # lowest required offset after the stall began, and the instant of this offset
+        self._lowest_ns = self._fell_at_ns = 0
 
     def add(self, now_ns: int, required: RequiredOffset, interval_ns: int) -> None:
         """Records an arrival. The frame at `now_ns` was the first frame that could draw the snapshot. interval_ns:
@@ -162,7 +163,7 @@ class OffsetEstimator:
         return max(0.0, offset_ns + margin + room_ns)
 
     def stall_offset_ns(self) -> float:
-        """Playback offset in ns that would have prevented the underrun in the longest stall of the last minutes."""
+        """Playback offset in ns at which the longest stall of the last minutes would have caused no underrun."""
         longest_ns = self._longest.value_ns
         return max(0.0, longest_ns + MARGIN_NS) if longest_ns is not None else 0.0
 
@@ -213,7 +214,7 @@ class LeastDrawDelay:
         self._since_ns: int | None = None
 
     def least_ns(self, now_ns: int, delay_ns: int) -> int:
-        """Records a delay and returns the least one, in ns. The frame at `now_ns` shows a snapshot that arrived
+        """Records a delay. Returns the least delay so far, in ns. The frame at `now_ns` shows a snapshot that arrived
         `delay_ns` earlier."""
         if self._since_ns is None or now_ns - self._since_ns > MEMORY_NS:
             self._before_ns, self._now_ns, self._since_ns = self._now_ns, delay_ns, now_ns
@@ -253,7 +254,7 @@ class LossEstimator:
         longest = max(multiple for _, multiple in self._gaps)
         for intervals in range(min(longest, MOST_INTERVALS), 1, -1):
             count = chance + sum(multiple == intervals for _, multiple in self._gaps)
-            # One gap of each length may be chance, so it counts as a gap of the next shorter length.
+            # A single gap of each length may be chance, so this gap counts as one of the next shorter length.
             chance = min(count, 1) if intervals > 2 else 0
             per_s = (count - chance) / over_s
             if underruns_per_s + per_s > UNDERRUNS_PER_S:

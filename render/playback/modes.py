@@ -57,8 +57,8 @@ class ClockMode(Protocol):
         the previous frame. draw_time_ns: draw time of the previous frame; None: nothing was drawn yet."""
 
     def replanned(self, stream: Stream, draw_time_ns: int | None, stretch: float) -> None:
-        """Adapts to a new map from wall time to simulated time. stretch: factor by which intervals of wall time became
-        longer."""
+        """Adapts to a new map from wall time to simulated time. stretch: factor by which the map makes intervals of
+        wall time longer."""
 
     def begin_anew(self) -> None:
         """Clears the statistics of the start-up frames."""
@@ -109,10 +109,10 @@ class NewestTwoMode(StatelessMode):
 # the motion is uneven.
 #
 # If `buffer_ms` is not set, the delay behind the newest received snapshot is computed from measured jitter: buffer =
-# interval x ((interval + deviation) / interval + tolerance). The clock runs 2 % faster after it has become an interval
-# too late, and 4 % slower after it has become an interval too early. The clock never lags by more than twice the
-# buffer, because it skips the backlog after a stall (dynamic adjustment and clamp of snapshot interpolation in
-# networking libraries for games).
+# interval x ((interval + deviation) / interval + tolerance). The clock runs 2 % faster when it is an interval too
+# late, and 4 % slower when it is an interval too early. The clock never lags by more than twice the buffer, because it
+# skips the backlog after a stall (dynamic adjustment and clamp of snapshot interpolation in networking libraries for
+# games).
 #
 # If `buffer_ms` is set, the delay behind the present time is exactly this value. The clock advances a due time instead
 # of a simulated time, and so follows changes of rate and slow motion. A buffer of simulated time would hold or skip at
@@ -131,9 +131,9 @@ STOP_NS, STOP_INTERVALS = 1_000_000_000, 4
 # During this many first gaps between snapshots, the clock is never ahead of the wanted delay. So the buffer is full
 # from the start.
 FIRST_GAPS = 3
-# Time constant (ns) with which the clock approaches a delay that the user sets. The speed is limited by CATCH_UP and
-# SLOW_DOWN. If the difference of the delays is more than 60 ms and 1.2 intervals, the clock runs up to a quarter
-# faster or slower. So a slider that the user moves has an effect soon.
+# Time constant (ns) with which the delay approaches the delay that the user has set. The speed of the clock changes by
+# at most CATCH_UP and SLOW_DOWN. If the two delays differ by more than 60 ms and by more than 1.2 intervals, the clock
+# runs up to a quarter faster or slower. So the user soon sees an effect of a moved slider.
 SET_TAU_NS = 500_000_000
 SET_FAR_NS, SET_FAR_INTERVALS, SET_SPEED = 60_000_000, 1.2, 0.25
 
@@ -145,7 +145,8 @@ def buffer_ns(interval_ns: float, deviation_ns: float, tolerance: float = TOLERA
 
 
 class BufferedMode:
-    """Advances a due time with the wall clock. The speed has three values unless the user sets the delay."""
+    """Advances a due time with the wall clock. The playback speed has one of three values, unless the user sets the
+    delay."""
 
     name = "buffered"
 
@@ -250,8 +251,8 @@ class ArrivalJitter:
         return self._variance**0.5
 
     def add(self, arrival_ns: int, interval_ns: int) -> None:
-        """Records the arrival of a newest snapshot. interval_ns: usual interval between snapshots, in ns; 0 if it is
-        not known yet."""
+        """Records the arrival of a snapshot that is newer than all others. interval_ns: usual interval between
+        snapshots, in ns; 0 if it is not known yet."""
         gap = 0 if self._arrival_ns is None else arrival_ns - self._arrival_ns
         if gap > 0 and interval_ns and gap < max(STOP_NS, STOP_INTERVALS * interval_ns):
             if self._mean_ns is None:

@@ -18,7 +18,7 @@ from twixt.ipc.plan import Plan
 # Due time (ns) of snapshots that a paused plan holds back. It is later than any clock reading, which has 63 bits.
 FAR_NS = 1 << 70
 NEVER_NS = -FAR_NS
-# Averaging time (ns) of the rate beyond the newest snapshot. This rate follows a load within some frames.
+# Averaging time (ns) of the rate at which playback extrapolates. This rate follows a load within some frames.
 RATE_BEYOND_NS = 300_000_000
 # If the map has this many vertices, its older half (4 s at the usual 120 snapshots a second) is thinned.
 KEPT = 1024
@@ -33,7 +33,7 @@ class Stream:
         self._sim: list[int] = []
         self._plan_number: list[int] = []
         self.rhythm = Rhythm()
-        # Longest time (ns) that a snapshot was overdue when the next one arrived. A reader resets this.
+        # Longest time (ns) that a snapshot was overdue when the next one arrived, since its last reset.
         self.longest_wait_ns = NEVER_NS
         # widest gap in snapshots (lost ones count), since its last reset
         self.widest_gap = 1
@@ -66,7 +66,7 @@ class Stream:
 
     @property
     def limit_due_ns(self) -> int:
-        """Due time of `limit_sim_ns`, at the current rate."""
+        """Due time of `limit_sim_ns`, in ns, at the current rate."""
         if not self._goes_beyond or self._due[-1] >= FAR_NS:
             return self._due[-1]
         return self._due[-1] + round(self.reach_ns / self._rate_beyond())
@@ -133,7 +133,8 @@ class Stream:
         return sim[after - 1] + (due_ns - start) * (sim[after] - sim[after - 1]) // (due[after] - start)
 
     def due_of(self, sim_time_ns: int) -> int:
-        """Time at which `sim_time_ns` falls due, in ns. If simulated time stands still there, the last such time."""
+        """Time at which `sim_time_ns` falls due, in ns. If simulated time stands still at this value, the result is
+        the last such time."""
         due, sim = self._due, self._sim
         after = bisect_right(sim, sim_time_ns)
         if after == 0:
@@ -146,8 +147,8 @@ class Stream:
         return due[after - 1] + (sim_time_ns - start) * (due[after] - due[after - 1]) // (sim[after] - start)
 
     def mean_rate(self, over_ns: int) -> float:
-        """Mean simulated time per wall time over the `over_ns` before the newest snapshot fell due, or over the last
-        gap between snapshots if the gap is longer."""
+        """Mean rate (simulated time per wall time) over the `over_ns` before the newest snapshot fell due. If the last
+        gap between snapshots is longer, the mean rate over this gap."""
         end = self._due[-1]
         first = max(0, min(bisect_left(self._due, end - over_ns), len(self._due) - 2))
         span = end - self._due[first]
@@ -249,8 +250,8 @@ class Stream:
         self._plan_number.insert(index, number)
 
     def _straighten(self, draw_time_ns: int, due_ns: int) -> None:
-        """Physics became faster than its published rate, so several vertices would fall due at `due_ns`. Replaces them
-        by a straight line from the draw time."""
+        """If physics became faster than its published rate, several vertices would fall due at `due_ns`. Replaces
+        these vertices by a straight line from the draw time."""
         drawn_due_ns = self.due_of(draw_time_ns)
         after = bisect_right(self._sim, draw_time_ns)
         if 0 < after < len(self._sim) and drawn_due_ns < due_ns:
