@@ -135,7 +135,8 @@ def _never_rested(before: Times, after: Times, wall_ns: int) -> list[_Busy]:
 #
 # - At first drawing gets cheaper. The frame rate is lowered only when drawing cannot get cheaper.
 # - Fast attack, slow release: if physics waits, the rate goes down a step every 0.3 s; otherwise it goes up a smaller
-#   step every 0.7 s. If a rate was too high, the time before this rate is tried again grows, to avoid oscillation.
+#   step every 0.7 s. If a rate was too high, it takes longer and longer until this rate is tried again, to avoid
+#   oscillation.
 # - The limit on the rate is never below 15 frames per second. The limit is also never so low that the viewer gets less
 #   than 0.10 of a core. This share costs the physics process only a few percent.
 # - `is_short` is also set if the viewer itself waits for a core. Drawing then gets cheaper, which helps the viewer and

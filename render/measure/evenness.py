@@ -290,7 +290,8 @@ LEAST_COVER_NS = 250_000_000
 # Least rate (simulated seconds per wall second) for which an animation error is computed. Slower motion is not visible
 # as motion, and a division by a smaller rate would enlarge rounding errors.
 LEAST_RATE = 0.01
-# If a snapshot was first seen less than this after a change, its due instant may still come from the previous plan.
+# If a snapshot was first seen less than this time (ns) after a change of plan, its due instant may still come from the
+# previous plan.
 STALE_AFTER_CHANGE_NS = 100_000_000
 
 

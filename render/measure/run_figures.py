@@ -18,7 +18,7 @@ from twixt.render.measure.evenness import LEAST_RATE, DrawnMotion, Intervals, in
 from twixt.render.measure.frame_rows import NO_GPU_TIME, FrameTable
 from twixt.render.measure.report_keys import RENDER_COSTS
 
-# For each source of present times: the meaning of the present time, and the unknown delay until the frame is visible.
+# For each source of present times: what the present time means, and which delay until the frame is visible is unknown.
 PRESENTS = {
     "display": "present is what the display said of each frame; what it does after that is in no figure",
     "fence": "present is when the fence after the swap was passed{fitted}; the constant time from there to the glass is "
@@ -254,8 +254,8 @@ def _share(mask: NDArray[np.bool_], among: NDArray[np.bool_]) -> float | None:
 
 
 BAD_ERROR_MS = 2.0  # smallest uneven step, in ms, that a trained eye sees at 60 Hz
-# A frame woke late if its wake-up was late by at least this time (ms). On an idle machine, 99 % of wake-ups are late
-# by much less than this.
+# A frame counts as woken late if it woke up later than planned by more than this time (ms). On an idle machine, 99 %
+# of wake-ups are late by much less than this.
 LATE_WAKE_MS = 1.0
 # If a cost exceeds its usual value by less than this (ms), the excess is noise.
 LEAST_EXCESS_MS = 1.0

@@ -57,8 +57,8 @@ FIRST_FRAMES, LOOK_EVERY_NS = 4, 500_000_000
 # Lengths of the pause before the start of a frame, as shares of a refresh. Longer pauses are tried until drawing does
 # not get shorter.
 PAUSES = (0.15, 0.3, 0.5, 0.7, 0.85)
-# Longest pause before the start of a frame: this share of twice the time that the longest recent work leaves of a
-# refresh. The limit exists because a paused frame must still be in time for the next refresh.
+# Limit on the pause before the start of a frame: SAFE_SHARE * 2 * (refresh period - longest recent work). The limit
+# exists because a paused frame must still be in time for the next refresh.
 SAFE_SHARE = 0.8
 # One drawing time counts as shorter than another if the difference is at least this share of a refresh.
 SHORTER_SHARE = 0.1

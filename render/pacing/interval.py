@@ -5,8 +5,8 @@ If three of the last four frames are too long, the interval is widened to hold t
 a row would fit a narrower interval, the interval is narrowed to hold these frames, unless an earlier narrowing failed
 recently. In all other cases the work of the last seconds is replayed with other intervals, and an interval is chosen
 if it is clearly cheaper. To widen the interval, a replay uses about 5 s of work. To narrow the interval, a replay uses
-0.6 s of work, or more after a relapse. After a change of the interval, only later frames are used. Otherwise frames
-from a load that has ended would keep the interval wide.
+0.6 s of work, or more if the interval had to be widened again before. After a change of the interval, only later
+frames are used. Otherwise frames from a load that has ended would keep the interval wide.
 
 *Cycle* of a frame: the time for its work and for everything else that must be done before the next frame can start.
 Waits do not count. If swap blocks, intervals are whole numbers of refreshes. If the display has a queue, an interval

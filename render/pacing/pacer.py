@@ -47,7 +47,7 @@ CLOSEST_SHARE = 0.1
 LEAST_FPS, LEAST_BOUND_FPS = 0.1, 10.0
 # The start or the swap of a frame is delayed by at most this many frame intervals.
 LONGEST_WAIT = 3
-# If swaps prove not to wait, fences count as unreliable, provided that at least this many frames in a row had a fence.
+# Fences count as unreliable if swaps prove not to wait, and if at least this many frames in a row had a fence.
 FENCED_IN_A_ROW = 8
 # If the display sets the pace, and at least half of the last WAITING_FRAMES swaps waited, the returns of swaps are the
 # present times.

@@ -198,7 +198,7 @@ class WholeRefreshes:
 
     def _learn(self, begin_ns: int, missed: int) -> None:
         spare_ns = self._deadline_ns - begin_ns
-        # If the display showed a frame late, its swap returns at a refresh. The machine delays any other return.
+        # If the display showed a frame late, its swap returns at a refresh. Other returns were delayed by the machine.
         if not self._watch.measures and missed <= 1 and not (missed and self._is_off_grid):
             self._hand_over.learn(spare_ns, missed > 0, self.grid.period_ns)
 

@@ -1,8 +1,8 @@
-"""Waits for an instant: the thread sleeps until shortly before the instant, then it spins. Also estimates how long
-work will take that is done in spare time.
+"""Waits for an instant: the thread sleeps until shortly before the instant, then it spins. Also estimates the duration
+of work that is done in spare time.
 
-A sleep ends too late, and how much too late depends on the machine. A spin ends on time but keeps a core busy. So the
-sleep is made shorter by a margin. The margin is larger than nearly all measured oversleeps, within fixed limits. This
+A sleep ends too late. This delay depends on the machine. A spin ends on time but keeps a core busy. So the sleep is
+made shorter by a margin. The margin is larger than nearly all delays that were measured, within fixed limits. This
 module reads the clock.
 """
 

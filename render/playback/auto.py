@@ -314,7 +314,7 @@ class SteadyRate:
         """Simulated time in ns to play in the `passed_ns` of wall time before `present_ns`. The result is never
         negative.
 
-        room_ns: wall time that is kept in reserve in addition to the gaps.
+        room_ns: wall time that is kept in reserve in addition to the gaps between snapshots.
         """
         rhythm = stream.rhythm
         mean = sum(stream.mean_rate(over_ns) for over_ns in MEANS_OVER_NS) / len(MEANS_OVER_NS)

@@ -163,7 +163,8 @@ class PlaybackClock:
         self._mode.begin_anew()
 
     def due_ns(self, sim_time_ns: int) -> int:
-        """Wall time at which a simulated time falls due, in ns, as far as it is known; 0 if there is no snapshot yet.
+        """Wall time, in ns, at which a simulated time falls due, as far as this is known; 0 if there is no snapshot
+        yet.
 
         If a pause holds back the snapshot of this simulated time, the result is the wall time at which the pause
         began.

@@ -195,7 +195,8 @@ class Stream:
             self._vertex(first, plan.wall_ns, plan.sim_time_ns)
 
     def _rest_before(self, plan: Plan) -> None:
-        """Inserts a rest if physics had stopped and the new plan begins a step after the newest snapshot."""
+        """Inserts a rest (no motion) if physics had stopped and the new plan begins a step after the newest
+        snapshot."""
         rest_ns = self.rhythm.rest_ns(plan.wall_ns - self._due[-1], max(0, plan.sim_time_ns - self._sim[-1]))
         if rest_ns and plan.sim_time_ns > self._sim[-1]:
             self._append(self._sim[-1], self._due[-1] + rest_ns, self._plan_number[-1])
@@ -361,7 +362,7 @@ class Rhythm:
         return due_gap_ns - steps_ns if due_gap_ns > max(REST_GAPS * steps_ns, REST_NS) else 0
 
     def add_gap(self, due_gap_ns: int, sim_gap_ns: int) -> None:
-        """Records a snapshot. Its due time is later by `due_gap_ns`, and its simulated time by `sim_gap_ns`."""
+        """Records a snapshot. `due_gap_ns` and `sim_gap_ns` are its distances from the previous snapshot."""
         if self._rest is not None:
             if self._exceeds(due_gap_ns, sim_gap_ns):
                 self._gaps, self.slope_change = [self._rest], 0.0
