@@ -28,7 +28,7 @@ Times = dict[int, tuple[int, int]]
 
 
 class CoreSample(NamedTuple):
-    """Totals of times up to one instant, in ns."""
+    """Times summed up to one instant, in ns."""
 
     now_ns: int
     frames: int
@@ -45,8 +45,8 @@ class CoreUse(NamedTuple):
     is_cheapest: bool
     fps: float
     share: float  # processor time of this process per wall time; 1.0 is one core
-    starved: float  # waiting time of this process, as a share of its running and waiting time
-    # waiting time per wall time of the busiest thread of the physics process; 0 if this thread rests or is unknown
+    starved: float  # time that this process waited for a core, as a share of its running and waiting time
+    # time for which the busiest thread of physics waited, per wall time; 0 if it rests or is unknown
     waits: float
     # threads of the physics process that never rested (see NEVER_RESTS), the busiest first
     never_rested: tuple[int, ...] = ()
@@ -181,7 +181,7 @@ class CoreShortage:
         self.most_fps: float | None = None
         self._changed_ns = self._short_ns = 0
         self._too_many_fps: float | None = None  # frame rate at which the physics process waited for a core
-        self._again_ns = UP_NS  # time (ns) until the frame rate that was too high is tried again
+        self._again_ns = UP_NS  # after this time (ns) the frame rate that was too high is tried again
 
     def observe(self, uses: Sequence[CoreUse]) -> None:
         """Updates `is_short` and `most_fps`. Does nothing if there are fewer than JUDGED differences."""

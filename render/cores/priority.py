@@ -29,7 +29,7 @@ from typing import NamedTuple
 
 from twixt.render.cores.thread_time import thread_ids
 
-# Shortest time slice (ns) of a thread that the kernel accepts.
+# Shortest time slice (ns) that the kernel accepts for a thread.
 SLICE_NS = 100_000
 # Python's switch interval (s) while a `ShortSwitchInterval` is open. A thread waits this long for the interpreter lock
 # before it requests the lock.

@@ -174,7 +174,7 @@ class Affinity:
         self._asked: dict[int, Cores] = {}  # masks that were requested for these threads
         self._set: dict[int, Cores] = {}  # masks that the kernel then set for these threads
         self._main = os.getpid()
-        self._cpuset = NO_CORES  # the cpuset of the process when masks were narrowed
+        self._cpuset = NO_CORES  # the cpuset that the process had when masks were narrowed
         self.allowed = mask_of(self._main)
         fork.guard(self)
 
@@ -319,8 +319,8 @@ MOST_THREADS = 3
 # for a core for more than the share AT_WORK of the time. Frames that `CoreShortage` limits come at LEAST_FPS or more,
 # so they do not count as starved.
 RARE, AT_WORK = 0.8, 0.5
-# Starvation of frames counts only after cores have been avoided for this long (ns), because the quality level falls
-# first.
+# Frames count as starved only after cores have been avoided for this long (ns), because at first the quality level
+# falls.
 PATIENCE_NS = 4_000_000_000
 # Time (ns) for which all cores are used after frames starved: its first value and its largest value.
 FIRST_PAUSE_NS, LONGEST_PAUSE_NS = 5_000_000_000, 60_000_000_000

@@ -33,7 +33,7 @@ DRAWERS = "llvmpipe"
 # Number of frames from one search for drawing threads to the next. A search takes 0.1 ms. Mesa starts these threads
 # while it draws the first frames.
 FRAMES_PER_SEARCH = 600
-# In this number of first frames, each frame searches for drawing threads until some are found.
+# Each of this many first frames searches for drawing threads, until some are found.
 FIRST_SEARCHES = 64
 # The waiting time is read again only if the calling thread's idle time has grown by at least this much (ns). A smaller
 # change is not worth a read.
@@ -160,7 +160,7 @@ def _queued_ns(descriptor: int) -> int:
 
 # Each sample reads this number of threads: those with the longest running and waiting time.
 WATCHED = 4
-# One sample in SAMPLES_PER_LIST reads all threads and chooses again which threads are watched.
+# One sample in SAMPLES_PER_LIST reads all threads and chooses anew the threads that the next samples read.
 SAMPLES_PER_LIST = 10
 
 # Index of the field "processor" in /proc/PID/task/TID/stat, counted from the first field after the name. In proc(5) it
@@ -228,7 +228,7 @@ class ThreadTimes:
 # idle time beyond this median counts as stolen. In all other laps all idle time counts as stolen.
 REMEMBERED_LAPS = 15
 FINISH, SWAP = "finish", "swap"
-NO_SPAN = -1  # kind of a lap that is not recorded as a span
+NO_SPAN = -1  # this kind means that the lap is not recorded as a span
 
 
 class FrameCosts(NamedTuple):
@@ -249,7 +249,7 @@ UNCOUNTED = -1  # the time of the lap is counted elsewhere
 
 
 class Reading(NamedTuple):
-    """Totals up to one instant, in ns."""
+    """Times summed up to one instant, in ns."""
 
     wall_ns: int
     cpu_ns: int  # running time of the calling thread

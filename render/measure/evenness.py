@@ -34,14 +34,14 @@ from twixt.render.measure.report_keys import LOW_1_PERCENT
 # The grid at a return of a swap is fitted to this many returns before it and after it: 0.25 s at 60 Hz on each side.
 # With fewer returns the grid would follow the jitter. With more returns it would not follow a timer that drifts.
 REACH = 15
-ROUNDS = 3  # number of rounds in which the fit computes its weights again; more rounds change nothing
+ROUNDS = 3  # the fit computes its weights this many times; more rounds change nothing
 FEWEST = 8  # a piece with fewer returns than this is not fitted
 # Smallest spread (ns) by which the fit divides distances from the line. Without this limit, there would be a division
 # by zero when all returns are exactly on the line.
 LEAST_SPREAD_NS = 10_000.0
-PHASE_GAIN = 0.2  # for each return, the phase of the count moves by this share of the return's error
+PHASE_GAIN = 0.2  # for each return, the phase of the count moves by this share of the error of the return
 LOOK_AHEAD = 2  # this many next returns tell whether a return was only late or belongs to a later refresh
-BLOCK = 4096  # number of frames that are fitted at once, to limit the memory
+BLOCK = 4096  # this many frames are fitted at once, to limit the memory
 
 
 def count_refreshes(returns_ns: NDArray[np.int64], period_ns: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -152,7 +152,7 @@ class Intervals:
     joined: NDArray[np.bool_]  # the previous row is the previous frame, and no probe or pause is between them
     present_ns: NDArray[np.int64]
     interval_ms: Floats
-    planned_ms: Floats  # planned refreshes in ms, or the pacer's interval if swap does not block
+    planned_ms: Floats  # time of the planned refreshes, or the pacer's interval if swap does not block
     deviation_ms: Floats
     missed: Floats  # number of refreshes that passed beyond the planned number
     late_ms: Floats  # time by which the interval was longer than planned; never negative
@@ -357,7 +357,7 @@ def _judder(step_ms: Floats, passed_ms: Floats, rate: Floats, error_ms: Floats) 
 
 
 def _near(present_ns: NDArray[np.int64], changes: NDArray[np.intp]) -> Mask:
-    """Mask of frames within half a second of a change. changes: index of the first frame after each change."""
+    """Mask of frames within half a second of a change. changes: indices of the first frames after changes."""
     near = np.zeros(len(present_ns), bool)
     for i in changes:
         near |= (present_ns > present_ns[i - 1] - HALF_WINDOW_NS) & (present_ns < present_ns[i] + HALF_WINDOW_NS)

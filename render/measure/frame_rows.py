@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-NO_GPU_TIME = -1  # value that stands for None in the packed column
+NO_GPU_TIME = -1  # this value stands for None in the packed column
 
 
 class FrameRow(NamedTuple):
@@ -215,5 +215,5 @@ class FrameTable:
         return self.packed[name] == self.words.number_of.get(text, -1)
 
     def where(self, mask: NDArray[np.bool_]) -> FrameTable:
-        """Table of the rows that the mask selects."""
+        """Table with only the rows that the mask selects."""
         return FrameTable(self.packed[mask], self.words)

@@ -375,7 +375,7 @@ def _main_cost(costs_ms: Floats, excess_ms: Floats) -> NDArray[np.int64]:
 
 
 def _usual(values: Floats) -> Floats:
-    """For each frame, the median of the values over a block of USUAL_OF frames that contains the frame."""
+    """For each frame, the median of the values in a block of USUAL_OF frames. The block contains the frame."""
     usual = np.zeros_like(values)
     for first in range(0, len(values), USUAL_OF):
         stretch = slice(max(0, min(first, len(values) - USUAL_OF)), first + USUAL_OF)

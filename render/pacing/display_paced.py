@@ -34,7 +34,7 @@ from twixt.render.pacing.policy import (
 # The display counts as BLOCKING after this many swaps in a row that waited for the next refresh although no frame was
 # pending (handed over, but not yet shown).
 PLAIN_WAITS = 4
-# This many first frames are not used to choose the frame interval.
+# This many first frames do not count for the choice of the frame interval.
 LEARNING_FRAMES = 24
 # Present times are measured again after this many frames in a row had a fence.
 FENCED = 2
@@ -101,7 +101,7 @@ class DisplayPaced:
 
     @property
     def _queues(self) -> bool:
-        """True if the swap waits for earlier frames; False if drawing waits."""
+        """True if the swap waits for earlier frames; False if the drawing of the next frame waits."""
         return self._waits.queues
 
     def plan(self, now_ns: int) -> FramePlacement:
@@ -164,7 +164,7 @@ class DisplayPaced:
         if self._interval.refreshes == 1 or self._unheld.left:
             waited = self._waits.frame(times.work_end_ns - times.start_ns, begin_ns, returned_ns, grid.period_ns)
         begun_ns = times.start_ns - self._work.overhead_ns
-        if not self._queues:  # drawing of this frame may have waited until the previous frame was shown
+        if not self._queues:  # the frame may have waited during drawing until the previous frame was shown
             begun_ns = max(begun_ns, self.shown_ns or 0)
         cycle_ns = max(0, times.work_end_ns - begun_ns)
         if self._begin_ns is not None and not self._queues:
@@ -261,7 +261,7 @@ class DisplayPaced:
         period_ns = median(intervals)
         refreshes = period_ns / self.grid.period_ns
         agree = max(intervals) - min(intervals) <= AGREE_SHARE * period_ns
-        # Intervals of several whole refreshes may also come from long work, not only from a slower display.
+        # If intervals are several whole refreshes long, the cause may also be long work, not only a slower display.
         is_other = abs(refreshes - round(refreshes)) > OTHER_SHARE * (1 + round(refreshes)) / 2
         if not agree or not is_other:
             return ""
@@ -286,7 +286,7 @@ class DisplayPaced:
 
 
 class UnheldFrames:
-    """Selects frames that are not held back, because such frames show a changed refresh period (see
+    """Selects frames that are not held back. Such frames show whether the refresh period has changed (see
     `UNHELD_FRAMES`)."""
 
     def __init__(self) -> None:
@@ -313,7 +313,7 @@ class UnheldFrames:
         self._waits.append(waited)
 
     def restart(self) -> None:
-        """Resets after a time without frames."""
+        """Clears the recorded swaps after a time without frames."""
         self._waits.clear()
 
 

@@ -70,9 +70,9 @@ REMEMBERED, ENOUGH = 15, 7
 # If the display set the pace, it would show the paused frame one refresh later, and the drawing of the next frame
 # would wait for this refresh.
 UNMOVED, UNMOVED_PAUSE = 3, 0.5
-# Drawing waits if it takes longer than this factor times the drawing time without waits.
+# Drawing has waited if it takes longer than this factor times the drawing time without waits.
 WAITS = 1.1
-# The usual drawing time is the median of the drawing times of this many last frames that started without a pause.
+# The usual drawing time is the median of this many last frames that started without a pause.
 LAST_FRAMES = 8
 
 
@@ -121,13 +121,13 @@ class RegularWaits:
             self._tries.clear()
 
     def restart(self) -> None:
-        """Resets after a time without frames."""
+        """Clears the recorded swaps after a time without frames."""
         self._last_ns = None
         self._waited.clear()
 
 
 class UnexpectedWaits:
-    """Detects swaps that block although the timer places the frames."""
+    """Detects that swaps wait for the display, although the timer places the frames."""
 
     def __init__(self) -> None:
         self._swaps_ns: deque[int] = deque(maxlen=FRAMES)

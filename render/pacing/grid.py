@@ -62,12 +62,12 @@ class RefreshGrid:
         # refreshes
         self._whole_ns = self._whole_refreshes = 0
         self._intervals: deque[float] = deque(maxlen=AVERAGED_INTERVALS)
-        self._off_ns: list[int] = []  # errors of the last returns that were all off the grid
+        self._off_ns: list[int] = []  # errors of the last returns of swaps that were all off the grid
         self._reported_ns: int | None = None
         self._report_frames = 0
         self._misfits: deque[bool] = deque(maxlen=LAST_REPORTS)
-        self._late_moves = False  # True if the last late return that was off the grid moved the grid
-        # intervals of the last frames, all handed over in time
+        self._late_moves = False  # True if the last return that was late and off the grid has moved the grid
+        # intervals of the last frames that were all handed over in time
         self._in_time: deque[int] = deque(maxlen=AGREEING_INTERVALS)
 
     def add(self, return_ns: int, handed_over_ns: int, planned: int = 1) -> int:
@@ -122,7 +122,7 @@ class RefreshGrid:
 
     @property
     def mean_period_ns(self) -> float:
-        """Mean of all ordinary refreshes after the last change of the period, in ns: the long-term period of the
+        """Mean length in ns of all ordinary refreshes after the last change of the period: the long-term period of the
         display."""
         if self._whole_refreshes < AVERAGE_FROM_INTERVALS:
             return self.period_ns
@@ -235,14 +235,14 @@ EXACTLY_WITHIN, EXACTLY_SHARE = 0.05, 0.6
 # If the share MOST_OF_THEM of the intervals are multiples of a longer period, a shorter period is accepted only if the
 # share NEARLY_ALL are multiples of the shorter period.
 MOST_OF_THEM, NEARLY_ALL = 0.5, 0.95
-# One interval is tried as at most this number of refreshes.
+# An interval between swaps is tried as at most this number of refreshes.
 MOST_REFRESHES = 8
 # The refresh period is measured again if DISAGREEING of the last LAST_RETURNS returns did not fit the grid.
 LAST_RETURNS, DISAGREEING = 4, 2
 # A measurement of the refresh period uses MEASURED_FRAMES frames that start at once. The next measurement may begin
 # PATIENCE_FRAMES frames after it.
 MEASURED_FRAMES, PATIENCE_FRAMES = 12, 45
-# The known refresh period is kept if at least this share of the measured intervals are one refresh long.
+# The known refresh period is kept if at least this share of the measured intervals have this length.
 BELIEVED_SHARE = 0.35
 # One frame per this time (ns) starts at once, to detect that the display has become faster.
 PROBE_EVERY_NS = 2_000_000_000
@@ -353,7 +353,7 @@ class RefreshWatch:
 
     def _measured(self, believed_ns: int) -> int | None:
         self._patience = PATIENCE_FRAMES
-        # Delayed returns fit some short period by chance, even if all other returns fit the known period.
+        # Delayed returns of swaps fit some short period by chance, even if all other returns fit the known period.
         as_believed = sum(abs(ns - believed_ns) <= WITHIN * believed_ns for ns in self._intervals_ns)
         if as_believed >= BELIEVED_SHARE * len(self._intervals_ns):
             return None

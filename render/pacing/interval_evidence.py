@@ -82,7 +82,8 @@ class SustainedLoad:
         self._since_change += 1
 
     def relapsed(self) -> None:
-        """Records a relapse: from now on a load needs one more long frame."""
+        """Records a relapse (the interval was widened soon after it narrowed): from now on a load needs one more long
+        frame."""
         self._wanted = min(self._wanted + 1, MOST_TOO_LONG_FRAMES)
 
     def grew_calm(self) -> bool:
@@ -96,7 +97,7 @@ class SustainedLoad:
         self._since_change = 0
 
     def forget_frames(self) -> None:
-        """Clears all frames, because they do not predict the next frames."""
+        """Clears all recorded frames, because they do not predict the next frames."""
         self._frames.clear()
         self._since_change = 0
 
@@ -131,8 +132,7 @@ class SustainedLoad:
         return last[:count] if has_ended else []
 
     def is_in(self, cycles: list[int], holds_ns: float) -> bool:
-        """True if frames with these cycles would have been a load for an interval that is long enough for
-        `holds_ns`."""
+        """True if frames with these cycles would have been a load at an interval that is long enough for `holds_ns`."""
         wanted = CERTAIN_FRAMES if self._is_noisy(holds_ns) else self._wanted
         long = [cycle > holds_ns for cycle in cycles]
         count = sum(long[: wanted + 1])
@@ -167,7 +167,7 @@ def usual_before(cycles: Sequence[int]) -> list[int]:
 
 
 def cost_on_timer(cycles: Sequence[int], usual: Sequence[int], interval_ns: int, base_ns: int) -> float:
-    """Cost of frames that are placed on a timer's grid with this interval. base_ns: the display's own interval, in
+    """Cost of frames on a timer's grid whose points are `interval_ns` apart. base_ns: the display's own interval, in
     ns."""
     now = point = hitch = 0
     for cycle, expected in zip(cycles, usual, strict=True):

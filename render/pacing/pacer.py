@@ -125,7 +125,7 @@ class Pacer:
 
     @property
     def own_interval_ns(self) -> int:
-        """Frame interval in ns before any widening: the display's own interval, or the interval of --fps."""
+        """Frame interval in ns before it is widened: the display's own interval, or the interval of --fps."""
         return self._interval.base_ns
 
     @property
@@ -319,7 +319,7 @@ OLDEST_REPORT_NS, AHEAD_NS = 2_000_000_000, 500_000_000
 
 
 def sane_length_ns(length_ns: float | None) -> int | None:
-    """The length, rounded to whole ns, if it can be the length of a refresh; otherwise None."""
+    """The length in whole ns, if a refresh can be so long; otherwise None."""
     if length_ns is None or not math.isfinite(length_ns):
         return None
     return round(length_ns) if SHORTEST_REFRESH_NS <= length_ns <= LONGEST_REFRESH_NS else None
@@ -331,7 +331,7 @@ class PacerClock:
 
     def __init__(self) -> None:
         self.jumped = False
-        self._last_ns: int | None = None  # last time, on the policies' clock
+        self._last_ns: int | None = None  # last time that was given to a policy, in ns on the policies' clock
         self._offset_ns = 0
 
     def now(self, instant_ns: int) -> int:

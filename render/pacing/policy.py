@@ -50,12 +50,12 @@ class FrameTimes(NamedTuple):
 
 
 class FrameResult(NamedTuple):
-    """Result of a frame: its present time, its lateness, and the reason."""
+    """Result of a frame: when it was shown, how late it was, and the reason."""
 
     present_ns: int  # best known present time: from a fence, from the return of swap, or from the display's grid
     deadline_ns: int  # present time that was planned
     missed_refreshes: int
-    reason: str  # all reasons of this frame, joined
+    reason: str  # all reasons that were given for this frame, as one text
 
 
 # Kinds of display. FREE: the swap of a frame does not wait. BLOCKING: the swap returns when its frame is shown.
@@ -77,7 +77,7 @@ class FoundDisplay(NamedTuple):
     """Kind of display that the last frames show."""
 
     display: str  # FREE, BLOCKING or QUEUED
-    period_ns: int | None = None  # refresh period, if swaps showed one
+    period_ns: int | None = None  # refresh period in ns, if swaps showed one
     queues: bool = False  # True: swaps waited for the display until long work drained the display's queue
 
 
@@ -121,7 +121,7 @@ class Policy(Protocol):
         ...
 
     def restart(self) -> None:
-        """Resets after a time without frames."""
+        """Begins anew after a time without frames."""
         ...
 
 
@@ -204,7 +204,7 @@ GROWS, SHRINKS = 0.2, 0.001
 # An earlier start helps a frame only if the time for the frame's work is less than this share of the interval.
 COSTLY = 0.95
 
-# First value of the hand-over's guard, in ns: the duration of a swap that does not wait.
+# First value of the hand-over's guard, in ns. It is the usual duration of a swap that does not wait.
 FIRST_GUARD_NS = 500_000
 # The hand-over's guard grows after AGREEING misses among the last REMEMBERED_MARGINS frames. A single miss may be an
 # outlier, so it is not enough.

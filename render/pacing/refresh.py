@@ -103,7 +103,8 @@ class SwapProbe:
             self._paused_end = len(ends) + SWAPS_PER_STAGE * (SUSPICIOUS_STAGES if suspicious else 1)
             self._swaps_wanted = self._paused_end + (SWAPS_PER_STAGE if suspicious else 0)
         elif len(ends) == self._paused_end < self._swaps_wanted:
-            # measure again without pauses: a load that has just ended could look like waits for the display
+            # measure again without pauses: when a load ends during the probe, this could look like waits for the
+            # display
             self.pause_ns = 0
         elif len(ends) == self._swaps_wanted or end_ns - self._started_ns > LONGEST_PROBE_NS:
             self.done = True

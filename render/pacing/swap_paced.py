@@ -31,7 +31,7 @@ from twixt.render.pacing.policy import (
     WorkEstimate,
 )
 
-# First margin (ns) of the start if all earlier frames started at once: such frames teach no margin.
+# First start margin (ns), if no margin could be learned because all earlier frames started at once.
 MARGIN_AFTER_NS = 4_000_000
 # A frame counts as late at its start if its usual work would end too late by more than this share of a refresh.
 KNOWN_LATE_SHARE = 0.03
@@ -264,11 +264,11 @@ class SwapRecord:
         return off or drains or sum(self._unwaited) >= MOST_UNWAITED
 
     def forget_returns(self) -> None:
-        """Clears the returns, because the grid has changed."""
+        """Clears the recorded returns of swaps, because the grid has changed."""
         self._returns.clear()
 
     def restart(self) -> None:
-        """Resets after a time without frames."""
+        """Clears the recorded swaps after a time without frames."""
         self._unwaited.clear()
         self._rarely.clear()
 
@@ -292,7 +292,7 @@ MARGIN_NS = 2_000_000
 TIMER_LATE_SHARE = 0.02
 # A frame misses its deadline if it is shown more than this share of an interval after the deadline.
 MISSED_SHARE = 0.10
-# The first frame that is known to be late is planned for this factor times its usual work.
+# The first frame that is known to be late gets this factor times its usual work as its planned duration.
 LATE_FRAME = 1.2
 # If the usual work exceeds this share of an interval, a frame that is late for a grid point does not skip the point.
 HEAVY_SHARE = 0.5
@@ -312,7 +312,7 @@ class TimerGrid:
         self._interval, self._work = interval, work
         self._margin = StartMargin(MARGIN_NS)
         self._waits = UnexpectedWaits() if watches else None
-        self._origin_ns = shown_ns or 0  # a point of the grid
+        self._origin_ns = shown_ns or 0  # instant of one point of the grid, in ns
         self._deadline_ns = self._start_ns = 0
         self._is_late = False
 

@@ -24,10 +24,10 @@ SMALLEST_MARGIN_NS, LARGEST_MARGIN_NS = 100_000, 1_500_000
 # The margin is MARGIN_FACTOR times the quantile COVERED of the last REMEMBERED oversleeps (times by which sleeps ended
 # too late). So one very long oversleep in twenty does not raise the margin.
 REMEMBERED, COVERED, MARGIN_FACTOR = 64, 0.95, 1.25
-# The margin is computed when at least this many sleeps are measured.
+# The margin is computed after at least this many sleeps were measured.
 ENOUGH_SLEEPS = 8
 
-# Option of Linux prctl: time in ns by which the kernel may wake this thread later, to save power
+# Option of Linux prctl: how much later (ns) the kernel may wake this thread, to save power
 _PR_SET_TIMERSLACK = 29
 _TIMER_SLACK_NS = 1_000
 
@@ -41,7 +41,7 @@ class SpinMargin:
         self._oversleeps = QuantileWindow(REMEMBERED)
 
     def observe(self, oversleep_ns: int) -> None:
-        """Records an oversleep: the time from the planned end of a sleep to its return."""
+        """Records an oversleep: the time from the planned end of a sleep to its real end."""
         self._oversleeps.add(oversleep_ns)
         if len(self._oversleeps) >= ENOUGH_SLEEPS:
             wanted = round(self._oversleeps.quantile(COVERED) * MARGIN_FACTOR)
@@ -104,7 +104,7 @@ REFUSED_TO_FORGET = 120
 
 
 class StepCost:
-    """Estimates the duration of one kind of work. covered: quantile of the last durations that is used, 0..1."""
+    """Estimates the duration of one kind of work. covered: which quantile of the last durations is used, 0..1."""
 
     def __init__(self, covered: float = 0.9) -> None:
         self._covered = covered

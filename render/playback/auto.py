@@ -51,7 +51,7 @@ class AutoMode:
         self._draw_due_ns: int | None = None  # due time of the last draw time
         self._newest_sim_ns: int | None = None
         self._newest_due_ns = 0
-        self._shortfall_ns = 0  # present time minus newest due time at the last frame, in ns
+        self._shortfall_ns = 0  # at the last frame: present time minus due time of the newest snapshot, in ns
         self._wanted_ns = 0.0
         self._unestimated = 0
         self._slips = 0
@@ -173,7 +173,7 @@ class AutoMode:
         return stream.due_of(draw_time_ns + round(share * step + (1 - share) * along_map))
 
     def _speed(self, stream: Stream, playing_ns: int, present_ns: int, passed_ns: int) -> float:
-        """Playback speed relative to the wall clock."""
+        """Playback speed relative to the wall clock (1: simulated time passes as planned)."""
         excess = present_ns - passed_ns - playing_ns - self._wanted_ns
         debt = max(DEBT_NS, DEBT_INTERVALS * stream.rhythm.interval_ns)
         self._in_debt = excess > debt
@@ -264,7 +264,7 @@ class Brake:
         self._stopped_ns = 0
 
     def soft_start(self, advance: float, passed_ns: int) -> float:
-        """Returns `advance`, or less while playback accelerates after a stop."""
+        """Returns `advance` (the time that the frame plays), or less while playback accelerates after a stop."""
         if not self._starting:
             return advance
         return min(advance, passed_ns * (self._speed + GAIN_PER_NS * passed_ns))
@@ -293,7 +293,8 @@ class Brake:
 
 
 class SteadyRate:
-    """Mean rate of uneven steps, and the weight of this mean compared with following the map."""
+    """Mean rate of uneven steps, and its weight. The rest of the weight is that of the map from wall time to simulated
+    time."""
 
     def __init__(self) -> None:
         self._rate: float | None = None

@@ -47,7 +47,7 @@ MARGIN_NS = 300_000
 SCATTER_FACTOR = 0.5
 SCATTER_MARGIN_MAX_NS = 12_000_000
 MEDIAN_OF = 31
-# An instant (ns) before every frame.
+# An instant (ns) that is before every frame.
 LONG_AGO_NS = -(1 << 70)
 
 
@@ -186,7 +186,8 @@ class LongestStall:
     latency is worse than the next stall."""
 
     def __init__(self) -> None:
-        self._tops: list[tuple[int, int]] = []  # (instant, largest required offset from this instant to the next one)
+        # (instant, largest required offset from this instant until the next entry)
+        self._tops: list[tuple[int, int]] = []
 
     @property
     def value_ns(self) -> int | None:

@@ -25,7 +25,7 @@ KEPT = 1024
 
 
 class Stream:
-    """Map between due time and simulated time of one world epoch."""
+    """Map between due time (wall time) and simulated time, for one world epoch."""
 
     def __init__(self, reach_ns: int = 0) -> None:
         self.plan: Plan | None = None
@@ -41,7 +41,7 @@ class Stream:
         self.reach_ns = reach_ns  # simulated time (ns) that may be drawn beyond the newest snapshot
         self.stands = False  # True: simulated time stands still, because the newest snapshot did not advance it
         self.held_since_ns: int | None = None  # instant from which a paused plan holds simulated time
-        self._rate = 1.0  # the last plan rate that was not 0
+        self._rate = 1.0  # the last rate of a plan that was not 0
         self._anchor_ns, self._stretch = 0, 1.0  # beginning and factor of the last plan that was not a pause
 
     def __len__(self) -> int:
@@ -318,7 +318,7 @@ ALIKE = 2
 # A slip: a snapshot is late by more than an interval, and the next snapshot is on time, because the physics process
 # moved its due time by more than this many intervals.
 SLIP_GAPS = 2
-SLIP_ON_TIME = 0.25  # a snapshot within this share of an interval of its due time is on time
+SLIP_ON_TIME = 0.25  # a snapshot is on time if it is within this share of an interval of its due time
 
 
 class Rhythm:
@@ -327,7 +327,7 @@ class Rhythm:
     def __init__(self) -> None:
         self.sim_interval_ns = 0  # median simulated time between snapshots, in ns
         self.interval_ns = 0  # recent median gap between due times, in ns; 0 if fewer than two snapshots are known
-        self.slope_change = 0.0  # usual relative change of due gap per simulated time; 0: all steps are even
+        self.slope_change = 0.0  # usual relative change of the due time per simulated time; 0: all steps are even
         self.mean_gap_ns, self.longest_gap_ns = 0.0, 0  # mean and longest of the last EVENNESS_GAPS due gaps, in ns
         self.scatter_ns = 0.0  # usual change of lateness from one snapshot to the next, in ns
         self.slips = 0  # number of times that the physics process dropped a debt and moved its due times
