@@ -148,8 +148,8 @@ def _never_rested(before: Times, after: Times, wall_ns: int) -> list[_Busy]:
 # Shares of the time for which the physics process waits for a core. Above WAITS the frame rate is lowered; below
 # WAITS_NOT the frame rate is raised. A small share is always there, because of the kernel's own work.
 WAITS, WAITS_NOT = 0.04, 0.02
-# Waiting time of this process for a core, as a share of its running and waiting time. Above STARVES, cores are short.
-# At STARVES_NOT or less, cores are not short.
+# Waiting time of this process for a core, as a share of its running and waiting time. Above STARVES, there is a
+# shortage of cores. At STARVES_NOT or less, there is none. At STARVES_NOT or less, cores are not short.
 STARVES, STARVES_NOT = 0.30, 0.10
 # Lowest limit on the frame rate, in frames per second: 15, plus 1 because a busy machine loses frames.
 LEAST_FPS = 16.0
@@ -173,8 +173,8 @@ CALM_NS = 3_000_000_000
 
 
 class CoreShortage:
-    """Detects a shortage of cores for one viewer. is_short: True if cores are short. most_fps: limit on the frame
-    rate, in frames per second; None: no limit."""
+    """Detects a shortage of cores for one viewer. is_short: True during a shortage of cores. most_fps: limit on the
+    frame rate, in frames per second; None: no limit."""
 
     def __init__(self) -> None:
         self.is_short = False
