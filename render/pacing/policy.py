@@ -198,8 +198,9 @@ class WorkEstimate:
 
 
 # A miss that an earlier start could have prevented adds GROWS times the interval to the start margin. Each frame that
-# is in time removes the share SHRINKS of the margin above its least value. At 60 frames per second, half of it is
-# removed in 12 s. So the margin grows fast and shrinks slowly: a miss is visible, but a few ms of latency are not.
+# is in time removes the share SHRINKS of the margin above its least value. At 60 frames per second, half of this
+# excess is removed in 12 s. So the margin grows fast and shrinks slowly: a miss is visible, but a few ms of latency
+# are not.
 GROWS, SHRINKS = 0.2, 0.001
 # An earlier start helps a frame only if the time for the frame's work is less than this share of the interval.
 COSTLY = 0.95

@@ -215,8 +215,8 @@ class FenceTrial:
 
     @property
     def is_believed(self) -> bool:
-        """True if the return of a fence counts as a present time. After frames have shown that fences are wrong, this
-        is False for some time."""
+        """True if the return of a fence counts as a present time. After frames have shown that fences are wrong, the
+        result is False for some time."""
         return not (self._is_disproved and self._pause)
 
     def swapped(self, duration_ns: int, is_vsynced: bool) -> None:
