@@ -46,7 +46,7 @@ class CoreUse(NamedTuple):
     fps: float
     share: float  # processor time of this process per wall time; 1.0 is one core
     starved: float  # time that this process waited for a core, as a share of its running and waiting time
-    # time for which the busiest thread of physics waited, per wall time; 0 if it rests or is unknown
+    # time for which the busiest thread of physics waited, per wall time; 0 if this thread rests or is unknown
     waits: float
     # threads of the physics process that never rested (see NEVER_RESTS), the busiest first
     never_rested: tuple[int, ...] = ()

@@ -280,7 +280,8 @@ def _keeps_time(intervals_ns: Sequence[int], period_ns: float) -> bool:
 
 
 def _fitted(intervals_ns: Sequence[int], period_ns: float, within: float) -> float | None:
-    """More precise value of `period_ns`: the mean of the intervals that are multiples of this period."""
+    """More precise value of `period_ns`: the mean length of a refresh in the intervals that are multiples of this
+    period."""
     fitting = [ns for ns in intervals_ns if _fits(ns, period_ns, within)]
     refreshes = sum(round(ns / period_ns) for ns in fitting)
     return sum(fitting) / refreshes if refreshes else None

@@ -35,7 +35,7 @@ from twixt.render.pacing.interval_evidence import (
 
 # Number of first frames that are ignored. In these frames, programs are compiled and caches are filled.
 WARM_UP_FRAMES = 3
-# If any interval is possible, an interval that is fitted to the work is this factor longer than the work.
+# If any interval is possible, an interval that is fitted to the work is this factor times the work.
 FITTED_ROOM = 1.01
 # A replay that may widen the interval uses the work of the last WIDEN_BY_NS, but at most WIDEN_BY_FRAMES frames. Such
 # a replay begins every REPLAY_EVERY_FRAMES frames.
@@ -47,7 +47,7 @@ WIDEN_BY_NS, WIDEN_BY_FRAMES, REPLAY_EVERY_FRAMES = 5_000_000_000, 300, 30
 NARROW_BY_NS, LONGEST_NARROW_BY_NS, NARROW_BY_FRAMES = 600_000_000, 2_400_000_000, 4
 NARROW_EVERY_NS = 200_000_000
 RELAPSE_NS, CALM_NS = 3_000_000_000, 10_000_000_000
-# Another interval is chosen if it costs less than the present one, by CHEAPER_SHARE of its cost plus CHEAPER_BY ms/s.
+# Another interval is chosen if its cost is below the present cost by CHEAPER_SHARE of that cost plus CHEAPER_BY ms/s.
 CHEAPER_SHARE, CHEAPER_BY = 0.10, 2.0
 # Widest frame interval (ns), unless the user requests a wider one. At fewer than ten frames per second, users see
 # single pictures instead of motion.

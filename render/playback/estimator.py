@@ -215,8 +215,8 @@ class LeastDrawDelay:
         self._since_ns: int | None = None
 
     def least_ns(self, now_ns: int, delay_ns: int) -> int:
-        """Records a delay. Returns the least delay so far, in ns. The frame at `now_ns` shows a snapshot that arrived
-        `delay_ns` earlier."""
+        """Records a delay. Returns the least of the recent delays, in ns. The frame at `now_ns` shows a snapshot that
+        arrived `delay_ns` earlier."""
         if self._since_ns is None or now_ns - self._since_ns > MEMORY_NS:
             self._before_ns, self._now_ns, self._since_ns = self._now_ns, delay_ns, now_ns
         self._now_ns = min(self._now_ns, delay_ns)
