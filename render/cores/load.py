@@ -1,10 +1,11 @@
-"""Use of cores between two samples of the kernel's counts (ten samples a second), and shortage of cores.
+"""Measures how cores are used between two samples of the kernel's counts (ten samples a second), and detects a
+shortage of cores.
 
-Each sample contains running totals of times. Decisions use the median of the last JUDGED differences between samples
-(half a second), so that a single spike has no effect.
+Each sample contains times that were summed up to one instant (totals). Decisions use the median of the last JUDGED
+differences between samples (half a second), so that a single spike has no effect.
 
-Pure: takes totals and returns differences. There is no difference if the last sample is too old (the process was
-stopped, or no frames were made), or if a total decreased.
+Pure: totals are given, and differences are returned. Two samples give no difference if the earlier one is too old (the
+process was stopped, or no frames were made), or if a total decreased.
 """
 
 from __future__ import annotations
@@ -15,41 +16,44 @@ from typing import NamedTuple
 
 from twixt.ipc.quantiles import median
 
-# Number of differences that are evaluated together. There are ten differences per second.
+# Number of differences between samples that are evaluated together. There are ten differences per second.
 JUDGED = 5
-# Two samples further apart than this give no difference.
+# Two samples give no difference if more time (ns) than this is between them.
 LONGEST_GAP_NS = 600_000_000
 # A thread counts as never resting if it runs or waits for a core for at least this share of the time.
 NEVER_RESTS = 0.8
 
-Times = dict[int, tuple[int, int]]  # for each thread: time (ns) that it ran, time (ns) that it waited for a core
+# for each thread: time (ns) for which it ran, and time (ns) for which it waited for a core
+Times = dict[int, tuple[int, int]]
 
 
 class CoreSample(NamedTuple):
-    """Total times up to one instant, in ns."""
+    """Times summed up to one instant, in ns."""
 
     now_ns: int
     frames: int
-    cpu_ns: int  # processor time of this process
+    cpu_ns: int  # processor time that this process has used
     waited_ns: int  # time for which this process' drawing threads waited for a core
-    physics: Times  # times of the threads of physics; empty if unknown
-    is_cheapest: bool = True  # frames are drawn at the cheapest allowed level
+    physics: Times  # times of the threads of the physics process; empty if they are unknown
+    is_cheapest: bool = True  # True: frames are drawn at the cheapest allowed quality level
 
 
 class CoreUse(NamedTuple):
-    """Use of cores between two samples. now_ns: instant of the later one."""
+    """Use of cores between two samples. now_ns: instant of the later sample."""
 
     now_ns: int
     is_cheapest: bool
     fps: float
     share: float  # processor time of this process per wall time; 1.0 is one core
-    starved: float  # waiting time of this process, as a share of its running and waiting time
-    waits: float  # waiting time per wall time of the busiest thread of physics; 0 if this thread rests or is unknown
-    never_rested: tuple[int, ...] = ()  # threads of physics that never rested (see NEVER_RESTS), the busiest first
+    starved: float  # time that this process waited for a core, as a share of its running and waiting time
+    # time for which the busiest thread of physics waited, per wall time; 0 if this thread rests or is unknown
+    waits: float
+    # threads of the physics process that never rested (see NEVER_RESTS), the busiest first
+    never_rested: tuple[int, ...] = ()
 
 
 class UsualCoreUse(NamedTuple):
-    """Medians of the last differences, see `CoreUse`."""
+    """Medians of the last differences between samples, see `CoreUse`."""
 
     fps: float
     share: float
@@ -58,14 +62,14 @@ class UsualCoreUse(NamedTuple):
 
 
 class CoreLoad:
-    """Differences between one viewer's samples. uses: the last JUDGED differences."""
+    """Differences between the samples of one viewer. uses: the last JUDGED differences."""
 
     def __init__(self) -> None:
         self.uses: deque[CoreUse] = deque(maxlen=JUDGED)
         self._last: CoreSample | None = None
 
     def add(self, sample: CoreSample) -> CoreUse | None:
-        """Adds a sample. Returns the difference to the previous sample; None if there is no previous sample or no
+        """Adds a sample. Returns its difference from the previous sample; None if there is no previous sample or no
         valid difference."""
         before, self._last = self._last, sample
         use = None if before is None else use_between(before, sample)
@@ -75,7 +79,7 @@ class CoreLoad:
 
 
 def use_between(before: CoreSample, after: CoreSample) -> CoreUse | None:
-    """Difference of two samples; None if they are too far apart or a total decreased."""
+    """Difference of two samples; None if too much time is between them or if a total decreased."""
     wall_ns = after.now_ns - before.now_ns
     frames, cpu_ns = after.frames - before.frames, after.cpu_ns - before.cpu_ns
     waited_ns = max(0, after.waited_ns - before.waited_ns)
@@ -105,13 +109,13 @@ def usual_use(uses: Sequence[CoreUse]) -> UsualCoreUse:
 
 
 class _Busy(NamedTuple):
-    wanted_ns: int  # running and waiting time
+    wanted_ns: int  # running time plus waiting time, in ns
     waited_ns: int
     thread: int
 
 
 def _never_rested(before: Times, after: Times, wall_ns: int) -> list[_Busy]:
-    """Threads that ran or waited for at least NEVER_RESTS of the time, the busiest first."""
+    """Threads that ran or waited for a core for at least NEVER_RESTS of the time, the busiest first."""
     found = []
     for thread, (ran_ns, queued_ns) in after.items():
         if thread in before:
@@ -121,63 +125,66 @@ def _never_rested(before: Times, after: Times, wall_ns: int) -> list[_Busy]:
     return sorted(found, reverse=True)
 
 
-# Detection of a shortage of cores, and the limit on the viewer's frame rate during a shortage.
+# A shortage of cores is detected, and the viewer's frame rate is limited during the shortage.
 #
-# The kernel counts how long a thread waits for a core. If physics never rests (an unthrottled loop, an overloaded
-# world) and waits for a core, physics loses time to other threads, for example the threads of the viewer. Then the
-# frame rate is lowered step by step, until physics no longer waits or the viewer's share of a core is too small to
-# matter. If physics rests between its steps, it loses nothing even on a busy machine, and the frame rate is not
-# changed.
+# The kernel counts how long a thread waits for a core. A physics process that never rests (an unthrottled loop, an
+# overloaded world) and waits for a core loses time to other threads, for example to the threads of the viewer. Then
+# the viewer's frame rate is lowered step by step, until the physics process no longer waits or the viewer's share of a
+# core is too small to matter. If the physics process rests between its steps, it loses nothing even on a busy machine,
+# and the frame rate is not changed.
 #
-# - Drawing gets cheaper first. The rate is lowered only when drawing cannot get cheaper.
-# - Fast attack, slow release: while physics waits, the rate goes down a step every 0.3 s; otherwise it goes up a
-#   smaller step every 0.7 s. If a rate was too high, the time before it is tried again grows, to avoid oscillation.
-# - The limit is never below 15 frames per second. The limit is also never so low that the viewer gets less than 0.10
-#   of a core. This share costs physics only a few percent.
-# - `is_short` is also set if this process itself waits for a core. Drawing then gets cheaper, which helps the viewer
-#   and physics.
+# - At first drawing gets cheaper. The frame rate is lowered only when drawing cannot get cheaper.
+# - Fast attack, slow release: if physics waits, the rate goes down a step every 0.3 s; otherwise it goes up a smaller
+#   step every 0.7 s. If a rate was too high, it takes longer and longer until this rate is tried again, to avoid
+#   oscillation.
+# - The limit on the rate is never below 15 frames per second. The limit is also never so low that the viewer gets less
+#   than 0.10 of a core. This share costs the physics process only a few percent.
+# - `is_short` is also set if the viewer itself waits for a core. Drawing then gets cheaper, which helps the viewer and
+#   the physics process.
 #
-# Pure. Without a new difference the last decision stays in force.
+# Pure: differences are given, and decisions are returned. Without a new difference, the last decision stays in force.
 
 
-# Share of the time for which physics waits. Above WAITS the frame rate is lowered; below WAITS_NOT it is raised. The
-# kernel's own work always causes a small share.
+# Shares of the time for which the physics process waits for a core. Above WAITS the frame rate is lowered; below
+# WAITS_NOT the frame rate is raised. A small share is always there, because of the kernel's own work.
 WAITS, WAITS_NOT = 0.04, 0.02
-# Waiting time of this process, as a share of its running and waiting time. Above STARVES, cores are short; at
-# STARVES_NOT or less they are not.
+# Waiting time of this process for a core, as a share of its running and waiting time. Above STARVES, there is a
+# shortage of cores. At STARVES_NOT or less, there is none. At STARVES_NOT or less, cores are not short.
 STARVES, STARVES_NOT = 0.30, 0.10
-# Lowest limit, in frames per second: 15, plus 1 because a busy machine loses frames.
+# Lowest limit on the frame rate, in frames per second: 15, plus 1 because a busy machine loses frames.
 LEAST_FPS = 16.0
-# The rate is not lowered any further once the viewer takes only this share of a core. With one other busy program on
-# two cores, physics loses half of the viewer's share.
+# The frame rate is not lowered any further when the viewer takes only this share of a core. If one other busy program
+# runs on two cores, physics loses half of the viewer's share.
 LEAST_SHARE = 0.10
-# Factors by which the limit is lowered and raised, and how long (ns) to wait for the effect before the next step.
+# DOWN, UP: factors by which the limit on the frame rate is lowered and raised. DOWN_NS, UP_NS: how long (ns) the
+# viewer waits for the effect before the next step.
 DOWN, DOWN_NS, UP, UP_NS = 0.8, 300_000_000, 1.1, 700_000_000
-# Longest time until a rate that was too high is tried again. The time starts at UP_NS and doubles with each failure.
+# Longest time (ns) until a frame rate that was too high is tried again. The time starts at UP_NS and doubles after
+# each failure.
 LONGEST_UP_NS = 8 * UP_NS
-# The limit is removed if the measured frame rate is less than this share of the limit: something else then limits the
-# rate. The share is below one half because a blocking swap halves the frame rate when the limit is just below the
-# display's rate.
+# The limit on the frame rate is removed if the measured rate is less than this share of the limit. Then something else
+# limits the rate. The share is below one half because a blocking swap halves the frame rate when the limit is just
+# below the display's rate.
 REACHED = 0.45
-# Highest limit, in frames per second: higher than the refresh rate of displays.
+# Highest limit on the frame rate, in frames per second: higher than the refresh rate of displays.
 MOST_FPS = 250.0
 # `is_short` becomes False this long (ns) after the last sign of a shortage.
 CALM_NS = 3_000_000_000
 
 
 class CoreShortage:
-    """Shortage of cores for one viewer. is_short: True if cores are short. most_fps: limit on the frame rate, or
-    None."""
+    """Detects a shortage of cores for one viewer. is_short: True during a shortage of cores. most_fps: limit on the
+    frame rate, in frames per second; None: no limit."""
 
     def __init__(self) -> None:
         self.is_short = False
         self.most_fps: float | None = None
         self._changed_ns = self._short_ns = 0
-        self._too_many_fps: float | None = None  # frame rate at which physics waited for a core
-        self._again_ns = UP_NS  # time (ns) until the rate that was too high is tried again
+        self._too_many_fps: float | None = None  # frame rate at which the physics process waited for a core
+        self._again_ns = UP_NS  # after this time (ns) the frame rate that was too high is tried again
 
     def observe(self, uses: Sequence[CoreUse]) -> None:
-        """Updates `is_short` and `most_fps`. Does nothing while there are fewer than JUDGED differences."""
+        """Updates `is_short` and `most_fps`. Does nothing if there are fewer than JUDGED differences."""
         if len(uses) < JUDGED:
             return
         usual = usual_use(uses)
@@ -208,9 +215,9 @@ class CoreShortage:
             self._raise(self.most_fps, usual.fps, passed_ns, last.now_ns)
 
     def _raise(self, most_fps: float, fps: float, passed_ns: int, now_ns: int) -> None:
-        """Raises the limit by one step, but does not try a rate again that was recently too high."""
+        """Raises the limit on the frame rate by one step. A rate that was recently too high is not tried again."""
         if self._too_many_fps is not None and fps >= self._too_many_fps:
-            self._too_many_fps, self._again_ns = None, UP_NS  # the rate that was too high is now possible
+            self._too_many_fps, self._again_ns = None, UP_NS  # the rate that was too high is possible now
         more = most_fps * UP
         if self._too_many_fps is not None and more >= self._too_many_fps and passed_ns < self._again_ns:
             return

@@ -1,20 +1,19 @@
-"""Scheduling of the viewer's threads: nice value (`--viewer-nice`), short time slices, short switch interval of
-Python.
+"""Sets how the viewer's threads are scheduled: nice value (`--viewer-nice`), short time slices, short switch interval
+of Python.
 
-Slices: a frame is a few ms of work that must begin on time, while another program of the same priority may work for
-seconds. A fair scheduler (EEVDF; slices can be set since Linux 6.12) prefers a thread with short slices to a thread
-with long slices, as long as the first thread has not used more than its share. With two busy loops on two cores, short
-slices raised the default world from 47 to 58 frames a second, and lowered the p99 of its animation error from 8 to 4
-ms.
+Slices: a frame is a few ms of work that must begin on time, but another program of the same priority may work for
+seconds. A fair scheduler (EEVDF; slices can be set since Linux 6.12) prefers a thread with short slices, as long as
+this thread has not used more than its share. In a test with two busy loops on two cores, short slices raised the
+default world from 47 to 58 frames a second, and lowered the p99 of its animation error from 8 to 4 ms.
 
-Always: all threads of the viewer have the same nice value. On Linux each thread has its own value, and a new thread
-inherits the value of the thread that starts it. The value is only raised; raising it needs no privilege. The viewer
-raises only its own value, not the value of the process that started it. Short slices need no privilege and do not
-change the nice value. If the system does not support slices, none is set.
+Always: all threads of the viewer have the same nice value. On Linux each thread has its own nice value, and a new
+thread inherits the nice value of the thread that starts it. The nice value is only raised. This needs no privilege.
+The viewer raises only its own nice value, not that of the process that started it. Short slices need no privilege and
+do not change the nice value. If the system does not support slices, no slices are set.
 
-Switch interval: at the start one thread imports modules while another opens a window or makes frames. Each time a
-thread returns from a call to the display, it waits for the interpreter lock; this happens about twenty times. With
-Python's default of 5 ms per wait, these waits cost more time than the second thread saves.
+Switch interval: at the start one thread imports modules, and at the same time another thread opens a window or makes
+frames. Each time a thread returns from a call to the display, it waits for Python's interpreter lock. This happens
+about twenty times. At Python's default of 5 ms per wait, these waits cost more time than the second thread saves.
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ from typing import NamedTuple
 
 from twixt.render.cores.thread_time import thread_ids
 
-# Shortest slice (ns) that the kernel accepts.
+# Shortest time slice (ns) that the kernel accepts for a thread.
 SLICE_NS = 100_000
-# Python's switch interval (s) while a `ShortSwitchInterval` is open: a thread waits this long for the interpreter lock
+# Python's switch interval (s) while a `ShortSwitchInterval` is open. A thread waits this long for the interpreter lock
 # before it requests the lock.
 SWITCH_S = 0.0002
 
@@ -52,10 +51,12 @@ _SIZE = struct.calcsize(_ATTRIBUTES)
 
 
 def raise_nice(nice: int) -> None:
-    """Raises the nice value of each thread of this process to `nice`, if the thread's value is lower."""
+    """Raises the nice value of each thread of this process to `nice`. A thread whose nice value is higher keeps its
+    own."""
     if nice <= 0 or not hasattr(os, "setpriority"):
         return
-    for thread in thread_ids() or [0]:  # without /proc the list is empty: use 0, which means this process
+    # without /proc the list of threads is empty; then 0 is used, which means this process
+    for thread in thread_ids() or [0]:
         with contextlib.suppress(OSError):  # the thread has ended
             if os.getpriority(os.PRIO_PROCESS, thread) < nice:
                 os.setpriority(os.PRIO_PROCESS, thread, nice)
@@ -68,12 +69,13 @@ def conditions() -> list[str]:
 
 
 def set_short_slices() -> None:
-    """Sets a slice of SLICE_NS for all threads of this process. New threads inherit it."""
+    """Sets a time slice of SLICE_NS for all threads of this process. New threads inherit this slice."""
     numbers = _numbers()
     if numbers is None:
         return
     call = ctypes.CDLL(None).syscall
-    for thread in thread_ids() or [0]:  # without /proc the list is empty: use 0, which means this thread
+    # without /proc the list of threads is empty; then 0 is used, which means this thread
+    for thread in thread_ids() or [0]:
         with contextlib.suppress(OSError):  # the thread has ended
             if os.sched_getscheduler(thread) != os.SCHED_OTHER:
                 continue
@@ -83,8 +85,8 @@ def set_short_slices() -> None:
 
 
 def slice_ns() -> int | None:
-    """This thread's slice in ns, as the kernel reports it (by default the system's); None if threads have no
-    slices."""
+    """This thread's time slice in ns, as the kernel reports it (the system's default if none was set); None if threads
+    have no slices."""
     numbers = _numbers()
     if numbers is None:
         return None
@@ -101,8 +103,8 @@ def _numbers() -> SchedulerCalls | None:
 class ShortSwitchInterval:
     """Sets Python's switch interval to `SWITCH_S` while at least one of these objects is open.
 
-    Always: when the last open object is closed, the switch interval has the value from before the first object was
-    made.
+    Always: after the last open object is closed, the switch interval has the value that it had before the first object
+    was made.
     """
 
     _lock = threading.Lock()

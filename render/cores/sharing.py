@@ -1,8 +1,8 @@
-"""Sharing of cores with physics. If physics never rests, the viewer avoids the core of physics. If physics still waits
-for a core, the frame rate is limited.
+"""Shares the cores with the physics process. If the physics process never rests, the viewer avoids its core. If the
+physics process still waits for a core, the viewer's frame rate is limited.
 
-`CoreSharing` samples clocks and the kernel's counts. It applies the decisions of `CoreChoice` and `CoreShortage` to
-the affinity masks (`Affinity`), the pacer and the wait.
+`CoreSharing` samples clocks and the kernel's counts. `CoreSharing` applies the decisions of `CoreChoice` and
+`CoreShortage` to the affinity masks (`Affinity`), the pacer and the wait.
 """
 
 from __future__ import annotations
@@ -26,17 +26,18 @@ if TYPE_CHECKING:
 
 
 SAMPLE_NS = 100_000_000
-# All cores are used again after this many samples in a row without a difference, for example when each frame takes a
-# second. A single missing difference is normal after the viewer was stopped or made no frames.
+# All cores are used again after this many samples in a row that gave no difference, for example when each frame takes
+# a second. A single sample without a difference is normal after the viewer was stopped or made no frames.
 MOST_UNKNOWN_SAMPLES = 2
 NO_CORE_IS_LEFT = "no core is left to physics any more"
 
 
 class CoreSharing:
-    """Core sharing of one frame loop: limits the rate of its pacer, and sets its wait and the process' affinity masks.
+    """Shares cores for one frame loop: limits the rate of the loop's pacer, and sets its wait and the affinity masks
+    of the process.
 
-    waited_ns: returns the total time for which the drawing threads have waited for a core. is_cheapest: returns True
-    if frames are drawn at the lowest quality level that may be used during a shortage of cores.
+    waited_ns: returns the total time in ns for which the drawing threads have waited for a core. is_cheapest: returns
+    True if frames are drawn at the lowest quality level that may be used during a shortage of cores.
     """
 
     def __init__(
@@ -60,13 +61,14 @@ class CoreSharing:
         self._affinity.restore()
 
     def rest(self) -> None:
-        """Uses all cores again. Call it when the viewer stops making frames; it then does not disturb physics."""
+        """Uses all cores again. Call this when the viewer stops making frames, because then the viewer does not
+        disturb physics."""
         if self._choice.avoided:
             self._use_all_cores()
 
     @property
     def is_held_back(self) -> bool:
-        """True while the frame rate is limited because physics waits for a core."""
+        """True while the frame rate is limited because the physics process waits for a core."""
         return self.shortage.most_fps is not None
 
     @property
@@ -76,18 +78,19 @@ class CoreSharing:
 
     @property
     def status(self) -> str:
-        """Cores that the viewer avoids now, in words; "" if there are none."""
+        """Cores that the viewer avoids now, in words; "" if the viewer avoids none."""
         return words_of(self._choice.avoided)
 
     def conditions(self) -> list[str]:
-        """Conditions for a report: the share of the time in which the viewer avoided cores."""
+        """Conditions for a report: for which share of the time the viewer avoided cores."""
         share = self._avoided_ns / self._known_ns if self._known_ns else 0.0
         if not share:
             return []
         return [f"physics never rested: for {share:.0%} of the time the viewer stayed off the core that physics ran on"]
 
     def frame_done(self, now_ns: int) -> None:
-        """Counts a shown frame, and takes a sample if one is due. now_ns: instant at which the swap returned."""
+        """Counts a frame that was shown, and takes a sample if one is due. now_ns: instant at which the frame's swap
+        returned."""
         self._frames += 1
         if now_ns - self._sampled_ns < SAMPLE_NS:
             return
@@ -134,48 +137,49 @@ class CoreSharing:
 
 
 def words_of(avoided: Cores) -> str:
-    """Status line about the avoided cores; "" if there are none."""
+    """Status line that names the avoided cores; "" if no cores are avoided."""
     if not avoided:
         return ""
     cores = ("core " if len(avoided) == 1 else "cores ") + ", ".join(map(str, sorted(avoided)))
     return f"staying off {cores}: physics never rests there"
 
 
-# Affinity masks of all threads of this process (Linux). The masks are narrowed for a time and then restored.
+# Affinity masks of all threads of this process are set here (Linux). The masks are narrowed for a time and then
+# restored.
 #
 # Each thread has its own mask, and a new thread inherits the mask of the thread that starts it. So each change is made
-# in all threads, including the threads of the OpenGL driver.
+# in all threads of the process, including the threads of the OpenGL driver.
 #
-# A mask can change from outside in two ways. If another program sets a thread's mask, the new mask becomes the
+# A mask can change from outside in two ways. If another program sets the mask of a thread, this mask becomes the
 # thread's own mask, and is restored later. If the cpuset of the process changes (the cpuset of a container or a
-# slice), the kernel reduces the requested mask to the cpuset. When the cpuset grows, the kernel applies the requested
-# mask again. A mask reduced by the kernel must not be mistaken for a mask set by another program.
+# slice), the kernel reduces the requested mask to the cpuset. When the cpuset grows again, the kernel applies the
+# requested mask again. A mask that the kernel reduced must not be mistaken for a mask that another program set.
 #
 # Always: no thread gets a core outside its own mask. After `restore`, each thread has at least its own mask. A forked
 # child has no narrowed mask. On systems without affinity masks this module does nothing. Limitation: if the user's
-# drawing starts another program (subprocess) while masks are narrow, that program's masks stay narrow.
+# drawing starts another program (subprocess) while masks are narrow, the masks of this program stay narrow.
 
 
-# Mask requested for a thread that may use its whole cpuset. Cores that do not exist are ignored by the kernel.
+# Mask that is requested for a thread that may use its whole cpuset. The kernel ignores cores that do not exist.
 EVERY: Cores = frozenset(range(max(1024, 2 * (os.cpu_count() or 1))))
 
 
 class Affinity:
-    """Masks of this process. allowed: cores that its main thread may use; empty if the system does not report them.
-    is_refused: True if the system refuses to set masks, as in some containers."""
+    """Affinity masks of this process. allowed: cores that its main thread may use; empty if the system does not report
+    them. is_refused: True if the system refuses to set masks, as in some containers."""
 
     def __init__(self) -> None:
         self.is_refused = False
-        self._own: dict[int, Cores] = {}  # own masks of the narrowed threads, to be restored
+        self._own: dict[int, Cores] = {}  # own masks of the threads with a narrowed mask, to be restored later
         self._asked: dict[int, Cores] = {}  # masks that were requested for these threads
         self._set: dict[int, Cores] = {}  # masks that the kernel then set for these threads
         self._main = os.getpid()
-        self._cpuset = NO_CORES  # the cpuset at the time when masks were narrowed
+        self._cpuset = NO_CORES  # the cpuset that the process had when masks were narrowed
         self.allowed = mask_of(self._main)
         fork.guard(self)
 
     def refresh(self) -> Cores:
-        """Reads the main thread's mask again. Returns the cores that are allowed now."""
+        """Reads the affinity mask of the main thread again. Returns the cores that are allowed now."""
         mask = mask_of(self._main)
         if mask != self._set.get(self._main, self.allowed) and not self._is_cut_by_cpuset(mask):
             self.allowed = mask
@@ -183,8 +187,8 @@ class Affinity:
         return self.allowed
 
     def use(self, cores: Cores) -> None:
-        """Narrows the mask of each thread to the cores that are both in its own mask and in `cores`. If no core is in
-        both, the thread's mask is not changed."""
+        """Narrows the mask of each thread to the cores that are both in the thread's own mask and in `cores`. If no
+        core is in both, the thread's mask is not changed."""
         if self.is_refused or cores >= self.allowed:
             self.restore()
             return
@@ -194,8 +198,8 @@ class Affinity:
         for thread in threads:
             mask = mask_of(thread)
             if mask != self._set.get(thread):
-                # A thread that was started in the meantime inherited a narrow mask. The own mask of this thread is the
-                # mask of the process.
+                # This thread was started after masks were narrowed, so it inherited a narrow mask. The own mask of
+                # such a thread is the mask of the process.
                 is_new = thread not in self._own and mask in narrow
                 self._own[thread] = self.allowed if is_new else mask
             self._narrow(thread, self._own[thread] & cores, mask)
@@ -206,7 +210,7 @@ class Affinity:
             self._forget(thread)
 
     def restore(self) -> None:
-        """Restores the masks. May be called more than once."""
+        """Restores the affinity masks of all threads. May be called more than once."""
         narrow = set(self._set.values())
         for thread in thread_ids() if self._own else []:
             mask = mask_of(thread)
@@ -231,9 +235,10 @@ class Affinity:
         self._asked[thread] = self._set[thread] = wanted or mask
 
     def _widen(self, thread: int, own: Cores) -> None:
-        """Restores the mask of a thread. A thread whose own mask was the whole cpuset gets all cores; its mask then
-        grows when the cpuset grows."""
-        if _set_mask(thread, EVERY if own == self._cpuset else own) == errno.EINVAL:  # the cpuset lost these cores
+        """Restores the affinity mask of a thread. If the thread's own mask was the whole cpuset, the thread gets all
+        cores. Its mask then grows when the cpuset grows."""
+        # the cpuset no longer has these cores
+        if _set_mask(thread, EVERY if own == self._cpuset else own) == errno.EINVAL:
             _set_mask(thread, EVERY)
 
     def _forget(self, thread: int) -> None:
@@ -241,8 +246,8 @@ class Affinity:
             known.pop(thread, None)
 
     def _is_cut_by_cpuset(self, mask: Cores) -> bool:
-        """Returns True if the main thread's `mask` is the requested mask, reduced by a changed cpuset. If so, reduces
-        all stored masks to the new cpuset."""
+        """Returns True if the main thread's `mask` is the requested mask after a changed cpuset has reduced it. If so,
+        reduces all stored masks to the new cpuset."""
         asked = self._asked.get(self._main)
         if asked is None:
             return False
@@ -260,8 +265,8 @@ class Affinity:
         return True
 
     def _cpuset_now(self, mask: Cores) -> Cores:
-        """Cores of the process' cpuset. To find them, requests all cores for the main thread; the kernel reduces this
-        request to the cpuset. Then sets the main thread's mask to `mask` again."""
+        """Cores of the process' cpuset. To find them, requests all cores for the main thread, because the kernel
+        reduces this request to the cpuset. Then sets the main thread's mask to `mask` again."""
         if _set_mask(self._main, EVERY):
             return NO_CORES
         cpuset = mask_of(self._main)
@@ -278,8 +283,8 @@ def mask_of(thread: int) -> Cores:
 
 
 def _set_mask(thread: int, cores: Cores) -> int:
-    """Sets the mask of a thread. Returns 0 or an errno: the thread has ended, none of the cores is in the cpuset, or
-    the call is not permitted."""
+    """Sets the affinity mask of a thread. Returns 0 or an errno. The errno has one of three causes: the thread has
+    ended, none of the cores is in the cpuset, or the call is not permitted."""
     try:
         os.sched_setaffinity(thread, cores)
     except OSError as error:
@@ -287,35 +292,37 @@ def _set_mask(thread: int, cores: Cores) -> int:
     return 0
 
 
-# Choice of the cores for a viewer's threads: the cores of its affinity mask, except the cores that physics keeps busy.
+# The viewer's threads use the cores of the viewer's affinity mask, except the cores that the physics process keeps
+# busy.
 #
-# A thread that never rests stays on its core until the scheduler puts another thread there. While the viewer avoids
-# that core, the viewer runs on idle cores or takes time from another busy program, and physics keeps its core.
+# A thread that never rests stays on its core until the scheduler puts another thread there. If the viewer avoids this
+# core, the viewer runs on idle cores or takes time from another busy program, and the physics process keeps its core.
 #
-# - Physics' core is avoided if physics never rested in 3 of the last 5 differences. If physics moves to another core,
-#   the viewer avoids the new core instead.
+# - A core of the physics process is avoided if physics never rested in 3 of the last 5 differences between samples. If
+#   physics moves to another core, the viewer avoids the new core instead.
 # - All cores are used again in three cases: physics rests, no core would be left, or so many threads of physics never
 #   rest that some of them may be unknown.
-# - If frames starve on the remaining cores, all cores are used for 5 s. After each further failure, all cores are used
-#   for twice as long, up to 60 s. Frames starve if two conditions hold: there are fewer than 12.8 frames per second at
-#   the lowest quality level allowed, and the viewer runs or waits for a core more than half of the time.
+# - If frames starve on the cores that are left, all cores are used for 5 s. After each further failure, all cores are
+#   used for twice as long, up to 60 s. Frames starve if two conditions hold: there are fewer than 12.8 frames per
+#   second at the lowest quality level allowed, and the viewer runs or waits for a core more than half of the time.
 #
-# Always: `cores` is a subset of `allowed`; it is empty only if `allowed` is empty. Pure.
+# Always: `cores` is a subset of `allowed`. It is empty only if `allowed` is empty. Pure.
 
 
-# Limits on the number of differences, among the last JUDGED, in which physics never rested. At LEAVES or more, the
-# cores of physics are avoided. At RETURNS or fewer, these cores are used again.
+# In some of the last JUDGED differences between samples, physics never rested. If this number of differences is LEAVES
+# or more, the viewer avoids the cores of physics. If the number is RETURNS or less, the viewer uses these cores again.
 LEAVES, RETURNS = 3, 1
-# Largest number of never-resting threads for which cores are avoided. With more threads, some may be unknown, because
-# each sample reads only `thread_time.WATCHED` threads.
+# Cores are avoided if at most this many threads of the physics process never rest. With more threads, some may be
+# unknown, because each sample reads only `thread_time.WATCHED` threads.
 MOST_THREADS = 3
 # Frames starve if two conditions hold: there are fewer than RARE * LEAST_FPS per second, and the viewer runs or waits
 # for a core for more than the share AT_WORK of the time. Frames that `CoreShortage` limits come at LEAST_FPS or more,
 # so they do not count as starved.
 RARE, AT_WORK = 0.8, 0.5
-# Starvation counts only after cores have been avoided for this long (ns), because the quality level falls first.
+# Frames count as starved only after cores have been avoided for this long (ns), because at first the quality level
+# falls.
 PATIENCE_NS = 4_000_000_000
-# Time (ns) for which all cores are used after frames starved: first value and largest value.
+# Time (ns) for which all cores are used after frames starved: its first value and its largest value.
 FIRST_PAUSE_NS, LONGEST_PAUSE_NS = 5_000_000_000, 60_000_000_000
 
 Cores = frozenset[int]
@@ -323,7 +330,7 @@ NO_CORES: Cores = frozenset()
 
 
 class CoreChoice:
-    """Choice of cores for one viewer. allowed: cores of its affinity mask. cores: the cores to use."""
+    """Chooses cores for one viewer. allowed: cores of the viewer's affinity mask. cores: the cores to use."""
 
     def __init__(self, allowed: Cores) -> None:
         self.allowed = self.cores = allowed
@@ -342,8 +349,8 @@ class CoreChoice:
             self.allowed = self.cores = allowed
 
     def observe(self, uses: Sequence[CoreUse], busy: Sequence[int]) -> Cores:
-        """Returns the cores to use. uses: the last differences, at least one. busy: cores of the threads of physics
-        that never rested in the last difference. Threads whose core is unknown are left out."""
+        """Returns the cores to use. uses: the last differences between samples, at least one. busy: cores of the
+        threads of physics that never rested in the last difference. Threads whose core is unknown are left out."""
         now_ns = uses[-1].now_ns
         had_avoided = bool(self.avoided)
         wanted = self._wanted(uses, busy)

@@ -1,12 +1,12 @@
-"""Running and waiting times of threads from the kernel (Linux, /proc), and the laps of a frame's time. The threads are
-the calling thread, the threads that draw for it, and the threads of another process.
+"""Reads the running and waiting times of threads from the kernel (Linux, /proc), and measures the laps of a frame's
+time. The threads are the calling thread, the threads that draw for it, and the threads of another process.
 
 The kernel counts how long each thread was ready to run but had no core (schedstat). Reading the open file of a thread
 of this process takes 2 us. A process that was stopped (SIGSTOP, a debugger, a frozen container) can detect the stop
 only through SIGCONT. Other systems report neither schedstat nor SIGCONT; there, stolen time shows only as a late
-wake-up. Reading the file of a thread of another process takes 10 us and costs that process nothing.
+wake-up. Reading the file of a thread of another process takes 10 us and costs the other process nothing.
 
-Always: `close` restores the signal handler and closes all files, and a forked child has no open files. If a thread or
+Always: `close` restores the signal handler and closes all files. A forked child has no open files. If a thread or
 process has ended, or the system has no such files, the times are empty or 0, and no error is raised.
 """
 
@@ -28,31 +28,33 @@ from twixt.ipc.trace.spans import NOT_RECORDED, Spans
 from twixt.render.cores.load import Times
 
 OWN = "/proc/thread-self/schedstat"
-# Mesa's software drawing threads have names that begin with this.
+# The names of Mesa's software drawing threads begin with this.
 DRAWERS = "llvmpipe"
-# Number of frames between two searches for drawing threads. A search takes 0.1 ms. Mesa starts these threads while it
-# draws the first frames.
+# Number of frames from one search for drawing threads to the next. A search takes 0.1 ms. Mesa starts these threads
+# while it draws the first frames.
 FRAMES_PER_SEARCH = 600
-# Number of first frames in which each frame searches for drawing threads, until some are found.
+# Each of this many first frames searches for drawing threads, until some are found.
 FIRST_SEARCHES = 64
-# The waiting time is read again only if the calling thread's idle time (ns) has grown by at least this much; a smaller
+# The waiting time is read again only if the calling thread's idle time has grown by at least this much (ns). A smaller
 # change is not worth a read.
 LEAST_IDLE_NS = 20_000
-LONGEST = 64  # bytes to read; a schedstat line of three numbers is shorter
+LONGEST = 64  # number of bytes to read; a schedstat line of three numbers is shorter
 
 
 def thread_ids(process: int | str = "self") -> list[int]:
-    """Ids of all threads of a process, ascending; empty if it has ended or the system does not list threads."""
+    """Ids of all threads of a process, ascending. Empty if the process has ended or the system does not list
+    threads."""
     with contextlib.suppress(OSError):
         return sorted(int(name) for name in os.listdir(f"/proc/{process}/task"))
     return []
 
 
 class ProcessorTime:
-    """Processor time of the thread that creates this object, and waiting times of the threads that draw for it.
+    """Measures the processor time of the thread that creates this object, and the waiting times of the threads that
+    draw for it.
 
     has_drawers: False if no other threads draw for this process, or if this is unknown. stops: number of SIGCONT
-    signals received.
+    signals that were received.
     """
 
     def __init__(self, has_drawers: bool = True) -> None:
@@ -70,7 +72,7 @@ class ProcessorTime:
             self._before = signal.signal(signal.SIGCONT, self._continued)
 
     def read(self) -> Reading:
-        """Returns the totals up to now."""
+        """Returns the totals of all times up to now."""
         wall_ns, cpu_ns = time.perf_counter_ns(), time.thread_time_ns()
         idle_ns = wall_ns - cpu_ns
         if self._own is not None and idle_ns - self._idle_ns >= LEAST_IDLE_NS:
@@ -79,7 +81,7 @@ class ProcessorTime:
         return Reading(wall_ns, cpu_ns, self._queued_ns, self._gc_ns, self.stops)
 
     def drawers(self) -> tuple[int, ...]:
-        """Total waiting time in ns of each thread that draws for this process; call it once per frame."""
+        """Total waiting time in ns of each thread that draws for this process. Call this once per frame."""
         if self._own is None or not self._has_drawers:
             return ()
         if self._frames % FRAMES_PER_SEARCH == 0 or (not self._drawers and self._frames < FIRST_SEARCHES):
@@ -88,12 +90,13 @@ class ProcessorTime:
         return tuple([_queued_ns(drawer) for drawer in self._drawers])
 
     def waited_ns(self) -> int:
-        """Total waiting time in ns of the calling thread and the threads that draw for it; 0 if unknown."""
+        """Total waiting time in ns of the calling thread and of the threads that draw for it; 0 if it is unknown."""
         own = [] if self._own is None else [self._own]
         return sum(_queued_ns(descriptor) for descriptor in (*own, *self._drawers))
 
     def close(self) -> None:
-        """Closes the files, removes the callback and restores the signal handler. May be called more than once."""
+        """Closes the files, removes the callback of the garbage collector and restores the signal handler. May be
+        called more than once."""
         with contextlib.suppress(ValueError):
             gc.callbacks.remove(self._collected)
         if self._before is not None and signal.getsignal(signal.SIGCONT) == self._continued:
@@ -109,7 +112,8 @@ class ProcessorTime:
         self.close()
 
     def _find_drawers(self) -> None:
-        """Finds the threads that draw. If their number changed, opens the files of all of them again."""
+        """Finds the threads that draw for this process. If their number has changed, opens the files of all of them
+        again."""
         found = []
         for thread in thread_ids():
             with contextlib.suppress(OSError), open(f"/proc/self/task/{thread}/comm", encoding="utf-8") as name:
@@ -154,9 +158,9 @@ def _queued_ns(descriptor: int) -> int:
         return 0
 
 
-# Number of threads that each sample reads: the threads with the longest running and waiting time.
+# Each sample reads this number of threads: those with the longest running and waiting time.
 WATCHED = 4
-# Every SAMPLES_PER_LIST-th sample reads all threads and chooses the watched threads again.
+# One sample in SAMPLES_PER_LIST reads all threads and chooses anew the threads that the next samples read.
 SAMPLES_PER_LIST = 10
 
 # Index of the field "processor" in /proc/PID/task/TID/stat, counted from the first field after the name. In proc(5) it
@@ -165,7 +169,8 @@ PROCESSOR = 36
 
 
 class ThreadTimes:
-    """Times of the threads of the process `pid`. If `pid` is None (unknown), there are no times."""
+    """Running and waiting times of the threads of the process `pid`. If `pid` is None, the process is unknown and
+    there are no times."""
 
     def __init__(self, pid: int | None) -> None:
         self._pid = pid
@@ -207,31 +212,31 @@ class ThreadTimes:
         return found
 
 
-# Laps of a frame: the frame's time by cause (drawing, upload, the user's drawing, garbage collection, waiting for a
-# core). The laps are also recorded as spans of the trace.
+# Laps divide a frame's time by cause (drawing, upload, the user's drawing, garbage collection, waiting for a core).
+# The laps are also recorded as spans of the trace.
 #
 # A lap ends when one kind of work ends. Garbage collection and waiting for a core are subtracted from the lap's wall
-# time and counted separately. The rest is the cost of the lap's cause, including sleeps and reads in the lap's own
-# code. Some work does not delay the frame and is dropped: work that ends before the frame starts, or while the frame
-# waits for its swap or for the display.
+# time and counted separately. The rest of the lap's time is the cost of its cause. This cost includes sleeps and reads
+# in the lap's own code. Some work does not delay the frame and is dropped: work that ends before the frame starts, or
+# while the frame waits for its swap or for the display.
 #
-# Always: no cost is negative. Reads no clock: `ProcessorTime` supplies the readings, or a test does.
+# Always: no cost is negative. The recorder reads no clock: `ProcessorTime` or a test gives it the readings.
 
 
 # In two kinds of lap the thread waits for the GPU or the display, so some idle time is normal. The normal idle time is
-# the median of the last REMEMBERED_LAPS. If the process was stopped in one of these laps, only the idle time beyond
-# this median counts as stolen. In all other laps all idle time counts as stolen.
+# the median of the last REMEMBERED_LAPS laps of this kind. If the process was stopped in one of these laps, only the
+# idle time beyond this median counts as stolen. In all other laps all idle time counts as stolen.
 REMEMBERED_LAPS = 15
 FINISH, SWAP = "finish", "swap"
-NO_SPAN = -1  # kind of a lap that is not recorded as a span
+NO_SPAN = -1  # this kind means that the lap is not recorded as a span
 
 
 class FrameCosts(NamedTuple):
-    """Durations (ns) of a frame by cause, in the order of `FrameRow`'s columns. If all are 0, the durations were not
+    """Durations (ns) of one frame by cause, in the order of `FrameRow`'s columns. If all are 0, the durations were not
     measured."""
 
     draw_ns: int = 0
-    upload_ns: int = 0  # includes the reading of snapshots
+    upload_ns: int = 0  # reading of snapshots and upload to the GPU
     user_ns: int = 0  # the user's own drawing
     gc_ns: int = 0
     stolen_ns: int = 0  # waits for a core, and times when the process was stopped
@@ -244,18 +249,18 @@ UNCOUNTED = -1  # the time of the lap is counted elsewhere
 
 
 class Reading(NamedTuple):
-    """Totals up to one instant, in ns."""
+    """Times summed up to one instant, in ns."""
 
     wall_ns: int
     cpu_ns: int  # running time of the calling thread
-    queued_ns: int  # time in which the calling thread was ready to run and waited for a core
-    gc_ns: int  # time that the calling thread ran garbage collection
-    stops: int  # how often the process was stopped and continued
+    queued_ns: int  # time in which the calling thread was ready to run but waited for a core
+    gc_ns: int  # time in which the calling thread ran garbage collection
+    stops: int  # how many times the process was stopped and continued
 
 
 class Lap(NamedTuple):
-    """Times of one lap, in ns. idle: time in which this thread did not run. queued: the part of idle in which it
-    waited for a core."""
+    """Times of one lap, in ns. idle: time in which this thread did not run. queued: part of the idle time in which
+    this thread waited for a core."""
 
     wall_ns: int
     idle_ns: int
@@ -271,9 +276,9 @@ class Lap(NamedTuple):
 class LapRecorder:
     """Records the laps of each frame. A lap begins where the previous lap ended.
 
-    read: returns the totals up to now. drawers: returns how long (ns) each thread that draws for this thread has
-    waited for a core. spans: receives each lap that has a kind (see `ipc.trace.spans`). last: the totals at the end of
-    the last lap.
+    read: returns the totals up to now. drawers: returns for each thread that draws for this thread how long (ns) it
+    has waited for a core. spans: receives each lap that has a kind (see `ipc.trace.spans`). last: the totals at the
+    end of the last lap.
     """
 
     def __init__(
@@ -285,19 +290,20 @@ class LapRecorder:
         self._read, self._drawers = read, drawers
         self._spans, self._is_recorded = spans, spans is not NOT_RECORDED
         self._sums = [0] * len(FrameCosts._fields)
-        # Totals of the work that made the last swap end late; this work counts for the next frame.
+        # Times of the work that made the last swap end late. They count for the next frame.
         self._late = list(self._sums)
         self._usual_idle: dict[str, deque[int]] = {kind: deque(maxlen=REMEMBERED_LAPS) for kind in (FINISH, SWAP)}
         self._queued = drawers()
         self.last = read()
 
     def restart(self) -> None:
-        """Starts a lap. The time since the last lap is not counted."""
+        """Starts a lap. The time since the end of the last lap is not counted."""
         self._sums = [0] * len(self._sums)
         self.last = self._read()
 
     def lap(self, cause: int, kind: int = NO_SPAN, a: int = 0) -> Lap:
-        """Ends a lap of work on `cause` and returns its times. Records it as a span of `kind` with the value `a`."""
+        """Ends a lap of work on `cause` and returns the times of this lap. Records the lap as a span of `kind` with
+        the value `a`."""
         before, now = self.last, self._read()
         self.last = now
         wall_ns = now.wall_ns - before.wall_ns
@@ -314,17 +320,17 @@ class LapRecorder:
         return Lap(wall_ns, idle_ns, queued_ns, gc_ns, is_stopped)
 
     def lap_in_wait(self, cause: int, until_ns: int, kind: int = NO_SPAN, in_swap: bool = False) -> None:
-        """Ends a lap of work done while the frame waited for its swap, which was planned at `until_ns`. The whole lap
-        counts if it ended after that instant; otherwise it does not count. in_swap: the work was done while the swap
-        waited for the display, and the display was expected at `until_ns`. A late lap then delays the next frame and
-        is counted there."""
+        """Ends a lap of work that was done while the frame waited for its swap. The swap was planned at `until_ns`.
+        The whole lap counts if it ended after `until_ns`; otherwise the lap does not count. in_swap: the work was done
+        while the swap waited for the display, and the display was expected at `until_ns`. In this case a lap that ends
+        too late delays the next frame and counts for the next frame."""
         lap = self.lap(UNCOUNTED, kind)
         if self.last.wall_ns > until_ns:
             _add(self._late if in_swap else self._sums, cause, lap, lap.stolen_ns)
 
     def finished(self, kind: int = NO_SPAN) -> None:
-        """Ends a lap that waited until drawing was complete. The longest time for which a drawing thread waited for a
-        core counts as stolen."""
+        """Ends a lap in which the thread waited until drawing was complete. The longest time for which one drawing
+        thread waited for a core counts as stolen."""
         lap = self.lap(UNCOUNTED, kind)
         queued_ns, queued = lap.queued_ns, self._drawers()
         if len(queued) == len(self._queued):
@@ -334,8 +340,8 @@ class LapRecorder:
         _add(self._sums, DRAW, lap, queued_ns + self._stopped_ns(FINISH, lap.idle_ns - queued_ns, lap.is_stopped))
 
     def waited(self, until_ns: int, kind: int = NO_SPAN, begins: bool = False) -> None:
-        """Ends a lap that waited until `until_ns`. Time after that instant counts as stolen. begins: the frame begins
-        here, so all earlier laps are dropped."""
+        """Ends a lap in which the thread waited until `until_ns`. Time after `until_ns` counts as stolen. begins: the
+        frame begins here, so all earlier laps are dropped."""
         began_ns = self.last.wall_ns
         self.lap(UNCOUNTED, kind)
         if until_ns <= began_ns:
@@ -345,9 +351,9 @@ class LapRecorder:
         self._sums[STOLEN] += max(0, self.last.wall_ns - until_ns)
 
     def swapped(self, blocks: bool) -> FrameCosts:
-        """Ends the lap of the swap and returns the frame's costs. blocks: the swap waits for the display. If blocks is
-        true, time stolen during the swap delays the next frame and counts for the next frame; otherwise it counts for
-        this frame."""
+        """Ends the lap of the swap and returns the frame's costs. blocks: the swap waits for the display. If `blocks`
+        is True, time that was stolen during the swap delays the next frame and counts for the next frame. Otherwise it
+        counts for this frame."""
         lap = self.lap(UNCOUNTED)
         stolen_ns = lap.queued_ns + self._stopped_ns(SWAP, lap.idle_ns - lap.queued_ns, lap.is_stopped)
         sums, self._sums = self._sums, self._late
@@ -356,8 +362,8 @@ class LapRecorder:
         return FrameCosts(*sums)
 
     def _stopped_ns(self, kind: str, idle_ns: int, is_stopped: bool) -> int:
-        """Stolen idle time of a lap in which the process was stopped: the idle time beyond the usual for this kind of
-        lap; 0 if the process was not stopped."""
+        """Idle time that was stolen in a lap because the process was stopped: the idle time beyond the usual one for
+        this kind of lap; 0 if the process was not stopped."""
         usual = self._usual_idle[kind]
         if is_stopped:
             return max(0, idle_ns - round(median(usual) if usual else 0))

@@ -1,21 +1,21 @@
-"""Evenness of frames: frame intervals, missed refreshes, the grid of refreshes behind swap returns, and drawn motion.
+"""Computes the evenness of frames: frame intervals, missed refreshes, the grid of refreshes, and drawn motion.
 
-`present` of a frame is the best known instant at which it was shown. If the display reported the frame, `present` is
-the reported instant. Otherwise `present` is the instant at which the fence or swap returned. If fence or swap wait for
-the display, a grid of refreshes is fitted to the returns. If the display reported only some frames, the returns of the
-other frames are shifted by the median difference between returns and reports. Intervals and deviations are computed
-before the fit, so the fit does not hide jitter.
+`present` of a frame is the best known instant at which the frame was shown. If the display reported the frame,
+`present` is the reported instant. Otherwise `present` is the instant at which the fence or the swap returned. If the
+fence or the swap waits for the display, a grid of refreshes is fitted to the returns. If the display reported only
+some frames, the returns of the other frames are shifted by the median difference between returns and reports.
+Intervals and deviations are computed before the fit, so the fit does not hide jitter.
 
-Grid: if swap blocks, the display changes at nearly equal intervals. The swap returns come after these instants with
-jitter; some come very late because the process was not woken. Each return gets the number of its refresh. The instants
-of the refreshes lie on a local straight line through about half a second of returns. The fit is robust against single
-late returns (locally weighted regression with bisquare weights, Cleveland 1979), and it follows a timer that drifts.
-If the frame becomes visible a constant time after the return, this delay is not removed.
+Grid of refreshes: if swap blocks, the display changes at nearly equal intervals. Swaps return after these instants
+with jitter. Some returns are very late, because the process was not woken. Each return gets the number of its refresh.
+The instants of the refreshes lie on a local straight line through about half a second of returns. The fit is robust
+against single late returns (locally weighted regression with bisquare weights, Cleveland 1979), and it follows a timer
+that drifts. If the frame becomes visible a constant time after the return, the fit does not remove this delay.
 
 Always: a frame has no interval if it is the first frame, or if it follows a refresh probe or a pause without motion.
-So a pause affects no figure: a pause is not a long frame, and does not lower the mean fps. Frames that the display
-discarded are in no figure, because they were never visible. The instants of the grid never decrease. Pure: rows in,
-arrays out, one element per frame. An element without a value is NaN.
+So a pause affects no figure: it does not count as a long frame, and does not lower the mean fps. Frames that the
+display discarded are in no figure, because they were never visible. The instants of the grid never decrease. Pure:
+rows are given, and arrays are returned, with one element per frame. An element without a value is NaN.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ from twixt.render.display.present_times import DISCARDED
 from twixt.render.measure.frame_rows import FrameTable
 from twixt.render.measure.report_keys import LOW_1_PERCENT
 
-# A local fit uses this many returns on either side of a return: 0.25 s at 60 Hz. With fewer returns the grid would
-# follow the jitter; with more it would not follow a timer that drifts.
+# The grid at a return of a swap is fitted to this many returns before it and after it: 0.25 s at 60 Hz on each side.
+# With fewer returns the grid would follow the jitter. With more returns it would not follow a timer that drifts.
 REACH = 15
-ROUNDS = 3  # number of rounds in which the fit computes its weights again; more rounds change nothing
-FEWEST = 8  # a piece with fewer returns is not fitted
-# Smallest spread (ns) by which distances from the line are divided. This limit prevents a division by zero when all
-# returns are exactly on the line.
+ROUNDS = 3  # the fit computes its weights this many times; more rounds change nothing
+FEWEST = 8  # a piece with fewer returns than this is not fitted
+# Smallest spread (ns) by which the fit divides distances from the line. Without this limit, there would be a division
+# by zero when all returns are exactly on the line.
 LEAST_SPREAD_NS = 10_000.0
-PHASE_GAIN = 0.2  # while refreshes are counted, the phase of the count moves by this share of each return's error
-LOOK_AHEAD = 2  # number of next returns that tell whether a return was only late or belongs to a later refresh
-BLOCK = 4096  # number of frames fitted at once, to limit the memory
+PHASE_GAIN = 0.2  # for each return, the phase of the count moves by this share of the error of the return
+LOOK_AHEAD = 2  # this many next returns tell whether a return was only late or belongs to a later refresh
+BLOCK = 4096  # this many frames are fitted at once, to limit the memory
 
 
 def count_refreshes(returns_ns: NDArray[np.int64], period_ns: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Returns the refresh number of each swap return, and the number of the piece to which the return belongs.
+    """Returns for each swap return the number of its refresh, and the number of the piece to which the return belongs.
 
-    If a late return is followed by an early return, each counts as one refresh. If a return comes far too early (the
+    If a late return is followed by an early return, each counts as one refresh. If a return comes far too early (its
     swap did not block), a new piece begins.
     """
     numbers = np.zeros(len(returns_ns), np.int64)
@@ -71,8 +71,8 @@ def count_refreshes(returns_ns: NDArray[np.int64], period_ns: float) -> tuple[ND
 
 
 def _without_lateness(returns_ns: NDArray[np.int64], period_ns: float) -> NDArray[np.float64]:
-    """Moves late returns to an earlier instant (ns) if the next returns show that they were only late. Each return
-    then keeps its own refresh."""
+    """Moves a late return to an earlier instant (ns) if the next returns show that it was only late. Then each return
+    keeps its own refresh."""
     least = returns_ns.astype(np.float64)
     for ahead in range(1, LOOK_AHEAD + 1):
         least[:-ahead] = np.minimum(least[:-ahead], returns_ns[ahead:] - ahead * period_ns)
@@ -80,14 +80,16 @@ def _without_lateness(returns_ns: NDArray[np.int64], period_ns: float) -> NDArra
 
 
 class FittedGrid(NamedTuple):
-    """Grid of refreshes. instants_ns: instant of each frame's refresh. period_ns: mean; None for too few frames."""
+    """Grid of refreshes. instants_ns: instant of each frame's refresh. period_ns: mean period; None for too few
+    frames."""
 
     instants_ns: NDArray[np.int64]
     period_ns: float | None
 
 
 def fit_grid(returns_ns: NDArray[np.int64], period_hint_ns: float) -> FittedGrid:
-    """Fits a grid of refreshes to the returns of consecutive frames. period_hint_ns: refresh period, within 10 %."""
+    """Fits a grid of refreshes to returns of consecutive frames. period_hint_ns: refresh period, correct within 10
+    %."""
     numbers, pieces = count_refreshes(returns_ns, period_hint_ns)
     fitted = returns_ns.copy()
     time_ns = refreshes = 0
@@ -106,7 +108,7 @@ def _fit_piece(returns_ns: NDArray[np.int64], numbers: NDArray[np.int64]) -> NDA
     reach = min(REACH, (count - 1) // 2)
     for first in range(0, count, BLOCK):
         here = np.arange(first, min(first + BLOCK, count))
-        # Near the ends the window is shifted to stay inside the array, so there it is not centred.
+        # Near the ends of the array, the window is shifted to stay inside the array. There the window is not centred.
         at = np.clip(here, reach, count - 1 - reach)[:, None] + np.arange(-reach, reach + 1)
         x = (numbers[at] - numbers[here][:, None]).astype(float)
         y = (returns_ns[at] - returns_ns[here][:, None]).astype(float)
@@ -138,32 +140,32 @@ def _line(
 
 Floats = NDArray[np.float64]
 
-# Shortest refresh period. A shorter period can only come from a modified log. Then no grid is fitted, because the
-# refresh numbers may exceed 64 bits.
+# Shortest refresh period (ms) of a grid. With a shorter one (from a modified log), refresh numbers could overflow.
 LEAST_REFRESH_MS = 1e-3
 
 
 @dataclass(frozen=True)
 class Intervals:
-    """Intervals of a run. Arrays have one element per frame; frames of the refresh probe are left out."""
+    """Frame intervals of a run. Arrays have one element per frame, without the frames of the refresh probe."""
 
     frames: FrameTable
-    joined: NDArray[np.bool_]  # the previous row is the previous frame, with no probe or pause between
+    joined: NDArray[np.bool_]  # the previous row is the previous frame, and no probe or pause is between them
     present_ns: NDArray[np.int64]
     interval_ms: Floats
-    planned_ms: Floats  # planned number of refreshes, or the pacer's interval if swap does not block
+    planned_ms: Floats  # time of the planned refreshes, or the pacer's interval if swap does not block
     deviation_ms: Floats
     missed: Floats  # number of refreshes that passed beyond the planned number
     late_ms: Floats  # time by which the interval was longer than planned; never negative
     swap_blocks: bool
     refresh_hz: float | None  # refresh rate of the grid; None if swap does not block
     source: str  # source of most present times: display | fence | swap | timer; empty if there are no frames
-    is_reported: NDArray[np.bool_]  # the display reported the present time of this frame
-    return_off_ms: Floats  # the swap's return minus the display's report; NaN without a report
+    is_reported: NDArray[np.bool_]  # True: the display reported the present time of this frame
+    return_off_ms: Floats  # time from the display's report to the swap's return; NaN without a report
 
 
 def intervals(table: FrameTable, refresh_hz: float | None = None, swap_blocks: bool | None = None) -> Intervals:
-    """Evenness of the intervals between frames. refresh_hz, swap_blocks: as measured; None: estimated from the rows."""
+    """Computes the frame intervals. refresh_hz, swap_blocks: values measured in the run; None: estimated from the
+    rows."""
     table = table.where(~table.is_text("present_flags", DISCARDED))
     shown = ~table["probe"]
     frames = table.where(shown)
@@ -203,8 +205,8 @@ def intervals(table: FrameTable, refresh_hz: float | None = None, swap_blocks: b
 
 
 def _presents(frames: FrameTable) -> tuple[NDArray[np.int64], NDArray[np.bool_], Floats]:
-    """Returns three arrays. First, the best known present time (ns) of each frame before any fit. Second, a mask of
-    the frames that the display reported. Third, the swap's return minus the display's report (ms)."""
+    """Returns three arrays: the best known present time (ns) of each frame before any fit; a mask of the frames that
+    the display reported; the swap's return minus the display's report (ms)."""
     display_ns = frames["display_present_ns"].astype(np.int64)
     present_ns = frames["present_ns"].astype(np.int64)
     is_reported = display_ns > 0
@@ -217,7 +219,7 @@ def _presents(frames: FrameTable) -> tuple[NDArray[np.int64], NDArray[np.bool_],
 
 
 def _source(frames: FrameTable, swap_blocks: bool) -> str:
-    """Source of most present times. A log of an older version has no column for the source. The source is then "swap",
+    """Source of most present times. A log of an older version has no column for the source. Then the result is "swap",
     or "timer" if swap does not block."""
     if not len(frames):
         return ""
@@ -226,7 +228,7 @@ def _source(frames: FrameTable, swap_blocks: bool) -> str:
 
 
 def low_1_percent_fps(interval_ms: Floats) -> dict[str, float | None]:
-    """The "1 % low" fps by each usual definition, by name. `report_keys.LOW_1_PERCENT` explains the names."""
+    """The "1 % low" fps by each usual definition. `report_keys.LOW_1_PERCENT` explains the names of the definitions."""
     slowest = np.sort(interval_ms[np.isfinite(interval_ms)])[::-1]
     if not len(slowest):
         return dict.fromkeys(LOW_1_PERCENT)
@@ -244,7 +246,7 @@ def low_1_percent_fps(interval_ms: Floats) -> dict[str, float | None]:
 
 
 def since_before(values: NDArray[np.int64], joined: NDArray[np.bool_]) -> Floats:
-    """Each value minus the previous value; NaN if the frame does not directly follow another frame."""
+    """Each value minus the value of the previous frame; NaN if the frame does not directly follow another frame."""
     if not len(values):
         return np.zeros(0)
     return np.where(joined, np.diff(values, prepend=values[:1]), np.nan)
@@ -253,8 +255,8 @@ def since_before(values: NDArray[np.int64], joined: NDArray[np.bool_]) -> Floats
 def _on_the_grid(
     returns_ns: NDArray[np.int64], joined: NDArray[np.bool_], hint_ms: float
 ) -> tuple[NDArray[np.int64], float]:
-    """Fits a grid to each group of consecutive frames. Returns the instant (ns) of each frame's refresh, and the mean
-    refresh period in ms."""
+    """Fits a grid of refreshes to each group of consecutive frames. Returns the instant (ns) of each frame's refresh,
+    and the mean refresh period in ms."""
     grids = [fit_grid(returns_ns[a:b], hint_ms * 1e6) for a, b in pairwise([*np.flatnonzero(~joined), len(joined)])]
     measured = [(len(grid.instants_ns), grid.period_ns) for grid in grids if grid.period_ns is not None]
     frames = sum(count for count, _ in measured)
@@ -266,30 +268,30 @@ def _typical(values: Floats) -> float | None:
     return float(np.nanmedian(values)) if np.isfinite(values).any() else None
 
 
-# Evenness of the drawn motion: compares the simulated time drawn with the time that passed on the display.
+# Evenness of drawn motion: the simulated time that was drawn is compared with the time that passed on the display.
 #
 # The animation error of frame i, where j is the previous frame, is
 #   (drawn(i) - drawn(j)) / r(i) - (present(i) - present(j))
 # The animation error is in ms of display time, so errors that are equally visible have the same value at every time
 # scale. r(i) is the rate of physics: the simulated time per second that falls due within half a second before and
 # after present(i). r(i) is computed after the run, from the snapshots in the log. Judder of frame i is the change of
-# the drawn speed since frame j, relative to r(i). A judder of 1 means a change by the world's full speed.
+# the drawn speed since frame j, divided by r(i). A judder of 1 means that the speed changed by the world's full speed.
 #
-# Always: a constant delay between present time and the visible change has no effect. Some frames have no animation
-# error; they are counted. These are frames within half a second of a pause, a change of time scale or a reset, where
-# no single speed is right, and frames whose r is unknown or below `LEAST_RATE`. Pure: rows in, arrays out, one element
-# per frame, NaN if unknown.
+# Always: a constant delay between present time and visible change has no effect on these figures. Some frames have no
+# animation error, and are counted: frames within half a second of a pause, a change of time scale or a reset, where no
+# single speed is right, and frames whose r is unknown or below `LEAST_RATE`. Pure. A value that is unknown is NaN.
 
 Mask = NDArray[np.bool_]
 
 HALF_WINDOW_NS = 500_000_000
-# Snapshots must cover at least this much of the window of one second around a present time. With less, r would be a
-# guess from few snapshots.
+# Snapshots must cover at least this much (ns) of the window of one second around a present time. If they cover less, r
+# would be a guess from few snapshots.
 LEAST_COVER_NS = 250_000_000
-# Simulated seconds per wall second. Slower motion is not visible as motion, and a division by a smaller rate would
-# enlarge rounding errors.
+# Least rate (simulated seconds per wall second) for which an animation error is computed. Slower motion is not visible
+# as motion, and a division by a smaller rate would enlarge rounding errors.
 LEAST_RATE = 0.01
-# If a snapshot was first seen less than this after a change, its due instant may still come from the previous plan.
+# If a snapshot was first seen less than this time (ns) after a change of plan, its due instant may still come from the
+# previous plan.
 STALE_AFTER_CHANGE_NS = 100_000_000
 
 
@@ -298,22 +300,22 @@ class DrawnMotion:
     """Drawn motion of a run. Arrays have one element per frame. Times are in ms of display time unless a comment says
     otherwise."""
 
-    drawn: Mask  # something was drawn
-    running: Mask  # this and the previous frame were drawn, and the plan let simulated time pass between them
-    steady: Mask  # running, and there is no pause, change of time scale or reset within half a second
-    step_ms: Floats  # simulated time drawn since the previous frame, in ms of simulated time
-    shown_ms: Floats  # step_ms converted to display time with r, or with the rate of the snapshots if r is unknown
+    drawn: Mask  # True: something was drawn
+    running: Mask  # True: this frame and the previous one were drawn, and simulated time could pass between them
+    steady: Mask  # running, and no pause, change of time scale or reset is within half a second
+    step_ms: Floats  # simulated time that was drawn since the previous frame, in ms of simulated time
+    shown_ms: Floats  # step_ms divided by r(i), or by the rate of the snapshots if r(i) is unknown
     ideal_ms: Floats  # time since the previous frame was shown; equal to shown_ms if the motion is even
     error_ms: Floats  # animation error, with sign
-    judder: Floats  # change of the drawn speed, with sign, as a share of r
-    reversed: Mask  # the drawn time went backwards without a reset
-    rate: Floats  # r(i)
+    judder: Floats  # change of the drawn speed, with sign, as a share of r(i)
+    reversed: Mask  # True: the drawn time went backwards without a reset
+    rate: Floats  # r(i), the rate of physics
     changes: int  # number of pauses, changes of time scale and resets
     left_out: int  # number of frames that follow a drawn frame but have no animation error
 
 
 def motion(timing: Intervals) -> DrawnMotion:
-    """Computes the drawn motion and its deviation from even motion."""
+    """Computes the drawn motion and how much it deviates from even motion."""
     frames = timing.frames
     drawn = ~frames.is_text("mode", "none")
     pair = timing.joined & drawn & np.r_[False, drawn[:-1]] if len(frames) else drawn
@@ -349,13 +351,13 @@ def _or_else(usable: Floats, published: Floats) -> Floats:
 
 
 def _judder(step_ms: Floats, passed_ms: Floats, rate: Floats, error_ms: Floats) -> Floats:
-    """Change of the drawn speed since the previous frame, relative to r. NaN unless both frames have an error."""
+    """Change of the drawn speed since the previous frame, divided by r(i). NaN unless both frames have an error."""
     speed = np.where(np.isfinite(error_ms) & (passed_ms > 0), step_ms, np.nan) / np.where(passed_ms > 0, passed_ms, 1.0)
     return np.diff(speed, prepend=np.nan) / rate
 
 
 def _near(present_ns: NDArray[np.int64], changes: NDArray[np.intp]) -> Mask:
-    """Mask of frames within half a second of a change. changes: index of the first frame after each change."""
+    """Mask of frames within half a second of a change. changes: indices of the first frames after changes."""
     near = np.zeros(len(present_ns), bool)
     for i in changes:
         near |= (present_ns > present_ns[i - 1] - HALF_WINDOW_NS) & (present_ns < present_ns[i] + HALF_WINDOW_NS)
@@ -363,7 +365,7 @@ def _near(present_ns: NDArray[np.int64], changes: NDArray[np.intp]) -> Mask:
 
 
 def _rates(timing: Intervals, changes: NDArray[np.intp]) -> Floats:
-    """r(i) of every frame. Uses only the snapshots between the change before the frame and the change after it."""
+    """Rate of physics r(i) of every frame, from the snapshots between the changes before and after the frame."""
     rates = np.full(len(timing.frames), np.nan)
     edges = [0, *changes.tolist(), len(rates)]
     for first, end in pairwise(edges):

@@ -1,15 +1,15 @@
-"""Frame log: one row per frame, in memory and, on request, in a CSV file.
+"""The frame log has one row per frame, in memory and, on request, in a CSV file.
 
-`add` packs a row into a preallocated ring; this takes a few microseconds and no disk access. The file is written by
-`write_some`, which the frame loop calls in spare time, and by `close`.
+`add` packs a row into a ring buffer that is already allocated. This takes a few microseconds and no disk access. The
+file is written by `write_some`, which the frame loop calls in spare time, and by `close`.
 
-The first fifteen columns are the columns of PresentMon 1.10 in the same order, so programs that read PresentMon's
-files can read these files too. An unknown value is `NA`, or PresentMon's own value for unknown. `Runtime` is the name
-of the column in PresentMon 1.x (2.x calls it `PresentRuntime`). After these columns come all fields of `FrameRow` by
-name, and a few derived values for people, which `read_log` ignores.
+The first fifteen columns of the file are the columns of PresentMon 1.10 in the same order. So programs that read
+PresentMon's files can read these files too. An unknown value is `NA`, or PresentMon's own value for unknown. `Runtime`
+is a name from PresentMon 1.x (2.x calls this column `PresentRuntime`). The next columns are all fields of `FrameRow`
+by name. The last columns are a few derived values for people, which `read_log` ignores.
 
-Always: only the newest `KEPT_FRAMES` rows are kept in memory. With a file, every row is written, in order. If the disk
-is full, the file ends after a whole line.
+Always: only the newest `KEPT_FRAMES` rows are kept in memory. If there is a file, every row is written to the file, in
+order. If the disk is full, the file ends after a whole line.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from twixt.render.measure.frame_rows import (
 
 
 class WholeLines:
-    """Text file that consists of whole lines. If the disk is full, the file ends after a whole line, and OSError is
-    raised once.
+    """Text file that always consists of whole lines. If the disk is full, the file ends after a whole line, and
+    OSError is raised once.
 
-    path: file, which is overwritten. piece_bytes: size of one write to the disk. Raises OSError if the file cannot be
-    opened.
+    path: name of the file, which is overwritten. piece_bytes: number of bytes that are written to the disk at once.
+    Raises OSError if the file cannot be opened.
     """
 
     def __init__(self, path: str, piece_bytes: int) -> None:
@@ -52,7 +52,7 @@ class WholeLines:
         self._waiting_bytes = 0
 
     def write(self, line: str) -> int:
-        """Adds one or more whole lines. If this fails, closes the file and raises OSError."""
+        """Adds one or more whole lines to the file. If lines cannot be written, closes the file and raises OSError."""
         self._waiting.append(line)
         self._waiting_bytes += len(line)
         if self._waiting_bytes >= self._piece_bytes:
@@ -60,8 +60,8 @@ class WholeLines:
         return len(line)
 
     def flush(self) -> None:
-        """Writes the waiting lines. If this fails, cuts the file after the last whole line, closes it and raises
-        OSError."""
+        """Writes the waiting lines to the disk. If this fails, cuts the file after its last whole line, closes the
+        file and raises OSError."""
         piece = "".join(self._waiting).encode()
         self._waiting, self._waiting_bytes = [], 0
         gone = 0
@@ -85,8 +85,8 @@ class WholeLines:
 
 MISSING = "NA"
 
-# PresentMon's columns. Here "Present" means the swap call, and a frame is displayed at the `present_ns` of its row,
-# the best known instant.
+# PresentMon's columns. Here "Present" means the swap call. A frame is displayed at the `present_ns` of its row, which
+# is the best known instant.
 PRESENTMON = (
     "Application",
     "ProcessID",
@@ -95,39 +95,40 @@ PRESENTMON = (
     "SyncInterval",  # number of refreshes planned for the frame; 0 if the swap does not block
     "PresentFlags",
     "Dropped",
-    "TimeInSeconds",  # instant of the swap call, since the first swap call
+    "TimeInSeconds",  # instant of the swap call, counted from the first swap call
     "msInPresentAPI",  # duration of the swap call
     "msBetweenPresents",  # time since the previous swap call
     "AllowsTearing",
     "PresentMode",
-    # Time from the swap call until drawing is complete; negative if drawing was complete before the call.
+    # Time from the swap call until drawing is complete. The time is negative if drawing was complete before the call.
     "msUntilRenderComplete",
     "msUntilDisplayed",  # time from the swap call until the frame is shown
-    "msBetweenDisplayChange",  # frame interval: time since the previous frame was shown
+    "msBetweenDisplayChange",  # frame interval: time from the previous frame's display to this frame's display
 )
 DERIVED = ("cpu_ms", "sample_age_ms", "newest_age_ms", "sim_to_present_ms")
 
 
-# Number of rows in memory: 36 minutes at 60 fps, about 40 MB when full. A report covers only these rows.
+# Number of rows that are kept in memory: 36 minutes at 60 fps, about 40 MB when full. A report covers only these rows.
 KEPT_FRAMES = 1 << 17
-# Default number of rows to write per call. 4 rows take about 0.1 ms. Only one row is added per frame, so a backlog
-# gets smaller.
+# Default number of rows that one call writes. Writing 4 rows takes about 0.1 ms. Each frame adds only one row, so a
+# backlog of rows gets smaller.
 ROWS_A_CALL = 4
-# If this many rows wait (one second at 60 Hz), `add` itself writes one row. So even a loop without spare time loses at
-# most this many rows if the process is killed.
+# If this many rows wait to be written (one second at 60 Hz), `add` itself writes one row. So even a loop that has no
+# spare time loses at most this many rows if its process is killed.
 LONGEST_BACKLOG = 60
-# Reports of a display come a few frames after the swap. So if the display reports, this many of the newest rows are
-# not written yet.
+# Reports of a display come a few frames after the swap. So if the display sends reports, this many of the newest rows
+# wait before they are written.
 HELD_BACK = 12
-FILE_BUFFER = 1 << 16  # bytes; about two hundred rows per write to the disk
+FILE_BUFFER = 1 << 16  # size of one write to the disk, in bytes: about two hundred rows
 
 # A line of a log has about 500 bytes. A longer line belongs to another kind of file, and its rest is not read.
 LONGEST_LINE = 1 << 16
-# Range of whole numbers in a log. Columns from snapshots may have any 64-bit value, because a snapshot may be damaged.
-# Instants and durations measured by the viewer are limited to 73 years, so that their differences fit into 64 bits.
+# Range of the whole numbers in a log. A column that comes from snapshots may have any 64-bit value, because a snapshot
+# may be damaged. Instants and durations that the viewer measured are limited to 73 years, so that their differences
+# fit into 64 bits.
 INT64_RANGE = -(1 << 63), (1 << 63) - 1
 VIEWER_NS_RANGE = -(1 << 61), 1 << 61
-# Largest number of refreshes per frame: a frame of one second on a display of 1 MHz.
+# Largest number of refreshes that one frame may take: a frame of one second on a display of 1 MHz.
 MOST_REFRESHES = 1_000_000
 SNAPSHOT_COLUMNS = (
     "draw_time_ns", "offset_ns", "room_ns", "newest_sim_time_ns", "newest_due_ns", "newest_published_ns",
@@ -144,13 +145,13 @@ PROBE_AT = FrameRow._fields.index("probe")
 
 
 class FrameLog:
-    """Rows of the running program. path: name of the CSV file; None keeps rows in memory only. Raises TwixtError if
-    the file cannot be opened."""
+    """Rows of the frames of the running program. path: name of the CSV file; if path is None, rows are kept only in
+    memory. Raises TwixtError if the file cannot be opened."""
 
     def __init__(self, path: str | None = None, kept_frames: int = KEPT_FRAMES) -> None:
         self.count = 0
         self._kept = kept_frames
-        # zeros: the system allocates each memory page only at its first use
+        # The array begins with zeros, because the system then allocates each memory page only at its first use.
         self._packed = np.zeros(kept_frames, PACKED)
         self._bytes = self._packed.view(np.uint8).data
         self._words = RowTexts()
@@ -158,7 +159,7 @@ class FrameLog:
         self._held_back = 0
         self._file: WholeLines | None = None
         self._writer: _RowWriter | None = None
-        self.failure = ""  # reason why the file is not complete; empty if there was no failure
+        self.failure = ""  # reason why the file is not complete; empty if the file is complete
         if path is not None:
             try:
                 self._file = WholeLines(path, FILE_BUFFER)
@@ -179,9 +180,9 @@ class FrameLog:
         self.count += 1
 
     def display_reported(self, frame: int, present_ns: int, flags: str = "") -> None:
-        """Adds the display's report to the row of an earlier frame (`FrameRow.frame`). Reports come a few frames after
-        the swap. So once a report has come, the newest `HELD_BACK` rows are kept back from the file. present_ns: 0 if
-        the frame was never shown."""
+        """Adds what the display reported to the row of an earlier frame (`FrameRow.frame`). A report comes a few
+        frames after the swap. So after the first report, the newest `HELD_BACK` rows are not written to the file yet.
+        present_ns: 0 if the frame was never shown."""
         self._held_back = HELD_BACK
         if not max(0, self.count - self._kept) <= frame < self.count:
             return
@@ -194,7 +195,7 @@ class FrameLog:
         self._words.release(before)
 
     def write_some(self, rows: int = ROWS_A_CALL) -> None:
-        """Writes at most `rows` waiting rows. Call it in spare time. Without a file, does nothing."""
+        """Writes at most `rows` waiting rows to the file. Call this in spare time. Does nothing if there is no file."""
         self._write_up_to(min(self.count - self._held_back, self._written + rows))
 
     def _write_up_to(self, end: int) -> None:
@@ -209,18 +210,18 @@ class FrameLog:
 
     @property
     def forgotten(self) -> int:
-        """Number of oldest rows that were dropped from memory."""
+        """Number of oldest rows that are no longer in memory."""
         return max(0, self.count - self._kept)
 
     @property
     def rows(self) -> FrameTable:
-        """Copy of the rows in memory, oldest first."""
+        """Copy of the rows in memory; the oldest row is the first."""
         start = self.count % self._kept
         packed = self._packed[: self.count] if self.count <= self._kept else np.roll(self._packed, -start)
         return FrameTable(packed.copy(), self._words.copy())
 
     def close(self) -> None:
-        """Writes the waiting rows and closes the file; the rows in memory stay. A second call does nothing."""
+        """Writes the waiting rows and closes the file. The rows in memory stay. A second call does nothing."""
         self._write_up_to(self.count)
         if self._file is not None:
             try:
@@ -246,7 +247,8 @@ class _RowWriter:
         self._csv.writerow(HEADER)
         self._process = os.getpid()
         self._first_ns: int | None = None
-        self._before_ns = np.zeros(2, np.int64)  # previous frame: swap_begin_ns, present_ns; 0 before the first frame
+        # swap_begin_ns and present_ns of the previous frame; 0 before the first frame
+        self._before_ns = np.zeros(2, np.int64)
 
     def write(self, row: FrameRow) -> None:
         if self._first_ns is None:
@@ -276,9 +278,9 @@ class _RowWriter:
 
 
 def read_log(path: str | os.PathLike[str]) -> FrameTable:
-    """Reads the rows of a log file. Columns are found by name. Unknown columns are ignored. If an older log lacks a
-    column, its values are the defaults. Raises TwixtError if the file cannot be read, is not a frame log, or has a
-    line that no run can have written. The error names the line."""
+    """Reads the rows of a log file. Columns are found by name. Unknown columns are ignored. If an older log does not
+    have a column, the column gets its default value in each row. Raises TwixtError if the file cannot be read, is not
+    a frame log, or has a line that no run can have written. The error names the line."""
     try:
         with open(path, newline="", encoding="utf-8") as file:
             lines = csv.reader(_lines(path, file))
@@ -309,7 +311,8 @@ def _lines(path: str | os.PathLike[str], file: TextIO) -> Iterator[str]:
 
 def _rows(path: str | os.PathLike[str], lines: Any, header: list[str]) -> Iterator[FrameRow]:
     wanted = [(name, header.index(name), kind) for name, kind in KIND_OF.items() if name in header]
-    # Number of an incomplete line; only the last line may be incomplete, because the run was killed while it wrote.
+    # Number of the line that is incomplete. Only the last line may be incomplete, if the run was killed while it was
+    # written.
     cut = 0
     for line in lines:
         if not line:
@@ -335,8 +338,8 @@ def _ms(ns: int) -> str:
 
 
 def _read(name: str, text: str, kind: Any) -> Any:
-    """Value of a cell. Raises ValueError with the column's name and the rule for its values if the text breaks this
-    rule."""
+    """Value of a cell. Raises ValueError if the text breaks the rule for the values of this column. The error contains
+    the column's name and the rule."""
     if kind is str:
         return text
     if text == MISSING and kind not in (int, bool, float):

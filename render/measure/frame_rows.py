@@ -1,7 +1,7 @@
-"""Rows of the frame log, single and as a table.
+"""Defines the rows of the frame log, as single rows and as a table.
 
-`FrameRow` has the values of one presented frame. `FrameTable` has many rows as one packed array, from which figures
-are calculated. Texts are stored as indices into a list of texts.
+`FrameRow` has the values of one frame that was presented. `FrameTable` has many rows as one packed array, from which
+figures are calculated. Texts are stored once in a list, and a row has the index of each of its texts.
 
 Always: a table returns exactly the rows from which it was made. This module reads no clock and no file.
 """
@@ -15,16 +15,17 @@ from typing import Any, NamedTuple, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-NO_GPU_TIME = -1  # value in the packed column that stands for None
+NO_GPU_TIME = -1  # this value stands for None in the packed column
 
 
 class FrameRow(NamedTuple):
-    """One frame. Instants (`time.perf_counter_ns`) and durations are in ns; they are 0 if nothing was drawn.
+    """Values of one frame. Instants (`time.perf_counter_ns`) and durations are in ns. They are 0 if nothing was drawn.
 
-    draw_time_ns: simulated time drawn, after clamping. Without interpolation it is the time of the snapshot that was
-    shown. The work of a frame takes `ahead_ns` before `start_ns`, and `work_end_ns - start_ns` after it. present_ns:
-    the best known instant at which the frame was shown. The sources, in the order of preference, are the display's
-    report, the return of the fence after the swap, and the swap's return; `present_source` names the source used.
+    draw_time_ns: simulated time that was drawn, after the clock limited it. Without interpolation it is the time of
+    the snapshot that was shown. The work of a frame takes `ahead_ns` before `start_ns`, and `work_end_ns - start_ns`
+    after it. present_ns: the best known instant at which the frame was shown. This instant has three possible sources,
+    the best one first: the display's report, the return of the fence after the swap, and the swap's return.
+    `present_source` names the source that was used.
     """
 
     frame: int = 0
@@ -45,7 +46,7 @@ class FrameRow(NamedTuple):
     offset_ns: int = 0
     room_ns: int = 0  # wall time from the draw time to the newest snapshot
     play_rate: float = 0.0  # simulated time that the clock played since the previous frame, per wall time
-    rate: float = 1.0  # rate in the newest snapshot
+    rate: float = 1.0  # simulated time per wall time, as the newest snapshot reports it
     previous_tick: int = -1
     next_tick: int = -1
     newest_tick: int = -1
@@ -54,8 +55,9 @@ class FrameRow(NamedTuple):
     newest_published_ns: int = 0
     used_published_ns: int = 0  # published_ns of the newest snapshot that was used
     steps: int = 0  # number of new ticks since the previous frame
-    draw_due_ns: int = 0  # wall instant at which the draw time falls due
-    # Wall instant at which the oldest draw time of a group falls due; 0 if no group has its own draw time.
+    draw_due_ns: int = 0  # instant of wall time at which the draw time falls due
+    # Instant of wall time at which the oldest draw time of a group of bodies falls due. 0 if no group has its own draw
+    # time.
     group_due_ns: int = 0
     world_epoch: int = 0
     plan_number: int = 0
@@ -64,23 +66,26 @@ class FrameRow(NamedTuple):
     planned_refreshes: int = 0  # 0: the swap does not block
     pacer_reason: str = ""
     gpu_ns: int | None = None
-    input_acted_ns: int = 0  # instant of the user's last action whose effect is first visible in this frame; 0: none
-    rested_ns: int = 0  # time without frames before this frame, because nothing moved or the window was hidden
-    probe: bool = False  # True: a frame of the refresh probe; no figure includes it
-    # A log of schema `twixt-report/1` lacks the columns from here on. These columns then have their defaults.
-    swap_end_ns: int = 0  # 0: unknown; then `present_ns` is used
-    display_present_ns: int = 0  # instant that the display reported; 0: no report
+    # instant of the user's last action whose effect is first visible in this frame; 0: no such action
+    input_acted_ns: int = 0
+    # time before this frame in which no frames were made, because nothing moved or the window was hidden
+    rested_ns: int = 0
+    probe: bool = False  # True: this frame belongs to the refresh probe, and no figure includes it
+    # A log of schema `twixt-report/1` does not have the columns from here on. These columns then have their defaults.
+    swap_end_ns: int = 0  # 0: the return of the swap is not known, and `present_ns` is used
+    display_present_ns: int = 0  # instant that the display reported for this frame; 0: no report
     present_flags: str = ""  # flags of the display's report, such as "vsync hw-clock"
-    present_source: str = ""  # display | fence | swap | timer; empty: unknown
-    # Durations by cause, see `FrameCosts`. If all are 0, the durations were not measured.
+    present_source: str = ""  # display | fence | swap | timer; empty: the source is not known
+    # Durations of the frame by cause, see `FrameCosts`. If all are 0, the durations were not measured.
     draw_ns: int = 0
     upload_ns: int = 0
     user_ns: int = 0
     gc_ns: int = 0
     stolen_ns: int = 0
     other_ns: int = 0
-    quality: str = ""  # quality level drawn; empty if there are no levels
-    # Time of the work done in spare time before `start_ns`; included in `cpu_ms`, but not in the durations above.
+    quality: str = ""  # quality level that was drawn; empty if there are no levels
+    # Time of the work that was done in spare time before `start_ns`. `cpu_ms` includes this time; the durations above
+    # do not.
     ahead_ns: int = 0
 
 
@@ -106,9 +111,9 @@ TEXTS = struct.Struct(
 
 
 class RowTexts:
-    """Texts by number. Each text is stored once, and is kept as long as a row uses it.
+    """Texts of the rows, each with a number. Each text is stored once, and is kept as long as a row uses it.
 
-    Some texts (reasons) contain figures, so new texts keep coming. Therefore unused texts are removed.
+    Some texts (reasons) contain figures, so new texts are added all the time. Therefore unused texts are removed.
     """
 
     def __init__(self) -> None:
@@ -134,7 +139,8 @@ class RowTexts:
         return number
 
     def release(self, numbers: Iterable[int]) -> None:
-        """Counts one row less for each of these numbers. Removes a text that no row uses; its number is reused."""
+        """Counts one row less for each text with one of these numbers. If no row uses a text any more, removes the
+        text, and its number can be used again."""
         for number in numbers:
             self._uses[number] -= 1
             if not self._uses[number]:
@@ -151,7 +157,7 @@ class RowTexts:
 
 
 def pack_into(buffer: bytearray | memoryview, offset: int, row: FrameRow, words: RowTexts) -> None:
-    """Writes one row as a `PACKED` record."""
+    """Writes one row into the buffer as a `PACKED` record."""
     values: list[Any] = list(row)
     for at in TEXT_AT:
         values[at] = words.acquire(values[at])
@@ -159,7 +165,7 @@ def pack_into(buffer: bytearray | memoryview, offset: int, row: FrameRow, words:
         values[GPU_AT] = NO_GPU_TIME
     try:
         PACKER.pack_into(buffer, offset, *values)
-    except struct.error:  # a value does not fit into 64 bits, such as an instant from a damaged snapshot
+    except struct.error:  # a value does not fit into 64 bits, for example an instant from a damaged snapshot
         PACKER.pack_into(buffer, offset, *(_fitting(value) for value in values))
 
 
@@ -168,7 +174,8 @@ def _fitting(value: Any) -> Any:
 
 
 class FrameTable:
-    """Many rows as columns. `table["present_ns"]` is an array, and `table.is_text("mode", "held")` is a mask."""
+    """Many rows of the frame log, as columns. `table["present_ns"]` is an array with the column's values.
+    `table.is_text("mode", "held")` is a mask of rows."""
 
     def __init__(self, packed: NDArray[np.void], words: RowTexts) -> None:
         self.packed = packed
@@ -176,11 +183,11 @@ class FrameTable:
 
     @staticmethod
     def of(rows: FrameTable | Iterable[FrameRow]) -> FrameTable:
-        """Makes a table of the rows; if `rows` is a table, returns it unchanged."""
+        """Makes a table of the rows. If `rows` is a table, returns this table unchanged."""
         if isinstance(rows, FrameTable):
             return rows
         words, buffer, one = RowTexts(), bytearray(), bytearray(PACKED.itemsize)
-        for row in rows:  # pack one row at a time: a packed row needs a tenth of the memory
+        for row in rows:  # packs one row at a time, because a packed row needs only a tenth of the memory
             pack_into(one, 0, row, words)
             buffer += one
         return FrameTable(np.frombuffer(buffer, PACKED), words)
@@ -208,5 +215,5 @@ class FrameTable:
         return self.packed[name] == self.words.number_of.get(text, -1)
 
     def where(self, mask: NDArray[np.bool_]) -> FrameTable:
-        """Table of the rows that the mask selects."""
+        """Table with only the rows that the mask selects."""
         return FrameTable(self.packed[mask], self.words)

@@ -1,9 +1,10 @@
-"""Frame-pacing plot (frame intervals, motion drawn, animation errors), and the style of all plots.
+"""Draws the frame-pacing plot (frame intervals, drawn motion, animation errors), and defines the style of all plots.
 
-The panels share the time axis. The strip below the panels has one stroke per frame, like the overlay's strip. The plot
-is readable at a width of 900 px. It shows the values of `run_figures`; no figure is computed here.
+The panels of the plot share the time axis. The strip below the panels has one stroke per frame, like the overlay's
+strip. The plot is readable at a width of 900 px. The plot shows the values of `run_figures`; no figure is computed
+here.
 
-Always: errors are TwixtErrors that tell the user what to do. matplotlib is imported only when a plot is made.
+Always: errors are TwixtErrors that say what the user can do. matplotlib is imported only when a plot is made.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ FONT_PT = 9
 
 
 def empty_figure(width_in: float, height_in: float) -> Figure:
-    """Makes a figure that needs no screen. Raises TwixtError if matplotlib is not installed or has no writable
-    folder."""
+    """Makes a matplotlib figure that needs no screen. Raises TwixtError if matplotlib is not installed or has no
+    writable folder."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
@@ -50,8 +51,8 @@ def empty_figure(width_in: float, height_in: float) -> Figure:
 
 
 def new_figure(width_in: float, height_in: float, rows: int = 1, **how: Any) -> tuple[Figure, list[Axes]]:
-    """Makes a figure with `rows` panels below each other, without borders at the top and right. how: further arguments
-    of matplotlib's `subplots`."""
+    """Makes a matplotlib figure with `rows` panels below each other. The panels have no borders at the top and right.
+    how: further arguments of matplotlib's `subplots`."""
     figure = empty_figure(width_in, height_in)
     axes: list[Axes] = list(figure.subplots(rows, 1, squeeze=False, **how)[:, 0])
     for one in axes:
@@ -62,7 +63,8 @@ def new_figure(width_in: float, height_in: float, rows: int = 1, **how: Any) -> 
 
 
 def save(figure: Figure, path: str) -> None:
-    """Writes the figure. The ending of `path` chooses the format, PNG by default. Raises TwixtError."""
+    """Writes the figure to the file `path`. The ending of `path` chooses the format, PNG by default. Raises TwixtError
+    if the file cannot be written."""
     try:
         figure.savefig(path, format=os.path.splitext(path)[1][1:] or "png", facecolor="white")
     except (OSError, ValueError) as error:
@@ -72,20 +74,23 @@ def save(figure: Figure, path: str) -> None:
         ) from None
 
 
-WIDTH_IN = 9.0  # 900 px
-# Largest number of strokes in the strip; a stroke narrower than 1.5 px could fall between two pixels and disappear.
+WIDTH_IN = 9.0  # 900 px wide
+# Largest number of strokes in the strip below the panels. A stroke narrower than 1.5 px could fall between two pixels
+# and disappear.
 STRIP_STROKES = 500
-# Length of the compared excerpts. In a longer excerpt, single frames could not be distinguished.
+# Length in seconds of the excerpts that a plot compares. In a longer excerpt, single frames could not be
+# distinguished.
 COMPARED_SECONDS = 4.0
 EVERYTHING = slice(None)
 MOVED, STOOD, GUESSED, IDEAL = "#2a78c2", "#d62728", "#e8a317", "#9fd3b0"
-LONGEST_TITLE = 110  # number of characters that fit into the plot's width
+LONGEST_TITLE = 110  # number of characters that fit into the width of the plot
 
 Rows: TypeAlias = FrameTable | Iterable[FrameRow]
 
 
 def frame_pacing(rows: Rows, path: str, title: str = "", swap_blocks: bool | None = None) -> None:
-    """Saves the plot of one run. The ending of `path` chooses the format, PNG by default. Raises TwixtError."""
+    """Saves the plot of one run. The ending of `path` chooses the format, PNG by default. Raises TwixtError if the
+    plot cannot be made."""
     measured = measure(FrameTable.of(rows), swap_blocks=swap_blocks)
     figure, axes = new_figure(WIDTH_IN, 6.4, 4, height_ratios=(2.2, 2.2, 1.6, 0.35))
     _share_time(axes)
@@ -98,11 +103,11 @@ def frame_pacing(rows: Rows, path: str, title: str = "", swap_blocks: bool | Non
 
 
 def compared(a: Rows, b: Rows, path: str, titles: tuple[str, str], seconds: float = COMPARED_SECONDS) -> None:
-    """Saves a plot that compares the motion drawn in two runs, frame by frame, one run above the other on the same
+    """Saves a plot that compares the motion drawn in two runs, frame by frame. One run is above the other, on the same
     scales.
 
-    Shows `seconds` from the middle of each run. titles: such as ("without interpolation", "with interpolation").
-    Raises TwixtError.
+    The plot shows `seconds` from the middle of each run. titles: a title for each run, such as ("without
+    interpolation", "with interpolation"). Raises TwixtError if the plot cannot be made.
     """
     runs = [measure(FrameTable.of(rows)) for rows in (a, b)]
     excerpts = [_middle(run, seconds) for run in runs]
@@ -159,7 +164,8 @@ def _errors(axes: Axes, measured: Measured) -> None:
 
 
 def _strip(axes: Axes, measured: Measured, excerpt: slice = EVERYTHING) -> None:
-    """Draws one stroke per frame. Rare kinds are drawn last, and no stroke is too thin, so every frame is visible."""
+    """Draws the strip below the panels, with one stroke per frame. Rare kinds of frames are drawn last, and no stroke
+    is too thin, so every frame is visible."""
     from matplotlib.patches import Patch
 
     seconds = _seconds(measured)[excerpt]

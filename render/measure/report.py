@@ -1,10 +1,11 @@
-"""Report of a run: a JSON document with the keys of `report_keys.SECTIONS`, and a text for the user.
+"""Builds the report of a run: a JSON document with the keys of `report_keys.SECTIONS`, and a text for the user.
 
-The text has one sentence with the result, then all sections as tables, then the conditions.
+The text begins with one sentence that says the result. Then it has tables of all sections, and the conditions of the
+run.
 
-Always: every key is present. A figure that could not be measured is null, and a line of `conditions` tells why.
-Physics and the channel report their own counts; all other figures are computed from the rows. rich is imported only
-when text is printed.
+Always: every key is present in the report. A figure that could not be measured is null, and a line of `conditions`
+says why. The physics process and the channel report their own counts; all other figures are computed from the run's
+rows. rich is imported only when text is printed.
 """
 
 from __future__ import annotations
@@ -44,20 +45,21 @@ if TYPE_CHECKING:
 
 
 Report = dict[str, Any]
-# The refresh rate estimated from the run's rows is more precise than the rate that the probe measured. The estimate is
-# used if the two rates differ by at most this share.
+# The refresh rate that is estimated from the run's rows is more precise than the rate that the probe measured before
+# the run. The estimate is used if it differs from the measured rate by at most this share.
 REFRESH_AGREES = 0.05
 
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """Data of a run that has just ended, from its viewer.
+    """Data that the viewer has of a run that has just ended.
 
-    physics_blocks: answer of physics, {"physics": {}, "channel": {}, "start": {}}; None if physics did not answer.
-    display: any of backend, renderer, refresh_reported_hz, refresh_measured_hz, swap_blocks. (The present_source comes
-    from the rows.) channel: counts of this viewer's link. These counts replace the counts from physics.
-    first_frame_parts_ms: durations of the viewer's phases in `START_PHASES`. The phases of physics are in its block
-    "start". forgotten: number of old rows that are no longer in memory (`FrameLog.forgotten`).
+    physics_blocks: answer of the physics process, {"physics": {}, "channel": {}, "start": {}}; None if the process did
+    not answer. display: any of backend, renderer, refresh_reported_hz, refresh_measured_hz, swap_blocks. (The value of
+    present_source comes from the rows.) channel: counts of this viewer's link to the channel. These counts replace the
+    counts that the physics process sent. first_frame_parts_ms: durations of the viewer's phases in `START_PHASES`, in
+    ms. The durations of the physics process' phases are in its block "start". forgotten: number of old rows that are
+    no longer in memory (`FrameLog.forgotten`).
     """
 
     rows: FrameTable | Iterable[FrameRow]
@@ -115,7 +117,8 @@ def build(run: FinishedRun) -> Report:
 
 
 def report_log(path: str, json_file: str | None = None, plot: str | None = None) -> int:
-    """Implements `twixt report LOG`: prints the report from a log alone, and writes JSON and plot if requested.
+    """Implements `twixt report LOG`: prints a report that is built from a log alone. Writes the report as JSON, and a
+    plot, if they are requested.
 
     Returns the exit code. Raises TwixtError.
     """
@@ -133,7 +136,7 @@ def report_log(path: str, json_file: str | None = None, plot: str | None = None)
 
 
 def of_log(table: FrameTable, command: str) -> Report:
-    """Builds the report from a log alone. Some figures are then missing."""
+    """Builds the report from a log alone. Figures that a log does not contain are then missing."""
     measured = measure(table)
     conditions = [
         "from a frame log alone, which holds no renderer, no counts of physics and the channel, "
@@ -162,7 +165,8 @@ def _document(command: str, known: dict[str, dict[str, Any]], conditions: list[s
 
 
 def not_measured(sections: dict[str, dict[str, Any]]) -> list[str]:
-    """Names of the keys that are null. If all keys of a section are null, the section's name stands for all of them."""
+    """Names of the report's keys whose values are null. If all keys of a section are null, the section's name stands
+    for all of them."""
     missing = []
     for name, values in sections.items():
         empty = [key for key, value in values.items() if value is None or _is_empty(value)]
@@ -175,7 +179,7 @@ def _is_empty(value: Any) -> bool:
 
 
 def machine() -> dict[str, Any]:
-    """Properties of the machine that affect the figures."""
+    """Properties of this machine that affect the measured figures."""
     return {
         "system": platform.platform(),
         "processor": _processor(),
@@ -219,7 +223,7 @@ def show(report: dict[str, Any], console: Console | None = None) -> None:
 
 
 def verdict(report: dict[str, Any]) -> str:
-    """One sentence about the run, from the figures that were measured."""
+    """One sentence about the run. The sentence uses only figures that were measured."""
     frames, motion, causes = report["frames"], report["motion"], report["causes"]
     texts = []
     if frames["mean_fps"] is not None:
@@ -238,7 +242,7 @@ def verdict(report: dict[str, Any]) -> str:
 
 
 def _costs_in_words(counts: dict[str, int | None]) -> str:
-    """Number of late frames for each cost, in words. The most frequent cost comes first."""
+    """Number of frames that each cost made late, in words. The most frequent cost comes first."""
     known = sorted(((count, name) for name, count in counts.items() if count), reverse=True)
     return ", ".join(f"{count} {name}" for count, name in known)
 
@@ -303,13 +307,13 @@ def as_text(value: Any) -> str:
     return str(value)
 
 
-# Texts and tables on standard output, in any encoding and width.
+# Texts and tables are printed on standard output, in any encoding and width.
 #
-# Always: characters that the encoding lacks are written as escape sequences. No word of a table is cut: if the
-# terminal is too narrow, the terminal wraps the lines.
+# Always: characters that the encoding does not have are written as escape sequences. No word of a table is cut: if the
+# terminal is too narrow for a table, the terminal wraps the lines.
 
 
-# Number of characters that is larger than the width of any table.
+# A number of characters that is larger than the width of any table.
 WIDEST = 100_000
 
 
@@ -324,7 +328,7 @@ def standard_output() -> Console:
 
     class Output(Console):
         def on_broken_pipe(self) -> None:
-            raise  # not passed to rich, because rich would end the process with code 1
+            raise  # the error is not passed to rich, because rich would end the process with code 1
 
     return Output(highlight=False, markup=False, emoji=False)
 

@@ -1,10 +1,10 @@
-"""Keys of the report, and limits on its figures, such as `--fail-if "motion.animation_error_ms.p99>2"`.
+"""Defines the keys of the report, and limits on its figures, such as `--fail-if "motion.animation_error_ms.p99>2"`.
 
-A limit names a figure of the report and a condition. The run fails if the condition is true. `read_limits` reads the
-limits at the start, and `check` compares them with the report at the end.
+A limit names a figure of the report and a condition. The run fails if the condition of a limit is true. `read_limits`
+reads the limits before the run, and `check` compares them with the report after the run.
 
 Always: if a figure was not measured, a limit on this figure counts as broken. This module imports almost nothing. So a
-bad limit is refused before a window or a file is opened.
+wrong limit is refused before a window or a file is opened.
 """
 
 from __future__ import annotations
@@ -19,16 +19,17 @@ from typing import Any, NamedTuple
 from twixt.ipc.errors import TwixtError
 
 SCHEMA = "twixt-report/2"
-# Schemas of older reports. In these reports, animation errors were not in ms of display time. The reports can be read,
-# except animation errors and causes.
+# Schemas of older reports that can still be read. In these reports, animation errors were not in ms of display time.
+# So their animation errors and causes cannot be used.
 OLDER_SCHEMAS = ("twixt-report/1",)
 
-# Kinds of keys: one figure, a distribution of a figure (the end of the key's name is the unit), or several figures by
-# name.
+# Kinds of keys. A key has one figure, a distribution (its name ends with the unit), or several figures that have
+# names.
 FIGURE, SPREAD, NAMES, PHASES, COUNTS = "figure", "spread", "names", "parts", "counts"
 STATISTICS = ("mean", "p50", "p90", "p99", "max")
 
-# Usual definitions of "1 % low" (in fps, from frame intervals). The report has one figure for each definition.
+# Usual definitions of "1 % low" (in fps, computed from frame intervals). The report has one figure for each of these
+# definitions.
 LOW_1_PERCENT = {
     "percentile": "1000 / the 99th percentile of the intervals",
     "mean_of_slowest_intervals": "1000 / the mean of the slowest 1 % of the intervals",
@@ -37,8 +38,8 @@ LOW_1_PERCENT = {
     "mean_over_slowest_1_percent_of_time": "the frames per second within the slowest 1 % of the time",
 }
 
-# Phases of the start of each process until the first frame, in order, see `twixt.ipc.trace.spans`. The viewer's phases
-# add up to first_frame_ms. Physics' phases run at the same time.
+# Phases in which each process starts, up to the first frame, in order. See `twixt.ipc.trace.spans`. The durations of
+# the viewer's phases add up to first_frame_ms. The phases of the physics process run at the same time.
 START_PHASES = {
     "viewer_spawn": "from the command until the viewer's process is started",
     "viewer_interpreter": "Python comes up in it",
@@ -56,8 +57,8 @@ START_PHASES = {
     "physics_viewer": "it waits for the viewer",
 }
 
-# Costs that can make a frame late, see `twixt.render.cores.thread_time`. For each cost the report has the number of
-# frames that the cost made late.
+# Costs (kinds of time) that can make a frame late, see `twixt.render.cores.thread_time`. For each cost the report has
+# the number of frames that this cost made late.
 RENDER_COSTS = {
     "draw": "drawing and waiting for it to be complete",
     "upload": "reading snapshots and bringing them to the GPU",
@@ -96,7 +97,7 @@ SECTIONS: dict[str, dict[str, str]] = {
     },
     "causes": dict.fromkeys(("physics_late", "render_late", "display_late"), FIGURE) | {"render_late_parts": COUNTS},
 }  # fmt: skip
-# Names below a key, for each kind of key that has names below it.
+# Names of the figures below a key, for each kind of key that has several figures.
 BELOW = {SPREAD: STATISTICS, NAMES: tuple(LOW_1_PERCENT), PHASES: tuple(START_PHASES), COUNTS: tuple(RENDER_COSTS)}
 HEAD = ("schema", "version", "command", "machine", "conditions")
 
@@ -107,14 +108,14 @@ def unmeasured(kind: str) -> Any:
 
 
 def section(name: str, known: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Section with all its keys in order and the values from `known`. Keys of `known` that are not keys of the section
-    are added at the end."""
+    """Section of the report with all its keys in order, and with the values from `known`. Keys of `known` that are not
+    keys of the section are added at the end."""
     empty = {key: unmeasured(kind) for key, kind in SECTIONS[name].items()}
     return empty | {key: value for key, value in (known or {}).items() if value is not None or key not in empty}
 
 
 def figure_paths() -> list[str]:
-    """Names of all figures that can have a limit, such as motion.animation_error_ms.p99."""
+    """Names of all figures that can have a limit, for example motion.animation_error_ms.p99."""
     paths = []
     for name, keys in SECTIONS.items():
         for key, kind in keys.items():
@@ -130,8 +131,8 @@ _WORDS = {"true": True, "false": False}
 
 
 class Limit(NamedTuple):
-    """Condition under which a run fails: the figure at `path`, compared with `bound` by the comparison `sign`, for
-    example >. text: the condition as typed."""
+    """Condition under which a run fails. path: name of the figure that is compared. bound: value with which it is
+    compared. sign: kind of comparison, for example >. text: the condition as the user typed it."""
 
     text: str
     path: str
@@ -140,10 +141,11 @@ class Limit(NamedTuple):
 
 
 def read_limits(texts: Iterable[str], known: Sequence[str] | None = None) -> list[Limit]:
-    """Parses limits as the user typed them. known: names of all figures, by default those of the report.
+    """Parses limits that the user typed. known: names of all figures that can have a limit, by default those of the
+    report.
 
-    Raises TwixtError for the first bad limit; the message has the rule that the limit breaks, or the most similar
-    names.
+    Raises TwixtError for the first wrong limit. The message has the rule that the limit breaks, or the names of
+    figures that are most similar.
     """
     return [_read(text, known) for text in texts]
 

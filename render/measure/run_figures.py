@@ -1,8 +1,8 @@
-"""Computes the figures of a run from its rows: the sections of the report that can be computed from a frame log, their
-conditions, and the cause of each bad frame. `evenness` defines intervals and motion.
+"""Computes the figures of a run from its rows: the report's sections that can be computed from a frame log, their
+conditions, and the cause of each bad frame. The module `evenness` defines intervals and motion.
 
-Always: a figure that could not be measured is None, never 0, and one of the conditions tells why. Pure: takes rows and
-returns figures; reads no clock.
+Always: a figure that could not be measured is None, never 0, and one of the conditions says why. Pure: this module
+gets rows, returns figures, and reads no clock.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from twixt.render.measure.evenness import LEAST_RATE, DrawnMotion, Intervals, in
 from twixt.render.measure.frame_rows import NO_GPU_TIME, FrameTable
 from twixt.render.measure.report_keys import RENDER_COSTS
 
-# For each source of present times: what the present time means, and the unknown delay until the frame is visible.
+# For each source of present times: what the present time means, and which delay until the frame is visible is unknown.
 PRESENTS = {
     "display": "present is what the display said of each frame; what it does after that is in no figure",
     "fence": "present is when the fence after the swap was passed{fitted}; the constant time from there to the glass is "
@@ -27,12 +27,12 @@ PRESENTS = {
     "timer": "present is reckoned from swap's return, which does not wait for the display; when the display takes a frame from "
     "there to the glass is unknown, may differ from frame to frame, and is in no figure",
 }
-# Largest number of periods with one quality level that a report lists.
+# A quality level may change during a run. A report lists at most this many periods with one level.
 MOST_STRETCHES = 8
 
 
 def conditions(timing: Intervals, moved: DrawnMotion) -> list[str]:
-    """Conditions of the figures, and reasons for missing figures."""
+    """Conditions under which the figures were measured, and reasons why figures are missing."""
     frames = timing.frames
     if not timing.joined.any():
         return ["fewer than two frames were presented: no frame, motion, latency and pacer figures"]
@@ -75,7 +75,7 @@ def conditions(timing: Intervals, moved: DrawnMotion) -> list[str]:
 
 
 def _quality_conditions(timing: Intervals) -> list[str]:
-    """Condition that lists the quality levels over time; no condition if there was only one level."""
+    """Condition that lists the quality levels in the order of time. No condition if the run had only one level."""
     levels, present_ns = timing.frames["quality"], timing.present_ns
     begins = [0, *(np.flatnonzero(np.diff(levels)) + 1).tolist()] if len(levels) else []
     if len(begins) < 2:
@@ -109,25 +109,25 @@ def _present_conditions(timing: Intervals) -> list[str]:
     return lines
 
 
-# The pacer often changes its interval by a little to follow the measured refresh. Only a change by more than this
-# factor counts as a decision.
+# The pacer often changes its frame interval by a little, to follow the measured refresh. Only a change of the interval
+# by more than this factor counts as a decision.
 DECISION = 1.02
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A run's values per frame, for the plots, and the report's sections."""
+    """Values of a run: one per frame for the plots, and the sections of the report."""
 
     timing: Intervals
     motion: DrawnMotion
     causes: Causes
-    sections: dict[str, dict[str, Any]]  # sections frames, motion, latency, pacer, causes
+    sections: dict[str, dict[str, Any]]  # the sections frames, motion, latency, pacer and causes
     conditions: list[str]
 
 
 def measure(table: FrameTable, refresh_hz: float | None = None, swap_blocks: bool | None = None) -> Measured:
-    """Computes all figures of the rows. refresh_hz, swap_blocks: measured in the run, or None to estimate them from
-    the rows."""
+    """Computes all figures of the rows. refresh_hz, swap_blocks: values measured in the run; None: they are estimated
+    from the rows."""
     timing = intervals(table, refresh_hz, swap_blocks)
     moved = motion(timing)
     why = causes(timing, moved)
@@ -227,43 +227,45 @@ def _share(mask: NDArray[np.bool_], among: NDArray[np.bool_]) -> float | None:
     return float(mask[among].mean()) if among.any() else None
 
 
-# The cause of each bad frame.
+# The cause of each bad frame is found by four rules.
 #
 # A frame is bad in three cases: it missed a refresh, it held the picture while simulated time ran, or its animation
-# error is above 2 ms of display time. Each bad frame has exactly one cause. The first rule that fits gives the cause:
+# error is above 2 ms of display time. Each bad frame has exactly one cause, which is given by the first rule that fits:
 #
 # 1. *Physics late*: the picture was held or extrapolated in this frame or in the previous frame, because nothing newer
-#    had been published. (After a hold the next frame jumps, so the rule also looks at the previous frame.)
+#    had been published. (After a hold the next frame jumps, so this rule also looks at the previous frame.)
 # 2. *Physics late*: the frame missed no refresh and was shown as planned. "As planned" means: since the previous
 #    frame, the difference between present time and prediction changed by less than half of the animation error. So the
 #    drawn time was uneven, because snapshots came at uneven times.
 # 3. *Render late*: the frame began late or was handed over late. One of these is true:
-#    - It woke late, or its work took longer than its planned interval.
-#    - Its durations by cause were longer than usual: together by at least 1 ms and by at least half of its lateness.
-#    - The time from its hand-over to its predicted present time was shorter than in nearly all frames that are not
-#      bad, and the reason is the frame's own work and not a late return of the previous swap. If swap does not block,
-#      this time must be shorter by at least half of the lateness.
+#    - The frame woke late, or its work took longer than its planned interval.
+#    - The frame's durations by cause were longer than usual: together by at least 1 ms and by at least half of its
+#      lateness.
+#    - The time from hand-over to predicted present time was shorter than in nearly all frames that are not bad. The
+#      reason is the frame's own work, not a late return of the previous swap. If swap does not block, this time must
+#      be shorter by at least half of the lateness.
 # 4. *Display late*: all other cases. The frame was handed over in time, but shown late.
 #
 # In rule 3 the work of the previous frame counts too, because its delay may show in this frame. After a render late
 # frame, the pacer's prediction needs time to settle. So the next bad frame is also render late if it missed no refresh
-# and one of two conditions holds: its error is less than half of the previous error, or has the opposite sign and
-# about the same size. The cost of a render late frame is the cost in `COST_NAMES` that exceeded its usual value most.
-# Pure: takes rows and returns causes.
+# and one of two conditions holds: its error is less than half of the previous error, or its error has the opposite
+# sign and about the same size. The cost of a render late frame is the one in `COST_NAMES` that exceeded its usual
+# value most. Pure: the rules get rows and return causes.
 
 
-BAD_ERROR_MS = 2.0  # smallest uneven step that a trained eye sees at 60 Hz
-# Least lateness of a wake-up that counts. On an idle machine, the p99 of the hybrid wait is far below this.
+BAD_ERROR_MS = 2.0  # smallest uneven step, in ms, that a trained eye sees at 60 Hz
+# A frame counts as woken late if it woke up later than planned by more than this time (ms). On an idle machine, 99 %
+# of wake-ups are late by much less than this.
 LATE_WAKE_MS = 1.0
-# If a cost exceeds its usual value by less than this, the excess is noise.
+# If a cost exceeds its usual value by less than this (ms), the excess is noise.
 LEAST_EXCESS_MS = 1.0
-# The usual value is the median over this many consecutive frames: about two seconds at 60 Hz.
+# The usual value of a cost is the median over this many consecutive frames: about two seconds at 60 Hz.
 USUAL_OF = 128
-# A frame is handed over late if its time from hand-over to predicted present time is below a limit. The limit is this
-# quantile of the frames that are not bad.
+# A frame is handed over late if the time from its hand-over to its predicted present time is below a limit. The limit
+# is this quantile of the times of frames that are not bad.
 HASTY_SHARE = 0.05
-# A frame may jump to compensate the error of the previous frame. This is the largest measured ratio of the jump to the
-# previous error.
+# A frame may jump to compensate for the error of the previous frame. In measurements, this jump was at most this many
+# times as large as that error.
 JUMP_SHARE = 1.25
 NO_COST = -1
 COST_NAMES = tuple(RENDER_COSTS)
@@ -273,10 +275,10 @@ Mask = NDArray[np.bool_]
 
 
 class Causes(NamedTuple):
-    """Masks of the bad frames with each cause. A frame is in at most one of the masks.
+    """For each cause, a mask of the bad frames that have this cause. A frame is in at most one of the masks.
 
-    cost: for a render late frame, the index of its cost in `COST_NAMES`; `NO_COST` for other frames, and if no costs
-    were measured.
+    cost: index in `COST_NAMES` of the cost of a render late frame; `NO_COST` for other frames, and if no costs were
+    measured.
     """
 
     physics_late: Mask
@@ -317,8 +319,8 @@ def causes(timing: Intervals, moved: DrawnMotion) -> Causes:
 
 
 def _makes_good(moved: DrawnMotion, error_ms: Floats) -> Mask:
-    """Mask of frames in which the pacer's prediction may be settling: the frame compensates the previous frame's error
-    with a jump, or has less than half of that error."""
+    """Mask of frames in which the pacer's prediction may be settling. Such a frame compensates for the previous
+    frame's error with a jump, or has less than half of this error."""
     before_ms = _before(error_ms)
     opposite = np.nan_to_num(moved.error_ms) * _before(np.nan_to_num(moved.error_ms)) < 0
     good: Mask = (error_ms < before_ms / 2) | (opposite & (error_ms < JUMP_SHARE * before_ms))
@@ -326,7 +328,8 @@ def _makes_good(moved: DrawnMotion, error_ms: Floats) -> Mask:
 
 
 def costs_of(frames: FrameTable) -> Floats:
-    """Durations in ms by cause, shape (frames, causes), in the order of `COST_NAMES`. Zeros mean not measured."""
+    """Durations of each frame by cause in ms, shape (frames, causes). The causes are in the order of `COST_NAMES`.
+    Zero means that a duration was not measured."""
     return np.stack([frames[f"{name}_ns"] for name in COST_NAMES], axis=1) / 1e6
 
 
@@ -337,7 +340,7 @@ def _overran(timing: Intervals, costs_ms: Floats) -> Mask:
 
 
 def _handed_over_late(timing: Intervals, bad: Mask, lateness_ms: Floats) -> Mask:
-    """Mask of frames that were handed over late because of their own work. In these frames the time from hand-over to
+    """Mask of frames that were handed over late because of their own work. The time from their hand-over to their
     predicted present time is shorter than in nearly all frames that are not bad."""
     frames = timing.frames
     known = (frames["predicted_present_ns"] > 0) & (frames["swap_begin_ns"] > 0)
@@ -354,8 +357,8 @@ def _handed_over_late(timing: Intervals, bad: Mask, lateness_ms: Floats) -> Mask
 
 
 def _span_ms(frames: FrameTable) -> Floats:
-    """Time (ms) until the frame's hand-over. It is counted from the planned begin of the frame, or from the return of
-    the previous swap if that return was later."""
+    """Time (ms) that each frame took until its hand-over. The time begins at the planned begin of the frame, or at the
+    return of the previous swap if this return was later."""
     swap_end_ns = np.where(frames["swap_end_ns"] > 0, frames["swap_end_ns"], frames["present_ns"])
     planned_ns = frames["start_ns"] - np.maximum(frames["wake_error_ns"], 0)
     span_ms: Floats = (frames["swap_begin_ns"] - np.maximum(planned_ns, _before(swap_end_ns))) / 1e6
@@ -363,8 +366,8 @@ def _span_ms(frames: FrameTable) -> Floats:
 
 
 def _main_cost(costs_ms: Floats, excess_ms: Floats) -> NDArray[np.int64]:
-    """Index of the cost that most exceeds its usual value, in the frame or in the previous frame. If no cost exceeds
-    its usual value, the index of the largest cost."""
+    """Index of the cost that most exceeds its usual value, in the frame itself or in the previous frame. If no cost
+    exceeds its usual value, the index of the largest cost."""
     excess_ms, spent_ms = (np.maximum(each, _before(each)) for each in (excess_ms, costs_ms))
     unusual = excess_ms.max(1, initial=0.0) >= LEAST_EXCESS_MS / 2
     cost: NDArray[np.int64] = np.where(unusual, excess_ms.argmax(1), spent_ms.argmax(1))
@@ -372,7 +375,7 @@ def _main_cost(costs_ms: Floats, excess_ms: Floats) -> NDArray[np.int64]:
 
 
 def _usual(values: Floats) -> Floats:
-    """For each frame, the median over a block of USUAL_OF frames that contains the frame."""
+    """For each frame, the median of the values in a block of USUAL_OF frames. The block contains the frame."""
     usual = np.zeros_like(values)
     for first in range(0, len(values), USUAL_OF):
         stretch = slice(max(0, min(first, len(values) - USUAL_OF)), first + USUAL_OF)
@@ -381,5 +384,5 @@ def _usual(values: Floats) -> Floats:
 
 
 def _before(values: NDArray[np.generic]) -> NDArray:  # type: ignore[type-arg]
-    """For each frame, the value of the previous frame; 0 for the first."""
+    """For each frame, the value of the previous frame; 0 for the first frame."""
     return np.concatenate((np.zeros_like(values[:1]), values[:-1]))

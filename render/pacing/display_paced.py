@@ -1,13 +1,13 @@
-"""Placement of frames on a display that sets the pace, but whose swap does not return when its frame is shown.
+"""Places frames on a display that sets the pace, but whose swap does not return when its frame is shown.
 
-Every frame starts at once. The display blocks a later call. If swap returns at once, the display blocks the first
+Every frame starts at once. The display blocks a later call. If the swap returns at once, the display blocks the first
 drawing call of the next frame. If the display has a queue, the display blocks a later swap. Present times are
 computed, not measured. A frame is shown at the first refresh after its hand-over, and at least one refresh after the
 previous frame. So a full queue shows a frame at each refresh, even if one of these frames was late.
 
-If neither drawing nor swap waits, the display does not set the pace. Then the timer must set the pace. But frames that
-take longer than a refresh drain a queue; then swaps on a queue do not wait either. So a display whose swaps waited
-before still counts as a queue while frames are long. Pure.
+If neither drawing nor the swap waits, the display does not set the pace. Then the timer must set the pace. But frames
+that take longer than a refresh drain a queue. Then swaps do not wait, although the display has a queue. So a display
+whose swaps waited before still counts as a queue while frames take so long. Pure.
 """
 
 from __future__ import annotations
@@ -32,41 +32,44 @@ from twixt.render.pacing.policy import (
 )
 
 # The display counts as BLOCKING after this many swaps in a row that waited for the next refresh although no frame was
-# pending.
+# pending (handed over, but not yet shown).
 PLAIN_WAITS = 4
-# The choice of the interval ignores this many first frames.
+# This many first frames do not count for the choice of the frame interval.
 LEARNING_FRAMES = 24
-# Present times are measured again after this many frames in a row with a fence.
+# Present times are measured again after this many frames in a row had a fence.
 FENCED = 2
-# The end of a wait within drawing is roughly the instant at which the previous frame was shown. The phase of the grid
-# moves towards this instant by this share of the difference.
+# If drawing waits, the wait ends roughly when the previous frame is shown. The phase of the grid is moved towards the
+# end of the wait, by this share of the difference.
 FOLLOWS = 0.1
-# If a frame is handed over less than UNSURE_SHARE of a refresh before its refresh, it may miss the refresh. It has
-# missed the refresh if drawing of the next frame takes longer than usual, by LONGER_SHARE of a refresh.
-UNSURE_SHARE, LONGER_SHARE = 0.2, 0.6
-# If frames take several refreshes, drawing starts this share of a refresh after the previous frame is shown. Then
-# drawing does not have to wait.
-START_SHARE = 0.15
-# Another refresh period is adopted if two conditions hold: the last LAST_INTERVALS intervals differ by at most
-# AGREE_SHARE, and their median is at least OTHER_SHARE away from a whole number of refreshes.
-LAST_INTERVALS, OTHER_SHARE, AGREE_SHARE = 8, 0.05, 0.08
-# The swap of a frame that takes several refreshes is held back. So a changed refresh period would look like a load.
-# Therefore, when frames get longer, UNHELD_FRAMES frames start at once and are not held back. This is repeated after
-# UNHELD_EVERY_NS, and then at intervals that double each time. If the display blocks drawing, the display itself
-# spaces these frames. With a queue, unheld frames are used only if WIDE_WAITS of the last swaps waited, because
-# sufficiently long frames leave the queue empty.
-UNHELD_FRAMES, UNHELD_EVERY_NS, WIDE_WAITS = 12, 2_000_000_000, 4
-# If nothing waits and work leaves less than ROOM_SHARE of a refresh, there are two explanations: the work drains a
-# queue, or the display has a variable refresh rate. If the display reports whether its refresh rate is fixed, the
-# report decides. Otherwise a period above FOLLOWED_NS means a queue, because variable refresh rates reach 100 Hz and
+# A frame that is handed over less than UNSURE_SHARE of a refresh before its refresh may miss this refresh. The frame
+# has missed this refresh if the drawing of the next frame takes longer than usual, by LONGER_SHARE of a refresh or
 # more.
+UNSURE_SHARE, LONGER_SHARE = 0.2, 0.6
+# If a frame takes several refreshes, its drawing starts this share of a refresh after the previous frame was shown.
+# Then its drawing does not have to wait.
+START_SHARE = 0.15
+# Another refresh period is adopted if two conditions hold. First, the last LAST_INTERVALS intervals between frames
+# differ by at most the share AGREE_SHARE. Second, their median differs from a whole number of refreshes by at least
+# the share OTHER_SHARE.
+LAST_INTERVALS, OTHER_SHARE, AGREE_SHARE = 8, 0.05, 0.08
+# The swap of a frame that takes several refreshes is held back. So a changed refresh period would look like longer
+# work. Therefore, when frames begin to take more refreshes, UNHELD_FRAMES frames start at once and are not held back.
+# UNHELD_FRAMES frames start at once again after UNHELD_EVERY_NS, and then at intervals that double each time. If the
+# display blocks drawing, the display itself sets the distance between these frames. If the display has a queue, unheld
+# frames are used only if at least WIDE_WAITS of the last swaps waited, because sufficiently long frames leave the
+# queue empty.
+UNHELD_FRAMES, UNHELD_EVERY_NS, WIDE_WAITS = 12, 2_000_000_000, 4
+# If nothing waits and work leaves less than ROOM_SHARE of a refresh unused, there are two explanations: the work
+# drains a queue, or the display has a variable refresh rate. If the display reports whether its refresh rate is fixed,
+# the report decides. Otherwise a refresh period above FOLLOWED_NS means a queue, because displays with variable
+# refresh rates reach 100 Hz and more.
 ROOM_SHARE, FOLLOWED_NS = 0.1, 11_500_000
 
 
 class DisplayPaced:
-    """Policy for a display that sets the pace in another call than swap. interval: choice of the frame interval, in
-    refreshes. grid: the display's grid; its phase may be wrong at first. shown_ns: last present time. queues: swap
-    waits for earlier frames."""
+    """Policy for a display that sets the pace in another call than the swap. interval: choice of the frame interval,
+    in refreshes. grid: the display's grid; its phase may be wrong at first. shown_ns: last present time. queues: the
+    swap waits for earlier frames."""
 
     display = QUEUED
 
@@ -87,17 +90,18 @@ class DisplayPaced:
         self._blocking = BlockingSigns()
         self._is_unsure = False
         self._frames = 0
-        self._begin_ns: int | None = None  # beginning of the last swap
+        self._begin_ns: int | None = None  # instant at which the last swap began
         self._deadline_ns = 0
         self._planned = 1
         self._unheld = UnheldFrames()
-        self._reports_fixed: bool | None = None  # True: the display has a fixed refresh rate; None: not reported
+        # True: the display has a fixed refresh rate; None: the display has not reported it
+        self._reports_fixed: bool | None = None
         self._interval.set_refresh(grid.period_ns)
         self._interval.guard_ns = FIRST_GUARD_NS
 
     @property
     def _queues(self) -> bool:
-        """True if swap waits for earlier frames; False if drawing waits."""
+        """True if the swap waits for earlier frames; False if the drawing of the next frame waits."""
         return self._waits.queues
 
     def plan(self, now_ns: int) -> FramePlacement:
@@ -140,8 +144,8 @@ class DisplayPaced:
         return self._swap_at_ns()
 
     def _make_sure(self, start_ns: int, work_end_ns: int) -> None:
-        """Corrects the present time of the previous frame if the previous frame missed its refresh. A miss is
-        recognized by a longer wait within the drawing of the current frame."""
+        """Corrects the present time of the previous frame if this frame missed its refresh. After a miss, the drawing
+        of the current frame waits longer than usual."""
         if not self._is_unsure or self.shown_ns is None or self._queues:
             return
         period_ns = self.grid.period_ns
@@ -160,12 +164,12 @@ class DisplayPaced:
         if self._interval.refreshes == 1 or self._unheld.left:
             waited = self._waits.frame(times.work_end_ns - times.start_ns, begin_ns, returned_ns, grid.period_ns)
         begun_ns = times.start_ns - self._work.overhead_ns
-        if not self._queues:  # drawing may have waited until the previous frame was shown
+        if not self._queues:  # the frame may have waited during drawing until the previous frame was shown
             begun_ns = max(begun_ns, self.shown_ns or 0)
         cycle_ns = max(0, times.work_end_ns - begun_ns)
         if self._begin_ns is not None and not self._queues:
-            # The measured wait within drawing is only an estimate. If a frame came in time, its cycle cannot have been
-            # longer than this limit.
+            # The measured wait of drawing is only an estimate. If a frame came in time, its cycle (the time for its
+            # work) cannot have been longer than this limit.
             cycle_ns = min(cycle_ns, max(0, begin_ns - self._begin_ns - grid.period_ns // 2))
         self._work.swapped(0, returned_ns)
         display = self._other_display(times, waited)
@@ -181,7 +185,7 @@ class DisplayPaced:
         self._is_unsure = spare_ns < UNSURE_SHARE * grid.period_ns
         self.shown_ns = present_ns
         self._begin_ns = begin_ns
-        # Frames are recorded only when it is known where they wait; otherwise a wait would count as work.
+        # A frame is recorded only if it is known where frames wait. Otherwise the wait would count as work.
         self._frames += 1
         waits_in_drawing = not self._queues and self._interval.refreshes == 1
         knows = (
@@ -193,7 +197,8 @@ class DisplayPaced:
         return FrameOutcome(present_ns, missed, "; ".join(filter(None, (why, changed))), display)
 
     def _counted(self, ready_ns: int) -> int:
-        """Computed present time: the first refresh after `ready_ns`, at least one refresh after the previous frame."""
+        """Computed present time of a frame that is ready at `ready_ns`. It is the first refresh after this instant,
+        but at least one refresh after the previous frame."""
         if self.shown_ns is not None:
             ready_ns = max(ready_ns, self.shown_ns + self.grid.period_ns // 2)
         return self.grid.point_from(ready_ns)
@@ -217,15 +222,16 @@ class DisplayPaced:
         return None
 
     def _is_drained(self, period_ns: int) -> bool:
-        """True if work is long enough to drain a queue, and the display may have one."""
+        """True if frames work long enough to drain a queue, and if the display may have a queue."""
         is_long = self._draw_probe.work_ns is not None and self._draw_probe.work_ns >= (1 - ROOM_SHARE) * period_ns
         is_fixed = period_ns > FOLLOWED_NS if self._reports_fixed is None else self._reports_fixed
         return is_long and is_fixed
 
     def _follow(self, times: FrameTimes, waited: bool, returned_ns: int) -> str:
-        """Updates the phase of the grid from waits, and its period from the intervals between hand-overs."""
+        """Updates the phase of the grid from waits, and the period of the grid from the intervals between
+        hand-overs."""
         grid = self.grid
-        if not grid.has_phase:  # without waits (for example with an empty queue) any phase is right
+        if not grid.has_phase:  # without waits (for example with an empty queue) any phase of the grid is right
             grid.nudge(times.swap_begin_ns, 1.0)
         if waited and self._queues:
             grid.add(returned_ns, times.swap_begin_ns, self._planned)
@@ -243,7 +249,7 @@ class DisplayPaced:
         return self._adopt_other_period()
 
     def _follow_drawing(self, times: FrameTimes) -> None:
-        """Updates the phase of the grid. If drawing waited, the wait ended when the previous frame was shown."""
+        """Updates the phase of the grid if drawing waited. This wait ended when the previous frame was shown."""
         work_ns = self._draw_probe.work_ns
         if work_ns is not None and times.work_end_ns - times.start_ns > WAITS * work_ns:
             self.grid.nudge(times.work_end_ns - work_ns, FOLLOWS)
@@ -255,7 +261,7 @@ class DisplayPaced:
         period_ns = median(intervals)
         refreshes = period_ns / self.grid.period_ns
         agree = max(intervals) - min(intervals) <= AGREE_SHARE * period_ns
-        # Intervals of several whole refreshes may also come from long work, not only from a slower display.
+        # If intervals are several whole refreshes long, the cause may also be long work, not only a slower display.
         is_other = abs(refreshes - round(refreshes)) > OTHER_SHARE * (1 + round(refreshes)) / 2
         if not agree or not is_other:
             return ""
@@ -280,17 +286,19 @@ class DisplayPaced:
 
 
 class UnheldFrames:
-    """Selects frames that are not held back, so that a changed refresh period is detected (see `UNHELD_FRAMES`)."""
+    """Selects frames that are not held back. Such frames show whether the refresh period has changed (see
+    `UNHELD_FRAMES`)."""
 
     def __init__(self) -> None:
         self.left = 0  # number of next frames that start at once and are not held back
-        self._interval_ns = 0  # interval of the previous frame, ns
+        self._interval_ns = 0  # interval of the previous frame, in ns
         self._began_ns, self._every_ns = 0, UNHELD_EVERY_NS
-        self._waits: deque[bool] = deque(maxlen=LAST_INTERVALS)  # for frames of several refreshes: True if swap waited
+        # for each frame that takes several refreshes: True if its swap waited
+        self._waits: deque[bool] = deque(maxlen=LAST_INTERVALS)
 
     def begin(self, now_ns: int, interval_ns: int, is_wide: bool, queues: bool) -> None:
-        """Begins the next frame. is_wide: its interval is wider than requested. queues: swap waits for earlier
-        frames."""
+        """Begins the next frame. is_wide: the frame interval is wider than the user requested. queues: the swap waits
+        for earlier frames."""
         was_ns, self._interval_ns = self._interval_ns, interval_ns
         self.left = max(0, self.left - 1)
         if not is_wide or (queues and sum(self._waits) < WIDE_WAITS):
@@ -301,22 +309,24 @@ class UnheldFrames:
             self.left, self._began_ns, self._every_ns = UNHELD_FRAMES, now_ns, 2 * self._every_ns
 
     def add_wide_swap(self, waited: bool) -> None:
-        """Records a swap of a frame that takes several refreshes."""
+        """Records the swap of a frame that takes several refreshes."""
         self._waits.append(waited)
 
     def restart(self) -> None:
-        """Resets after a time without frames."""
+        """Clears the recorded swaps after a time without frames."""
         self._waits.clear()
 
 
 class BlockingSigns:
-    """Counts two signs: frames in a row whose swap blocks, and frames in a row with a fence."""
+    """Counts two signs that swaps block again: swaps in a row that waited although no frame was pending, and frames in
+    a row with a fence."""
 
     def __init__(self) -> None:
         self._waits = self._fenced = 0
 
     def add_unpending_swap(self, waited: bool) -> None:
-        """Records a swap that was called early in a refresh while no frame was pending."""
+        """Records a swap that was called early in a refresh while no frame was pending (handed over, but not yet
+        shown)."""
         self._waits = self._waits + 1 if waited else 0
 
     def add_frame(self, is_fenced: bool) -> bool:

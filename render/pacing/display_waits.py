@@ -1,16 +1,17 @@
 """Detects waits for the display: within drawing, and in swaps that are not expected to block. Pure.
 
-Swaps. If other work delays a swap, the swap returns at any instant. If a swap waits for the display, it returns a
+Swaps. If other work delays a swap, the swap may return at any instant. If a swap waits for the display, it returns a
 whole number of refreshes after the previous swap that waited (`RegularWaits`). If the timer places the frames, all
-swaps return at regular intervals, so another test is needed. A swap that is only slow (because it copies a large
-picture) takes the same time at whatever instant it is called. A swap that waits returns at a refresh, so its duration
-varies. So a display blocks if swaps are long, their durations are very different, and their returns are whole
-refreshes apart (`UnexpectedWaits`).
+swaps return at regular intervals, so another test (`UnexpectedWaits`) is needed. Some swaps are slow although they do
+not wait, for example because they copy a large picture. Such a swap always takes the same time, at whatever instant it
+is called. A swap that waits returns at a refresh, so its duration varies. So the display blocks swaps if three
+conditions hold: swaps are long, their durations are very different, and their returns are whole refreshes apart.
 
-Drawing. A frame that starts at once may wait for the display within its own drawing. Then work and waiting cannot be
-distinguished. So some frames start later, after a pause. If the pause makes drawing shorter by the length of the
-pause, drawing had been waiting. The pause is then lengthened until drawing does not get shorter; the drawing time that
-remains is work. If no pause makes drawing shorter, nothing waits (`DrawTimeProbe`).
+Drawing. A frame that starts at once may wait for the display within its own drawing. Then the time of the work and the
+time of the wait cannot be distinguished. So some frames start later, after a pause (`DrawTimeProbe`). If the pause
+makes drawing shorter by the length of the pause, drawing had waited. Then the next pauses are longer, until a longer
+pause does not make drawing shorter. The drawing time that remains is work. If no pause makes drawing shorter, nothing
+waits.
 """
 
 from __future__ import annotations
@@ -24,61 +25,65 @@ from twixt.render.pacing.policy import BLOCKING, FoundDisplay
 
 # -- swaps
 
-# If a swap takes longer than this (ns), it has waited.
+# A swap that takes longer than this (in ns) has waited.
 WAITED_NS = 1_000_000
 # Number of frames that `UnexpectedWaits` evaluates together.
 FRAMES = 40
-# Swaps wait for the display if three conditions hold. The first: LONG_SHARE of the swaps take longer than LONG_NS. The
-# second: their durations (10th to 90th percentile) differ by SPREAD_SHARE of the interval. The third: REGULAR_SHARE of
-# the intervals between returns are whole refreshes, within REGULAR_WITHIN of a refresh.
+# Swaps wait for the display if three conditions hold. First, the share LONG_SHARE of the swaps take longer than
+# LONG_NS. Second, their durations (10th to 90th percentile) differ by SPREAD_SHARE of the frame interval. Third, the
+# share REGULAR_SHARE of the intervals between their returns are whole refreshes, within REGULAR_WITHIN of a refresh.
 LONG_NS, LONG_SHARE, SPREAD_SHARE = 1_500_000, 0.75, 0.3
 REGULAR_SHARE, REGULAR_WITHIN = 0.9, 0.08
 
-# Two returns are whole refreshes apart if the error is at most APART_WITHIN of a refresh. The display has a queue if
-# two conditions hold: at least QUEUE_WAITS of the last LAST_SWAPS swaps returned whole refreshes apart, and these are
-# at least QUEUE_SHARE of the swaps that waited. If drawing took less than DRAINS_SHARE of a refresh and still no swap
-# waited, the display has no queue, because only longer work drains a queue.
+# The returns of two swaps are whole refreshes apart if their distance differs from a whole number of refreshes by at
+# most APART_WITHIN of a refresh. The display has a queue if two conditions hold. First, at least QUEUE_WAITS of the
+# last LAST_SWAPS swaps returned whole refreshes apart. Second, these swaps are at least the share QUEUE_SHARE of the
+# swaps that waited. Only long work drains a queue. If drawing took less than DRAINS_SHARE of a refresh and still no
+# swap waited, the display has no queue.
 APART_WITHIN, LAST_SWAPS, QUEUE_WAITS, QUEUE_SHARE = 0.08, 16, 4, 0.5
 DRAINS_SHARE = 0.9
-# With a queue, drawing never waits. So there is no queue if a later start made drawing shorter in SHORTER_TRIES of the
-# last LAST_TRIES tries.
+# If the display has a queue, drawing never waits. So the display has no queue if a later start made drawing shorter in
+# at least SHORTER_TRIES of the last LAST_TRIES tries.
 LAST_TRIES, SHORTER_TRIES = 6, 5
-# Two returns that are more refreshes apart than this are not compared: the period's error is too large.
+# Two returns of swaps are not compared if they are more than this many refreshes apart. The error of the refresh
+# period would be too large.
 MOST_APART = 20
 
 # -- drawing
 
-# At most one frame in FIRST_FRAMES is paused. Once ENOUGH measurements are known, at most one frame per LOOK_EVERY_NS
-# is paused.
+# At most one frame in FIRST_FRAMES starts after a pause. After ENOUGH measurements of the drawing time, at most one
+# frame per LOOK_EVERY_NS starts after a pause.
 FIRST_FRAMES, LOOK_EVERY_NS = 4, 500_000_000
-# Lengths of the pause, as shares of a refresh. Longer pauses are tried until drawing does not get shorter.
+# Lengths of the pause before the start of a frame, as shares of a refresh. Longer pauses are tried until drawing does
+# not get shorter.
 PAUSES = (0.15, 0.3, 0.5, 0.7, 0.85)
-# Limit on the pause: this share of twice the time that the longest recent work leaves of a refresh. The limit exists
-# because a paused frame must still be in time for the next refresh.
+# Limit on the pause before the start of a frame: SAFE_SHARE * 2 * (refresh period - longest recent work). The limit
+# exists because a paused frame must still be in time for the next refresh.
 SAFE_SHARE = 0.8
-# A drawing time counts as shorter than another if it is shorter by at least this share of a refresh.
+# One drawing time counts as shorter than another if the difference is at least this share of a refresh.
 SHORTER_SHARE = 0.1
-# The drawing time without waits is the median of the last REMEMBERED measurements. Once ENOUGH measurements are known,
-# pauses become rarer.
+# The drawing time without waits is the median of the last REMEMBERED measurements. After ENOUGH measurements, fewer
+# frames start after a pause.
 REMEMBERED, ENOUGH = 15, 7
-# Nothing waits if UNMOVED times in a row drawing takes the same time in three frames: the frame before a pause, the
-# paused frame, and the next frame. For this test the pause is UNMOVED_PAUSE of a refresh. A display that sets the pace
-# would have shown the paused frame one refresh later, and the drawing of the next frame would have waited for this
-# refresh.
+# Nothing waits if a test succeeds UNMOVED times in a row. In the test, drawing takes the same time in three frames:
+# the frame before a pause, the paused frame, and the next frame. The pause of this test is UNMOVED_PAUSE of a refresh.
+# If the display set the pace, it would show the paused frame one refresh later, and the drawing of the next frame
+# would wait for this refresh.
 UNMOVED, UNMOVED_PAUSE = 3, 0.5
-# Drawing waits if it takes longer than the drawing time without waits, multiplied by this factor.
+# Drawing has waited if it takes longer than this factor times the drawing time without waits.
 WAITS = 1.1
-# The usual drawing time is the median of this many last frames that were not paused.
+# The usual drawing time is the median of this many last frames that started without a pause.
 LAST_FRAMES = 8
 
 
 class RegularWaits:
-    """Detects a queue: swaps return before their own frame is shown. queues: swaps wait for earlier frames."""
+    """Detects that the display has a queue: its swaps return before their own frame is shown. queues: swaps wait for
+    earlier frames."""
 
     def __init__(self, queues: bool = False) -> None:
         self.queues = queues
-        self.is_in_doubt = False  # hardly any of the last swaps waited
-        self.in_a_row_ns: int | None = None  # time between the last two returns, if both swaps waited
+        self.is_in_doubt = False  # True if hardly any of the last swaps waited
+        self.in_a_row_ns: int | None = None  # time in ns between the returns of the last two swaps, if both waited
         self._regular: deque[bool] = deque(maxlen=LAST_SWAPS)
         self._waited: deque[bool] = deque(maxlen=LAST_SWAPS)
         self._works_ns: deque[int] = deque(maxlen=LAST_SWAPS)
@@ -86,8 +91,8 @@ class RegularWaits:
         self._last_ns: int | None = None
 
     def frame(self, work_ns: int, begin_ns: int, returned_ns: int, period_ns: int) -> bool:
-        """Records a swap of a frame that was not held back. Returns True if the swap waited for the display, that is,
-        if it returned whole refreshes after the previous swap that waited."""
+        """Records a swap of a frame that was not held back. Returns True if the swap waited for the display. Such a
+        swap returns whole refreshes after the previous swap that waited."""
         waited = returned_ns - begin_ns > WAITED_NS
         regular = False
         self.in_a_row_ns = None
@@ -116,13 +121,13 @@ class RegularWaits:
             self._tries.clear()
 
     def restart(self) -> None:
-        """Resets after a time without frames."""
+        """Clears the recorded swaps after a time without frames."""
         self._last_ns = None
         self._waited.clear()
 
 
 class UnexpectedWaits:
-    """Detects swaps that block although the timer places the frames."""
+    """Detects that swaps wait for the display, although the timer places the frames."""
 
     def __init__(self) -> None:
         self._swaps_ns: deque[int] = deque(maxlen=FRAMES)
@@ -130,7 +135,8 @@ class UnexpectedWaits:
         self._fresh = 0
 
     def frame(self, begin_ns: int, end_ns: int, interval_ns: int) -> FoundDisplay | None:
-        """Records a swap. If the last swaps block, returns the kind of display found; otherwise returns None."""
+        """Records a swap. If the last swaps show that the display blocks them, returns the kind of display; otherwise
+        returns None."""
         self._swaps_ns.append(end_ns - begin_ns)
         self._ends_ns.append(end_ns)
         self._fresh += 1
@@ -148,7 +154,8 @@ class UnexpectedWaits:
 
 
 class DrawTimeProbe:
-    """Measures the duration of drawing without waits for the display. For this, some frames start after a pause."""
+    """Measures the duration of drawing without waits for the display. For this purpose, some frames start after a
+    pause."""
 
     def __init__(self) -> None:
         self.was_paused = self.was_shorter = False
@@ -164,16 +171,16 @@ class DrawTimeProbe:
 
     @property
     def work_ns(self) -> int | None:
-        """Duration of a frame's drawing without waits, ns; None until it is known."""
+        """Duration in ns of a frame's drawing without waits; None until it is known."""
         return round(median(self._known)) if self._known else None
 
     @property
     def waits(self) -> bool:
-        """True if drawing is known to wait."""
+        """True if drawing is known to wait for the display."""
         return self.work_ns is not None and bool(self._at_once) and median(self._at_once) > WAITS * self.work_ns
 
     def pause_ns(self, now_ns: int, period_ns: int, queues: bool) -> int:
-        """Pause before the start of the next frame, ns; 0 for most frames."""
+        """Length in ns of the pause before the start of the next frame; 0 for most frames."""
         self._frames += 1
         self.was_paused = False
         if queues or self._frames % FIRST_FRAMES or len(self._at_once) < 3:
@@ -195,12 +202,12 @@ class DrawTimeProbe:
         return pause_ns
 
     def no_pause(self) -> None:
-        """Omits the pause before the next frame, because the start of the next frame is chosen in another way."""
+        """Records that the next frame starts without a pause, because its start is chosen in another way."""
         self.was_paused = False
 
     def frame(self, drawing_ns: int, period_ns: int, queues: bool) -> bool:
-        """Records the duration of one frame's drawing, including waits. Returns True if the display does not set the
-        pace."""
+        """Records how long the drawing of one frame took, including waits. Returns True if the display does not set
+        the pace."""
         if not self.was_paused:
             if self._looks_after:
                 self._looks_after = False
@@ -214,7 +221,7 @@ class DrawTimeProbe:
         if not self._looks_after:
             self._unmoved = 0
         if shorter_ns > self._paused_ns - SHORTER_SHARE * period_ns and self._pause + 1 < len(PAUSES):
-            self._pause += 1  # without the pause, drawing waited for longer than the length of the pause
+            self._pause += 1  # drawing may have waited longer than the pause, so the next pause is longer
             return False
         self._known.append(drawing_ns)
         self._pause = max(0, self._pause - 1)

@@ -1,14 +1,15 @@
-"""Refresh grid: a line fitted to the returns of blocking swaps. Also measures the refresh period.
+"""Computes the refresh grid of a display: a line fitted to the returns of blocking swaps. Also measures the refresh
+period.
 
-A delay of the process makes a return late, never early. Some displays keep time only as well as a timer that is set
-again at each refresh. Other displays show a late frame at once and continue from this instant. So the phase of the
-grid follows early returns fast and late returns slowly. A return far off the grid moves the grid at once in two cases:
-the return is early, or its frame was handed over late. If the return is late but its frame was handed over in time,
-the return is ignored until several returns in a row agree. Once a late return has moved the grid in this way, the next
-late return moves the grid at once.
+If the process is delayed, a swap returns late; no delay makes it return early. Some displays keep time only as well as
+a timer that is set again at each refresh. Other displays show a late frame at once and continue from this instant. So
+the phase of the grid follows early returns fast and late returns slowly. If a return is far off the grid, it moves the
+grid at once in two cases: it is early, or its frame was handed over late. If the return is late although its frame was
+handed over in time, it is ignored until several returns in a row agree. After late returns have moved the grid in this
+way, the next late return moves the grid at once.
 
-The period is the mean of many intervals; the longest and shortest intervals are left out. If the last intervals agree
-on another period, this period is adopted: the display or its mode has changed.
+The refresh period is the mean of many intervals. The longest and the shortest intervals are left out. If the last
+intervals agree on another period, this period is adopted, because the display or its mode has changed.
 
 Always: each result of `add` is greater than the previous one; `point_from` never returns an instant before its
 argument. Pure.
@@ -22,49 +23,56 @@ from typing import NamedTuple
 
 from twixt.ipc.quantiles import median
 
-# The period is the mean of the last AVERAGED_INTERVALS intervals (one second at 60 Hz). The shortest and the longest
-# intervals, a share of EXTREME_SHARE each, are left out. At least AVERAGE_FROM_INTERVALS intervals are needed.
+# The refresh period is the mean of the last AVERAGED_INTERVALS intervals (one second at 60 Hz). The share
+# EXTREME_SHARE of the intervals is left out at the short end, and again at the long end. At least
+# AVERAGE_FROM_INTERVALS intervals are needed.
 AVERAGED_INTERVALS, EXTREME_SHARE = 60, 0.1
 AVERAGE_FROM_INTERVALS = 8
-# An early return moves the phase by the share FOLLOW_EARLY of its error, a late return by FOLLOW_LATE.
+# An early return moves the phase of the grid by FOLLOW_EARLY times its error; a late return by FOLLOW_LATE times its
+# error.
 FOLLOW_EARLY, FOLLOW_LATE = 0.6, 0.3
-# A return is off the grid if its error exceeds OFF_SHARE of a period. The grid moves if AGREEING_RETURNS returns in a
-# row are off the grid and agree.
+# A return of a swap is off the grid if its error exceeds OFF_SHARE of a period. The grid moves if AGREEING_RETURNS
+# returns in a row are off the grid and agree with each other.
 OFF_SHARE, AGREEING_RETURNS = 0.10, 3
-# Another period is adopted if this many intervals in a row agree on it.
+# Another refresh period is adopted if this many intervals in a row agree on it.
 AGREEING_INTERVALS = 8
-# If a frame is handed over within this share of a period after a refresh, it is in time for the next refresh.
+# A frame is in time for the next refresh if it is handed over within this share of a period after a refresh.
 IN_TIME_SHARE = 0.9
-# Each report of the display moves the phase by REPORTED_SHARE of the difference, because reports are exact or off by a
-# constant. A report counts if it is whole refreshes after the previous one, within REPORTED_WITHIN of a refresh. After
-# a report, the next REPORT_FRAMES returns do not move the grid.
+# When the display reports a present time, the phase of the grid moves towards it by REPORTED_SHARE of the difference.
+# The reported times are exact, or wrong by a constant. A report counts if its present time is whole refreshes after
+# the previous one, within REPORTED_WITHIN of a refresh. After a report, the next REPORT_FRAMES returns of swaps do not
+# move the grid.
 REPORTED_SHARE, REPORTED_WITHIN, REPORT_FRAMES = 0.5, 0.1, 30
-# The reported refresh period is ignored if more than MOST_MISFITS of the last LAST_REPORTS reports were not whole
-# refreshes apart.
+# The refresh period that the display reports is ignored if more than MOST_MISFITS of the last LAST_REPORTS present
+# times were not whole refreshes apart.
 LAST_REPORTS, MOST_MISFITS = 16, 4
-# An interval of several refreshes is ignored if it deviates from whole periods by more than this share.
+# An interval of several refreshes is not measured if it differs from whole periods by more than this share.
 ORDINARY_SHARE = 0.05
 
 
 class RefreshGrid:
-    """Refresh grid of one display. period_ns: first estimate of the refresh period, within a few percent."""
+    """Refresh grid of one display. period_ns: first estimate of the refresh period, in ns, correct within a few
+    percent."""
 
     def __init__(self, period_ns: int) -> None:
         self.period_ns = period_ns
         self._point_ns: int | None = None  # the grid point that belongs to the last return
         self._last_return_ns = 0
-        self._whole_ns = self._whole_refreshes = 0  # sums over the ordinary intervals since the period changed
+        # sums over the ordinary intervals after the last change of the period: their time in ns, their number of
+        # refreshes
+        self._whole_ns = self._whole_refreshes = 0
         self._intervals: deque[float] = deque(maxlen=AVERAGED_INTERVALS)
-        self._off_ns: list[int] = []  # errors of the last returns in a row that were off the grid
+        self._off_ns: list[int] = []  # errors of the last returns of swaps that were all off the grid
         self._reported_ns: int | None = None
         self._report_frames = 0
         self._misfits: deque[bool] = deque(maxlen=LAST_REPORTS)
-        self._late_moves = False  # the last late return that was off the grid moved the grid
-        self._in_time: deque[int] = deque(maxlen=AGREEING_INTERVALS)  # intervals of the last frames, all in time
+        self._late_moves = False  # True if the last return that was late and off the grid has moved the grid
+        # intervals of the last frames that were all handed over in time
+        self._in_time: deque[int] = deque(maxlen=AGREEING_INTERVALS)
 
     def add(self, return_ns: int, handed_over_ns: int, planned: int = 1) -> int:
-        """Records the return of a swap that blocked. Returns the grid point of the return, which is the present time
-        of the frame.
+        """Records the return of a swap that blocked. Returns the grid point that belongs to this return. This point is
+        the present time of the frame.
 
         handed_over_ns: instant at which swap was called. planned: number of refreshes planned for the frame.
         """
@@ -114,23 +122,24 @@ class RefreshGrid:
 
     @property
     def mean_period_ns(self) -> float:
-        """Mean of all ordinary refreshes since the period last changed: the long-term period of the display."""
+        """Mean length in ns of all ordinary refreshes after the last change of the period: the long-term period of the
+        display."""
         if self._whole_refreshes < AVERAGE_FROM_INTERVALS:
             return self.period_ns
         return self._whole_ns / self._whole_refreshes
 
     def refreshes_between(self, earlier_ns: int, later_ns: int) -> int:
-        """Number of whole refreshes between two instants near grid points."""
+        """Number of whole refreshes between two instants that are near grid points."""
         return round((later_ns - earlier_ns) / self.period_ns)
 
     def point_from(self, instant_ns: int) -> int:
-        """First grid point at or after `instant_ns`. Before any return is known, `instant_ns` itself."""
+        """First grid point at or after `instant_ns`. If no return is known yet, `instant_ns` itself."""
         if self._point_ns is None:
             return instant_ns
         return self._point_ns - (self._point_ns - instant_ns) // self.period_ns * self.period_ns
 
     def begin_anew(self, period_ns: int, point_ns: int) -> None:
-        """Resets to the grid of another display or mode; clears all measurements."""
+        """Clears all measurements and begins the grid of another display or mode."""
         self.period_ns = period_ns
         self._point_ns = self._last_return_ns = point_ns
         self._intervals.clear()
@@ -140,7 +149,8 @@ class RefreshGrid:
         self._whole_ns = self._whole_refreshes = 0
 
     def nudge(self, point_ns: int, share: float) -> None:
-        """Moves the phase towards `point_ns`, which is roughly a point of the grid, by `share` of the difference."""
+        """Moves the phase of the grid towards `point_ns` by `share` of the difference. `point_ns` is roughly a point
+        of the grid."""
         if self._point_ns is None:
             self._point_ns = self._last_return_ns = point_ns
             return
@@ -148,8 +158,8 @@ class RefreshGrid:
         self._point_ns += round(off_ns * share)
 
     def display_reported(self, presented_ns: int, refresh_ns: int | None) -> None:
-        """Records a present time reported by the display. refresh_ns: the reported refresh period; None: the display
-        has no fixed rate."""
+        """Records a present time that the display reported. refresh_ns: reported refresh period, in ns; None: the
+        display has no fixed rate."""
         last_ns, self._reported_ns = self._reported_ns, presented_ns
         if refresh_ns is None or last_ns is None:
             return
@@ -166,7 +176,7 @@ class RefreshGrid:
         self._report_frames = REPORT_FRAMES
 
     def restart(self) -> None:
-        """Clears the phase after a time without frames; keeps the period."""
+        """Clears the phase of the grid after a time without frames. Keeps the period."""
         self._point_ns = None
         self._off_ns.clear()
         self._in_time.clear()
@@ -187,8 +197,8 @@ class RefreshGrid:
             self.period_ns = round(sum(kept) / len(kept))
 
     def _has_changed(self, interval_ns: int, in_time: bool) -> bool:
-        """Adopts another period if the last frames agree on it and all of them were handed over in time for the next
-        refresh. Returns True if a period was adopted."""
+        """Adopts another refresh period if the last frames agree on it, and if all these frames were handed over in
+        time for the next refresh. Returns True if the period has changed."""
         if not in_time:
             self._in_time.clear()
             return False
@@ -216,28 +226,30 @@ class RefreshGrid:
 
 # Range of the refresh periods of displays: 400 Hz to 20 Hz.
 SHORTEST_NS, LONGEST_NS = 2_500_000, 50_000_000
-# SHARE of the intervals must be whole refreshes, within WITHIN of a refresh; the others may be delayed.
+# The share SHARE of the intervals must be whole refreshes, within WITHIN of a refresh. The other intervals may be
+# delayed.
 WITHIN, SHARE = 0.12, 0.8
-# EXACTLY_SHARE of the intervals must be whole refreshes within EXACTLY_WITHIN, because a display is more regular than
-# frames of equal work.
+# In addition, the share EXACTLY_SHARE of the intervals must be whole refreshes within EXACTLY_WITHIN. A display meets
+# this condition because it is more regular than frames of equal work.
 EXACTLY_WITHIN, EXACTLY_SHARE = 0.05, 0.6
-# If MOST_OF_THEM of the intervals are multiples of a longer period, a shorter period is accepted only if NEARLY_ALL
-# are multiples of the shorter one.
+# If the share MOST_OF_THEM of the intervals are multiples of a longer period, a shorter period is accepted only if the
+# share NEARLY_ALL are multiples of the shorter period.
 MOST_OF_THEM, NEARLY_ALL = 0.5, 0.95
-# Largest number of refreshes that is tried for one interval.
+# An interval between swaps is tried as at most this number of refreshes.
 MOST_REFRESHES = 8
-# A measurement begins if DISAGREEING of the last LAST_RETURNS returns did not fit the grid.
+# The refresh period is measured again if DISAGREEING of the last LAST_RETURNS returns did not fit the grid.
 LAST_RETURNS, DISAGREEING = 4, 2
-# A measurement takes MEASURED_FRAMES frames that start at once. Another may begin PATIENCE_FRAMES frames later.
+# A measurement of the refresh period uses MEASURED_FRAMES frames that start at once. The next measurement may begin
+# PATIENCE_FRAMES frames after it.
 MEASURED_FRAMES, PATIENCE_FRAMES = 12, 45
-# The known period is kept if this share of the measured intervals is one refresh long.
+# The known refresh period is kept if at least this share of the measured intervals have this length.
 BELIEVED_SHARE = 0.35
-# Interval (ns) at which one frame starts at once, to detect a faster display.
+# One frame per this time (ns) starts at once, to detect that the display has become faster.
 PROBE_EVERY_NS = 2_000_000_000
 
 
 def longest_common(intervals_ns: Sequence[int], within: float = WITHIN, share: float = SHARE) -> int | None:
-    """Longest period, ns, of which nearly all intervals are whole multiples; None if there is none."""
+    """Longest period, in ns, of which nearly all intervals are whole multiples; None if there is no such period."""
     tried = sorted(ns for ns in intervals_ns if ns >= SHORTEST_NS)
     if len(tried) < 3 or len(tried) < share * len(intervals_ns):
         return None
@@ -268,14 +280,15 @@ def _keeps_time(intervals_ns: Sequence[int], period_ns: float) -> bool:
 
 
 def _fitted(intervals_ns: Sequence[int], period_ns: float, within: float) -> float | None:
-    """The period, refined by the intervals that are multiples of it."""
+    """More precise value of `period_ns`: the mean length of a refresh in the intervals that are multiples of this
+    period."""
     fitting = [ns for ns in intervals_ns if _fits(ns, period_ns, within)]
     refreshes = sum(round(ns / period_ns) for ns in fitting)
     return sum(fitting) / refreshes if refreshes else None
 
 
 class MeasuredSwap(NamedTuple):
-    """A swap that blocked. hardly_waited: the wait was so short that it may have had another cause than the display."""
+    """A swap that blocked. hardly_waited: the wait was so short that the display may not be its cause."""
 
     called_ns: int
     returned_ns: int
@@ -283,7 +296,7 @@ class MeasuredSwap(NamedTuple):
 
 
 class RefreshWatch:
-    """Detects that the display's refresh period has changed, and measures it with frames that start at once."""
+    """Detects that the display's refresh period has changed. Measures the new period with frames that start at once."""
 
     def __init__(self) -> None:
         self._intervals_ns: list[int] = []
@@ -299,17 +312,18 @@ class RefreshWatch:
         return self._left > 0
 
     def starts_at_once(self, now_ns: int) -> bool:
-        """True if the next frame must start at once, to detect a faster display."""
+        """True if the next frame must start at once, to detect that the display has become faster."""
         self._probes = self._probed_ns is None or now_ns - self._probed_ns >= PROBE_EVERY_NS
         if self._probes:
             self._probed_ns = now_ns
         return self._probes or self._left > 0
 
     def returned(self, swap: MeasuredSwap, period_ns: int, disagrees: bool, is_early: bool = False) -> int | None:
-        """Records a swap that blocked. Returns the period if it was measured again, otherwise None.
+        """Records a swap that blocked. Returns the refresh period, in ns, if this swap completes a new measurement;
+        otherwise None.
 
-        disagrees: the return does not fit the grid, whose period is `period_ns`. is_early: the swap returned before
-        its refresh. If the frame started at once, an early return indicates a faster display.
+        disagrees: the return does not fit the grid of `period_ns`. is_early: the swap returned before its refresh. If
+        the frame started at once, an early return shows that the display has become faster.
         """
         last_ns, self._last_return_ns = self._last_return_ns, swap.returned_ns
         if self._left:
@@ -340,7 +354,7 @@ class RefreshWatch:
 
     def _measured(self, believed_ns: int) -> int | None:
         self._patience = PATIENCE_FRAMES
-        # Delayed returns fit some short period by chance, even if all other returns fit the known period.
+        # Delayed returns of swaps fit some short period by chance, even if all other returns fit the known period.
         as_believed = sum(abs(ns - believed_ns) <= WITHIN * believed_ns for ns in self._intervals_ns)
         if as_believed >= BELIEVED_SHARE * len(self._intervals_ns):
             return None
@@ -350,14 +364,14 @@ class RefreshWatch:
         return period_ns
 
     def _keep_time(self, period_ns: int) -> bool:
-        """True if swaps return at more regular intervals than they are called. Then swaps wait for the display."""
+        """True if the returns of swaps are more regular than the calls of swaps. If so, swaps wait for the display."""
         first, last = self._swaps[0], len(self._swaps) - 1
         calls = sorted(_off(swap.called_ns - first.called_ns, period_ns) for swap in self._swaps)
         returns = sorted(_off(swap.returned_ns - first.returned_ns, period_ns) for swap in self._swaps)
-        few = last // 8  # number of outliers that are left out at each end
+        few = last // 8  # number of outliers that are left out at each end of the sorted values
         return 2 * (returns[last - few] - returns[few]) < calls[last - few] - calls[few]
 
 
 def _off(apart_ns: int, period_ns: int) -> int:
-    """Difference between two instants minus the nearest whole number of refreshes, ns."""
+    """Difference between `apart_ns` and the nearest whole number of refreshes, in ns."""
     return (apart_ns + period_ns // 2) % period_ns - period_ns // 2

@@ -1,17 +1,17 @@
-"""Choice of the frame interval: it widens for a sustained load, narrows soon after the load has ended, and ignores
-spikes.
+"""Chooses the frame interval. The interval widens for a sustained load, narrows soon after the load has ended, and
+ignores spikes.
 
 If three of the last four frames are too long, the interval is widened to hold these frames. If eight or more frames in
-a row would fit a narrower interval, the interval is narrowed to hold these frames, unless narrowing failed recently.
-In all other cases the work of the last seconds is replayed with other intervals, and an interval is chosen if it is
-clearly cheaper. A replay uses about 5 s of work to widen the interval. To narrow the interval, a replay uses 0.6 s of
-work, or more after a relapse. After a change of the interval only later frames are used. Otherwise a load that has
-ended would keep the interval wide.
+a row would fit a narrower interval, the interval is narrowed to hold these frames, unless an earlier narrowing failed
+recently. In all other cases the work of the last seconds is replayed with other intervals, and an interval is chosen
+if it is clearly cheaper. To widen the interval, a replay uses about 5 s of work. To narrow the interval, a replay uses
+0.6 s of work, or more if the interval had to be widened again before. After a change of the interval, only later
+frames are used. Otherwise frames from a load that has ended would keep the interval wide.
 
-*Cycle*: duration of the work and of everything else that a frame must do before the next frame can start, without
-waits. If swap blocks, intervals are whole numbers of refreshes. With a queue, an interval also holds cycles that are
-up to a third of a refresh longer. Some frames then take one more refresh, which costs less than halving the rate of
-all frames.
+*Cycle* of a frame: the time for its work and for everything else that must be done before the next frame can start.
+Waits do not count. If swap blocks, intervals are whole numbers of refreshes. If the display has a queue, an interval
+also holds cycles that are up to a third of a refresh longer. Some frames then take one more refresh, which costs less
+than halving the rate of all frames.
 
 Always: `interval_ns` is never below `base_ns`; each change has a reason. Pure.
 """
@@ -33,35 +33,36 @@ from twixt.render.pacing.interval_evidence import (
     usual_before,
 )
 
-# Number of first frames that are ignored, because they compile programs and fill caches.
+# Number of first frames that are ignored. In these frames, programs are compiled and caches are filled.
 WARM_UP_FRAMES = 3
-# Factor by which a fitted interval exceeds the work.
+# If any interval is possible, an interval that is fitted to the work is this factor times the work.
 FITTED_ROOM = 1.01
-# A replay to widen uses the work of the last WIDEN_BY_NS, at most WIDEN_BY_FRAMES frames. There is a replay to widen
-# every REPLAY_EVERY_FRAMES frames.
+# A replay that may widen the interval uses the work of the last WIDEN_BY_NS, but at most WIDEN_BY_FRAMES frames. Such
+# a replay begins every REPLAY_EVERY_FRAMES frames.
 WIDEN_BY_NS, WIDEN_BY_FRAMES, REPLAY_EVERY_FRAMES = 5_000_000_000, 300, 30
-# A replay to narrow uses the work of the last NARROW_BY_NS, at least NARROW_BY_FRAMES frames. There is a replay to
-# narrow every NARROW_EVERY_NS. A relapse is a widening within RELAPSE_NS after narrowing. Each relapse doubles the
-# time NARROW_BY_NS, up to LONGEST_NARROW_BY_NS. Even with this longest time, the end of a load is noticed within 3 s.
-# Each CALM_NS without a relapse halves the time again.
+# A replay that may narrow the interval uses the work of the last NARROW_BY_NS, but at least NARROW_BY_FRAMES frames.
+# Such a replay begins every NARROW_EVERY_NS. If the interval widens within RELAPSE_NS after it narrowed, this is a
+# relapse. Each relapse doubles the length of the replayed work, up to LONGEST_NARROW_BY_NS. Even with this longest
+# time, the end of a load is noticed within 3 s. After each CALM_NS without a relapse, the length is halved.
 NARROW_BY_NS, LONGEST_NARROW_BY_NS, NARROW_BY_FRAMES = 600_000_000, 2_400_000_000, 4
 NARROW_EVERY_NS = 200_000_000
 RELAPSE_NS, CALM_NS = 3_000_000_000, 10_000_000_000
-# Another interval is chosen if its cost is lower by this share plus this amount (ms per second).
+# Another interval is chosen if its cost is below the present cost by CHEAPER_SHARE of that cost plus CHEAPER_BY ms/s.
 CHEAPER_SHARE, CHEAPER_BY = 0.10, 2.0
-# Widest interval (ns), unless the user requests a longer one. At fewer than ten frames per second, users see single
-# pictures instead of motion.
+# Widest frame interval (ns), unless the user requests a wider one. At fewer than ten frames per second, users see
+# single pictures instead of motion.
 LONGEST_INTERVAL_NS = 100_000_000
-# Candidates if any length is possible: these multiples of the shortest interval, and these quantiles of the work.
+# Intervals that a replay tries if any length is possible. They are MULTIPLES of the shortest interval, and the
+# quantiles SHARES of the work.
 MULTIPLES, SHARES = (1.0, 1.12, 1.25, 1.5, 2.0, 3.0, 4.5), (0.5, 0.8, 0.95)
-# No candidate is shorter than this quantile of the work: with a shorter interval, nearly all frames would be late.
+# A replay tries no interval that is shorter than this quantile of the work: nearly all frames would be late.
 LEAST_SHARE = 0.1
-# Two candidates that differ by less than this share count as one.
+# If two intervals differ by less than this share, a replay tries only one of them.
 SAME_SHARE = 0.02
-# If the user requests a rate of whole refreshes (for example --fps 30), the measured refresh period may be off by this
-# share; the request is still met.
+# If the user requests a rate of whole refreshes (for example --fps 30), the request is met even if the measured
+# refresh period is wrong by this share.
 WANDER = 0.03
-# Longer cycles (ns) are ignored, because the machine was suspended.
+# If a frame's cycle is longer than this (ns), it is ignored: the machine was suspended.
 LONGEST_WORK_NS = 1_000_000_000
 
 
@@ -79,13 +80,14 @@ class IntervalChoice:
         self.guard_ns = 0
         self.queues = False
         self._shortest = ShortestInterval(base_ns, refresh_ns, wanted_ns)
-        self._fitted_ns = self._refreshes = 0  # interval that the work requires, in ns and in refreshes; 0: none
+        # interval that the work requires, in ns and in refreshes; 0: no interval is required
+        self._fitted_ns = self._refreshes = 0
         self._frames: deque[TimedCycle] = deque(maxlen=WIDEN_BY_FRAMES)
-        self._count = 0  # frames since the last `forget`
+        self._count = 0  # number of frames after the last `forget`
         self._load = SustainedLoad()
         self._patience = NarrowingPatience()
         self._replay: Iterator[str] | None = None
-        self._replayed_at = 0  # value of `_count` when the last replay to widen began
+        self._replayed_at = 0  # value of `_count` when the last replay that may widen the interval began
 
     @property
     def interval_ns(self) -> int:
@@ -101,7 +103,7 @@ class IntervalChoice:
 
     @property
     def base_ns(self) -> int:
-        """Shortest allowed interval, ns."""
+        """Shortest frame interval that is allowed, in ns."""
         return self._shortest.ns
 
     def at_most(self, fps: float | None) -> None:
@@ -120,25 +122,25 @@ class IntervalChoice:
             self._forget_frames()
 
     def set_free(self, period_ns: int) -> None:
-        """Switches to timer pacing at `period_ns`."""
+        """Changes to the timer, with frames at intervals of `period_ns`."""
         self._shortest.set_base(period_ns)
         self.set_refresh(None, is_new=True)
 
     def forget(self) -> None:
-        """Clears all frames and returns to the shortest interval, because the next frames will differ."""
+        """Clears all recorded frames and returns to the shortest interval, because the next frames will differ."""
         self._fitted_ns = self._refreshes = self._count = self._replayed_at = 0
         self._load.forget()
         self._patience = NarrowingPatience()
         self._forget_frames()
 
     def forget_frames(self) -> None:
-        """Clears the costs of frames, but keeps the interval until new costs are known."""
+        """Clears the recorded costs of frames. Keeps the interval until new costs are known."""
         self._load.forget_frames()
         self._forget_frames()
 
     def frame(self, cycle_ns: int, end_ns: int) -> str:
-        """Records a completed frame. Returns the reason if this changed the interval of the next frames; otherwise
-        ""."""
+        """Records a completed frame. If this frame changed the interval of the next frames, returns the reason;
+        otherwise ""."""
         self._count += 1
         if self._count <= WARM_UP_FRAMES or cycle_ns > LONGEST_WORK_NS:
             return ""
@@ -165,7 +167,7 @@ class IntervalChoice:
     # -- sustained load
 
     def _holds_ns(self, interval_ns: int) -> int:
-        """Longest cycle, ns, for which the interval is long enough."""
+        """Longest cycle (time for the work of a frame), in ns, for which the interval is long enough."""
         if not self._shortest.refresh_ns:
             return interval_ns
         if self.queues:
@@ -180,8 +182,8 @@ class IntervalChoice:
         return self._change(wanted_ns, end_ns, f"{len(long_ns)} of the last frames took {load_ns / 1e6:.1f} ms")
 
     def _end_load(self, end_ns: int) -> str:
-        """If the load has ended, narrows the interval so that it still holds the longest of the last frames. Returns
-        the reason, or "" if nothing changed."""
+        """If the load has ended, narrows the interval to the shortest one that holds the longest of the last frames.
+        Returns the reason for the change, or "" if nothing changed."""
         refresh_ns = self._shortest.refresh_ns
         narrower_ns = self.interval_ns - refresh_ns if refresh_ns else round(self.interval_ns / CLEARLY)
         fitting_ns = self._load.fitting_ns(self._holds_ns(narrower_ns))
@@ -194,7 +196,7 @@ class IntervalChoice:
         )
 
     def _fit(self, cycle_ns: int) -> int:
-        """Interval that holds frames with this cycle, within the limits, ns."""
+        """Interval, in ns, that is long enough for frames with this cycle, within the allowed limits."""
         if self._shortest.refresh_ns:
             refreshes = self._shortest.whole(cycle_ns + self.guard_ns)
             if self.queues and refreshes > 1 and cycle_ns <= queue_holds_ns(refreshes - 1, self._shortest.refresh_ns):
@@ -205,8 +207,8 @@ class IntervalChoice:
     # -- replay
 
     def _begin_replay(self, end_ns: int, is_wide: bool) -> Iterator[str] | None:
-        """Begins a replay if a replay is due and could change the interval; otherwise returns None. is_wide: the
-        interval is wider than the shortest one."""
+        """Begins a replay if one is due and could change the interval; otherwise returns None. is_wide: the interval
+        is wider than the shortest allowed one."""
         if is_wide and self._patience.is_due(end_ns):
             cycles = self._last_cycles(end_ns, self._patience.span_ns)
             if cycles:
@@ -220,8 +222,8 @@ class IntervalChoice:
         return None
 
     def _last_cycles(self, end_ns: int, span_ns: int) -> list[int]:
-        """Cycles of the frames in the last `span_ns`; empty if the interval changed in this time, or for too few
-        frames."""
+        """Cycles (times for the work of a frame), in ns, of the frames in the last `span_ns`. Empty if the interval
+        changed in this time, or if the frames are too few."""
         frames = self._frames
         if len(frames) < NARROW_BY_FRAMES:
             return []
@@ -232,7 +234,8 @@ class IntervalChoice:
         return cycles if len(cycles) >= NARROW_BY_FRAMES else []
 
     def _replayed(self, cycles: list[int], narrower: bool) -> Iterator[str]:
-        """Tries one candidate per step and yields "". If the interval changes, the last value yielded is the reason."""
+        """Tries other intervals on the recorded work, one interval per step, and yields "" after each step. If the
+        interval changes, the last value is the reason for the change."""
         was_ns = self.interval_ns
         usual = usual_before(cycles)
         now_cost = best_cost = self._cost(cycles, usual, was_ns)
@@ -309,17 +312,17 @@ class IntervalChoice:
 
 
 class ShortestInterval:
-    """Shortest frame interval, determined by the display, the user, and a temporary bound on the rate.
+    """Shortest frame interval that the display, the user and a temporary bound on the rate allow.
 
     base_ns: shortest interval if swap does not block. refresh_ns: refresh period if swap blocks; the interval is then
-    a whole number of refreshes. wanted_ns: the interval that the user requests; 0: none. ns: the resulting interval.
-    refreshes: the resulting interval in refreshes, if swap blocks.
+    a whole number of refreshes. wanted_ns: the interval that the user requests; 0: no request. ns: the resulting
+    interval. refreshes: the resulting interval in refreshes, if swap blocks.
     """
 
     def __init__(self, base_ns: int, refresh_ns: int | None, wanted_ns: int) -> None:
         self.refresh_ns = refresh_ns
         self.ns = self.refreshes = 0
-        self._at_most_ns = 0  # interval of the bound on the rate, ns; 0: none
+        self._at_most_ns = 0  # shortest interval, in ns, that the bound on the rate allows; 0: no bound
         self._base_ns, self._wanted_ns = base_ns, wanted_ns
         self.round_to_refreshes()
 
@@ -329,22 +332,23 @@ class ShortestInterval:
         self._update()
 
     def set_base(self, period_ns: int) -> None:
-        """Sets the display's own interval, for a swap that does not block."""
+        """Sets the display's own interval, for a display whose swap does not block."""
         self._base_ns = max(self._wanted_ns, period_ns)
         self._update()
 
     def set_refresh(self, refresh_ns: int | None) -> None:
-        """Sets the refresh period; None if swap does not block. The number of refreshes stays the same."""
+        """Sets the refresh period, in ns. None: swap does not block. The number of refreshes stays the same."""
         self.refresh_ns = refresh_ns
         self._update()
 
     def round_to_refreshes(self) -> None:
-        """Recomputes the number of refreshes. Small changes of `refresh_ns` do not need this."""
+        """Computes the number of refreshes again. Small changes of `refresh_ns` do not require this."""
         self._own_refreshes = self.whole(self._wanted_ns, WANDER) if self.refresh_ns else 1
         self._update()
 
     def whole(self, interval_ns: int, wander: float = 1e-6) -> int:
-        """Least number of whole refreshes that hold `interval_ns`, with a tolerance of `wander` refreshes."""
+        """Least number of whole refreshes that last at least `interval_ns`. A shortage of up to `wander` refreshes is
+        allowed."""
         assert self.refresh_ns
         return max(1, math.ceil(interval_ns / self.refresh_ns - wander))
 
@@ -359,28 +363,29 @@ class ShortestInterval:
 
 
 class NarrowingPatience:
-    """Length of the work that is replayed before the interval narrows. The length doubles after each relapse."""
+    """Length of the work that must be replayed before the frame interval narrows. Each relapse doubles this length."""
 
     def __init__(self) -> None:
-        self.span_ns = NARROW_BY_NS  # time of the work to replay
+        self.span_ns = NARROW_BY_NS  # length of the work to replay, in ns
         self.narrowed_at_ns: int | None = None
         self._tried_at_ns: int | None = None
         self._relapsed_at_ns: int | None = None
 
     @property
     def is_calm(self) -> bool:
-        """True if narrowing did not fail recently."""
+        """True if no narrowing of the interval failed recently."""
         return self._relapsed_at_ns is None
 
     def is_due(self, end_ns: int) -> bool:
-        """Returns True if narrowing is due, and then records the attempt."""
+        """Returns True if narrowing of the interval is due, and then records the attempt."""
         is_due = self._tried_at_ns is None or end_ns - self._tried_at_ns >= NARROW_EVERY_NS
         if is_due:
             self._tried_at_ns = end_ns
         return is_due
 
     def widened(self, end_ns: int, load: SustainedLoad) -> None:
-        """Records that the interval was widened. Widening shortly after narrowing is a relapse."""
+        """Records that the frame interval was widened. If this happens shortly after the interval narrowed, it is a
+        relapse."""
         if self.narrowed_at_ns is not None and end_ns - self.narrowed_at_ns < RELAPSE_NS:
             self.span_ns = min(2 * self.span_ns, LONGEST_NARROW_BY_NS)
             load.relapsed()

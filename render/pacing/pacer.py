@@ -1,15 +1,16 @@
-"""Pacer: plans when each frame starts, when it is swapped, and when it is shown.
+"""The pacer plans when each frame starts, when it is swapped, and when it is shown.
 
-Three policies place frames. If swap does not wait, frames are placed on a timer's grid; if swap blocks, on whole
-refreshes (both in `swap_paced`). If returns of swap are not present times, the display paces the frames
-(`display_paced`). `Pacer` chooses a policy from the result of the probe, and changes the policy when frames show
-another kind of display.
+Three policies place frames. If swap does not wait, frames are placed on a timer's grid. If swap blocks, frames are
+placed on whole refreshes (both policies are in `swap_paced`). If returns of swap are not present times, frames are
+placed at the display's pace (`display_paced`). `Pacer` chooses a policy from the result of the display's probe.
+`Pacer` changes the policy when frames show that the display is of another kind.
 
 Calls for each frame: `next_frame` -> wait until `start_ns`, latch, draw, finish -> `drawn` -> wait until the instant
 that `drawn` returns -> swap -> `frame_done`.
 
-Always: predicted present times increase, by at least a tenth of an interval if frames are paced. No wait is longer
-than a few intervals, whatever the clock reports. Each decision has a reason. Pure: reads no clock.
+Always: predicted present times increase. If frames are paced, they increase by at least a tenth of an interval. No
+wait is longer than a few frame intervals, whatever the clock reports. Each decision has a reason. Pure: reads no
+clock.
 """
 
 from __future__ import annotations
@@ -37,20 +38,21 @@ from twixt.render.pacing.swap_paced import TimerGrid, Unlimited, WholeRefreshes
 
 __all__ = ["FramePlan", "FrameResult", "FrameTimes", "Pacer"]
 
-# Refresh period (ns) if the display's rate is neither reported nor measured.
+# Refresh period (ns) that is assumed if the display's rate is neither reported nor measured.
 UNKNOWN_REFRESH_NS = round(1e9 / 60)
-# Predicted present times are at least this share of an interval apart.
+# Two predicted present times are at least this share of a frame interval apart.
 CLOSEST_SHARE = 0.1
-# Lowest rate that a user may request, and lowest bound on the rate that other code may set, in frames per second.
+# LEAST_FPS: lowest rate that a user may request. LEAST_BOUND_FPS: lowest bound that other code may set on the rate.
+# Both are in frames per second.
 LEAST_FPS, LEAST_BOUND_FPS = 0.1, 10.0
-# No start and no swap is delayed by more than this many intervals.
+# The start or the swap of a frame is delayed by at most this many frame intervals.
 LONGEST_WAIT = 3
-# When swaps prove not to wait, fences are marked as unreliable if at least this many frames in a row had a fence.
+# Fences count as unreliable if swaps prove not to wait, and if at least this many frames in a row had a fence.
 FENCED_IN_A_ROW = 8
-# If the display sets the pace, returns of swaps are the present times, provided that at least half of the last
-# WAITING_FRAMES swaps waited.
+# If the display sets the pace, and at least half of the last WAITING_FRAMES swaps waited, the returns of swaps are the
+# present times.
 WAITING_FRAMES = 32
-# Least number of frames between two changes of policy.
+# Least number of frames from one change of policy to the next.
 SETTLING_FRAMES = 16
 CHANGES = {
     FREE: "nothing waits for the display: placed by the timer from here",
@@ -62,8 +64,8 @@ CHANGES = {
 class Pacer:
     """Plans one frame after another.
 
-    policy: auto, vsync, timer or unlimited. fps: upper bound on the rate, frames per second. refresh: result of the
-    probe. fence: the window's trial of fences; None: fences are made without a trial.
+    policy: auto, vsync, timer or unlimited. fps: upper bound on the rate, in frames per second. refresh: result of the
+    display's probe. fence: the window's trial of fences; None: fences are made without a trial.
     """
 
     def __init__(
@@ -81,15 +83,16 @@ class Pacer:
         self._wants_vsync = blocks and policy in ("auto", "vsync")
         self._is_called = refresh.is_called
         cap_ns = round(1e9 / max(fps, LEAST_FPS)) if fps and math.isfinite(fps) and fps > 0 else 0
-        # If swap never blocks, the period is only a reported value, so an explicit --fps may be higher than this rate.
+        # If swap never blocks, the refresh period is only a reported value. So an explicit --fps may be higher than
+        # the reported rate.
         base_ns = max(period_ns, cap_ns) if blocks else cap_ns or period_ns
         self._work = WorkEstimate()
         self._grid = RefreshGrid(period_ns)
         self._interval = IntervalChoice(base_ns, period_ns if self._wants_vsync else None, cap_ns)
         self._clock = PacerClock()
         self._placing: Policy = self._place(FoundDisplay(BLOCKING if self._wants_vsync else FREE), None)
-        self._present_ns: int | None = None  # last predicted present time
-        self._deadline_ns = 0  # planned present time of the last planned frame, on the policies' clock
+        self._present_ns: int | None = None  # last present time that was predicted
+        self._deadline_ns = 0  # present time that was planned for the last frame, on the policies' clock
         self._frame = 0
         self._changed_at = -SETTLING_FRAMES
         self._source = PresentSource(fence)
@@ -97,23 +100,23 @@ class Pacer:
 
     @property
     def _may_change(self) -> bool:
-        """True if the policy may change when frames show another kind of display."""
+        """True if the policy may change after frames have shown that the display is of another kind."""
         return self.policy in ("auto", "vsync")
 
     @property
     def wants_vsync(self) -> bool:
-        """True if the window should request that swap waits for the display."""
+        """True if the window should request swaps that wait for the display."""
         return self._wants_vsync
 
     @property
     def blocks(self) -> bool:
-        """True if the display sets the pace: intervals are whole refreshes."""
+        """True if the display sets the pace. Then frame intervals are whole refreshes."""
         return self._placing.display in (BLOCKING, QUEUED)
 
     @property
     def last_source(self) -> str:
-        """Source of the last frame's present time until the display reports it: "fence", "swap", or "timer" if swaps
-        do not wait."""
+        """Source of the last frame's present time until the display reports this time: "fence", "swap", or "timer" if
+        swaps do not wait."""
         return self._source.name(self._placing.display)
 
     @property
@@ -122,12 +125,13 @@ class Pacer:
 
     @property
     def own_interval_ns(self) -> int:
-        """Frame interval without widening, ns: the display's own interval, or the interval of --fps."""
+        """Frame interval in ns before it is widened: the display's own interval, or the interval of --fps."""
         return self._interval.base_ns
 
     @property
     def refresh_measured_hz(self) -> float | None:
-        """Refresh rate, Hz, if the display sets the pace; None if the rate cannot be measured."""
+        """Refresh rate in Hz, if the display sets the pace. Otherwise the rate cannot be measured, and the result is
+        None."""
         return 1e9 / self._grid.mean_period_ns if self.blocks else None
 
     @property
@@ -139,7 +143,7 @@ class Pacer:
         return self._interval.narrowed
 
     def next_frame(self, now_ns: int) -> FramePlan:
-        """Plans the next frame; call it after `frame_done` of the previous frame."""
+        """Plans the next frame. Call it after `frame_done` of the previous frame."""
         at_ns = self._clock.now(now_ns)
         if self._clock.jumped:
             self.restart("the clock jumped")
@@ -160,11 +164,11 @@ class Pacer:
         return FramePlan(start_ns, swap_at_ns, present_ns, interval_ns, self._interval.refreshes, reason)
 
     def _closest_ns(self, interval_ns: int) -> int:
-        """Least time between two predicted present times, ns; 1 without pacing."""
+        """Least time in ns between two predicted present times; 1 if frames are not paced."""
         return 1 if self.unlimited else math.ceil(CLOSEST_SHARE * interval_ns)
 
     def drawn(self, start_ns: int, work_end_ns: int) -> int | None:
-        """Records that drawing has ended. Returns the earliest instant for the swap. None: swap at once."""
+        """Records that drawing has ended. Returns the earliest instant at which to swap. None: swap at once."""
         begun_ns = self._clock.within(start_ns)
         drawn_ns = max(begun_ns, self._clock.within(work_end_ns))
         swap_at_ns = self._placing.drawn(begun_ns, drawn_ns)
@@ -173,7 +177,8 @@ class Pacer:
         return min(self._clock.back(swap_at_ns), work_end_ns + LONGEST_WAIT * self._interval.interval_ns)
 
     def frame_done(self, times: FrameTimes) -> FrameResult:
-        """Records a frame whose swap has returned. Returns its present time and the number of missed refreshes."""
+        """Records a frame whose swap has returned. Returns the present time of the frame and the number of refreshes
+        that the frame missed."""
         self._frame += 1
         times = self._source.checked(times)
         outcome = self._placing.done(self._clock.times(times))
@@ -187,26 +192,26 @@ class Pacer:
         return FrameResult(present_ns, deadline_ns, outcome.missed, reason)
 
     def display_reported(self, presented_ns: int, refresh_ns: int | None) -> None:
-        """Records the display's report of an earlier frame: its present time, and the refresh period, ns."""
+        """Records what the display reported about an earlier frame: its present time, and the refresh period in ns."""
         at_ns = self._clock.recent(presented_ns)
         if at_ns is not None and not self.unlimited:
             self._placing.display_reported(at_ns, sane_length_ns(refresh_ns))
 
     def at_most(self, fps: float | None) -> None:
-        """Sets an upper bound on the rate, frames per second; None: no bound."""
+        """Sets an upper bound on the rate, in frames per second; None: no bound."""
         bound = max(fps, LEAST_BOUND_FPS) if fps is not None and math.isfinite(fps) and fps > 0 else None
         self._interval.at_most(bound)
         self._reasons.append("no bound on the rate" if bound is None else f"at most {bound:g} frames a second")
 
     def forget_work(self, why: str) -> None:
-        """Clears all frames and the work estimate, and returns to the display's own interval."""
+        """Clears all recorded frames and the estimate of work. Returns to the display's own interval."""
         self._interval.forget()
         self._work.forget()
         self._reasons.append(why)
 
     def work_changed(self, why: str) -> None:
-        """Clears the costs of frames, for example after a change of quality. Keeps the interval until new costs are
-        known."""
+        """Clears the recorded costs of frames, for example after a change of quality. Keeps the frame interval until
+        new costs are known."""
         self._interval.forget_frames()
         self._work.forget()
         self._reasons.append(why)
@@ -258,20 +263,20 @@ class Pacer:
 class PresentSource:
     """Source of a frame's present time before the display reports it: a fence, the return of swap, or the timer.
 
-    fence: the window's trial of fences. None: fences are made without a trial, and are trusted until frames disprove
-    them.
+    fence: the window's trial of fences. None: fences are made without a trial, and are trusted until frames show that
+    fences are wrong.
     """
 
     def __init__(self, fence: FenceTrial | None) -> None:
         self._fence, self._counts_swaps = fence or FenceTrial(), fence is None
-        self._is_fence = False  # the last frame's present time comes from a fence
-        self._fenced = 0  # number of frames in a row with a fence
-        # For each of the last swaps: True if it waited.
+        self._is_fence = False  # True if the last frame's present time comes from a fence
+        self._fenced = 0  # how many frames in a row had a fence
+        # For each of the last swaps: True if the swap waited.
         self._waited: deque[bool] = deque([False], maxlen=WAITING_FRAMES)
 
     def checked(self, times: FrameTimes) -> FrameTimes:
-        """Records a frame. Returns the frame's times. If fences are not trusted, the times do not include the return
-        of a fence."""
+        """Records a frame. Returns the frame's times. If fences are not trusted, the returned times do not include the
+        return of a fence."""
         swap_ns = times.swap_end_ns - times.swap_begin_ns
         self._waited.append(swap_ns > WAITED_NS)
         self._fenced = self._fenced + 1 if times.presented_ns is not None else 0
@@ -281,54 +286,56 @@ class PresentSource:
         return times if self._is_fence or not self._fenced else times._replace(presented_ns=None)
 
     def name(self, display: str) -> str:
-        """Source of the last frame's present time on this kind of display."""
+        """Source of the last frame's present time, on a display of this kind."""
         if self._is_fence:
             return "fence"
         waits = display == BLOCKING or (display == QUEUED and 2 * sum(self._waited) >= len(self._waited))
         return "swap" if waits else "timer"
 
     def disprove_fences(self) -> None:
-        """Marks fences as unreliable if the last frames had a fence. Call it when swaps prove not to wait."""
+        """Marks fences as unreliable if the last frames all had a fence. Call this when swaps prove not to wait."""
         if self._fenced >= FENCED_IN_A_ROW:
             self._fence.disproved()
             self._is_fence = False
 
 
-# Checks times: makes sure that they increase, and distinguishes a jump of the clock from a long frame. Pure.
+# Times are checked: they must increase, and a jump of the clock is distinguished from a long frame. Pure.
 #
-# Policies require increasing times. This rule is broken if the clock is set back or the process is suspended. So
-# policies get the caller's times plus an offset. When the clock jumps, the offset changes.
+# Policies require increasing times. Times do not increase if the clock is set back. They jump if the process is
+# suspended. So policies get the caller's times plus an offset. When the clock jumps, the offset changes.
 
 
-# Range of refresh periods of displays: 650 to 10 Hz.
+# Range of the refresh periods of displays, in ns: 650 to 10 Hz.
 SHORTEST_REFRESH_NS, LONGEST_REFRESH_NS = 1_540_000, 100_000_000
-# Longest time (ns) between two calls. A longer time means that the machine was suspended or the clock replaced.
+# Longest time (ns) from one call to the next. A longer time means that the machine was suspended or that the clock was
+# replaced.
 LONGEST_STEP_NS = 60_000_000_000
 # If the clock goes back by less than this (ns), it has not jumped: the two times may have been read at nearly the same
 # instant.
 SMALLEST_BACK_NS = 1_000_000_000
-# A reported present time is ignored if it is older than OLDEST_REPORT_NS, or more than AHEAD_NS in the future.
+# A present time that the display reports is ignored if it is older than OLDEST_REPORT_NS, or more than AHEAD_NS in the
+# future.
 OLDEST_REPORT_NS, AHEAD_NS = 2_000_000_000, 500_000_000
 
 
 def sane_length_ns(length_ns: float | None) -> int | None:
-    """The length, rounded to whole ns, if it can be a refresh period; otherwise None."""
+    """The length in whole ns, if a refresh can be so long; otherwise None."""
     if length_ns is None or not math.isfinite(length_ns):
         return None
     return round(length_ns) if SHORTEST_REFRESH_NS <= length_ns <= LONGEST_REFRESH_NS else None
 
 
 class PacerClock:
-    """Converts times for the policies so that they increase without jumps. jumped: the last call of `now` found a
-    jump."""
+    """Converts the caller's times to the policies' clock, on which they increase without jumps. jumped: the last call
+    of `now` found a jump."""
 
     def __init__(self) -> None:
         self.jumped = False
-        self._last_ns: int | None = None  # last time on the policies' clock
+        self._last_ns: int | None = None  # last time that was given to a policy, in ns on the policies' clock
         self._offset_ns = 0
 
     def now(self, instant_ns: int) -> int:
-        """Converts the instant of a call to the policies' clock. Sets `jumped`."""
+        """Converts the instant of a call to the policies' clock. Sets `jumped` if the clock has jumped."""
         instant_ns = _whole(instant_ns)
         self.jumped = False
         at_ns = instant_ns + self._offset_ns
@@ -343,8 +350,8 @@ class PacerClock:
         return self._last_ns
 
     def within(self, instant_ns: int) -> int:
-        """Converts an instant within the current frame to the policies' clock. Returns the last known time if the
-        instant is before that time, or so late that the clock must have jumped."""
+        """Converts an instant within the current frame to the policies' clock. If the instant is before the last known
+        time, or so late that the clock must have jumped, the result is the last known time."""
         last_ns = self._last_ns if self._last_ns is not None else self.now(instant_ns)
         at_ns = (instant_ns if isinstance(instant_ns, int) else _whole(instant_ns)) + self._offset_ns
         if not last_ns <= at_ns <= last_ns + LONGEST_STEP_NS:
@@ -352,7 +359,8 @@ class PacerClock:
         return at_ns
 
     def times(self, times: FrameTimes) -> FrameTimes:
-        """Converts the times of one frame to the policies' clock. No time is earlier than the previous time."""
+        """Converts the times of one frame to the policies' clock. Each time is at least as late as the time before
+        it."""
         start_ns = self.within(times.start_ns)
         latch_ns = max(start_ns, self.within(times.latch_ns))
         work_end_ns = max(latch_ns, self.within(times.work_end_ns))
@@ -365,7 +373,7 @@ class PacerClock:
         return FrameTimes(start_ns, latch_ns, work_end_ns, swap_begin_ns, swap_end_ns, presented_ns)
 
     def recent(self, instant_ns: int) -> int | None:
-        """Converts an instant reported by the display to the policies' clock; None if no recent frame can have been
+        """Converts an instant that the display reported to the policies' clock. None if no recent frame can have been
         shown at this instant."""
         at_ns = _whole(instant_ns) + self._offset_ns
         if self._last_ns is None or not -OLDEST_REPORT_NS <= at_ns - self._last_ns <= AHEAD_NS:

@@ -31,36 +31,36 @@ from twixt.render.pacing.policy import (
     WorkEstimate,
 )
 
-# First margin (ns) if all frames so far started at once, because no margin could be measured from such frames.
+# First start margin (ns), if no margin could be learned because all earlier frames started at once.
 MARGIN_AFTER_NS = 4_000_000
-# A frame is known at its start to be late if its usual work would end more than this share of a refresh too late.
+# A frame counts as late at its start if its usual work would end too late by more than this share of a refresh.
 KNOWN_LATE_SHARE = 0.03
 # If a frame takes several refreshes, its swap is called this share of a refresh before its planned refresh. An earlier
-# swap could be shown too early: some displays show a frame at once if the previous refresh showed no new frame.
+# swap could show the frame too early: some displays show a frame at once if the previous refresh showed no new frame.
 HOLD_SHARE = 0.75
-# If a swap takes no longer than this (ns), it did not wait, and its return is not on the display's grid.
+# If a swap takes this long (in ns) or less, it did not wait, and its return is not on the display's grid.
 BLOCKED_NS = 200_000
-# A swap also did not wait if it took less than HARDLY_NS and returned more than EARLY_NS and EARLY_SHARE of a refresh
-# early. If MOST_UNWAITED of the last LAST_SWAPS swaps did not wait, swap does not set the pace.
+# A swap also did not wait if it took less than HARDLY_NS and returned early, by more than EARLY_NS and by more than
+# EARLY_SHARE of a refresh. If MOST_UNWAITED of the last LAST_SWAPS swaps did not wait, swap does not set the pace.
 EARLY_NS, EARLY_SHARE, HARDLY_NS = 1_000_000, 0.15, 1_000_000
 LAST_SWAPS, MOST_UNWAITED = 8, 5
-# With a queue, swaps wait except after long frames, because long frames drain the queue. The display counts as a queue
+# If the display has a queue, only long frames drain it, and only then swaps do not wait. The display counts as a queue
 # if swaps are proved to wait, but QUEUE_UNWAITED of the last QUEUE_SWAPS swaps did not wait.
 QUEUE_SWAPS, QUEUE_UNWAITED = 240, 3
-# Swaps are proved to wait if PROVEN_SHARE of the last PROVING_SWAPS swaps returned on the grid after a wait. If proved
-# swaps stop waiting later, long work has drained a queue.
+# Swaps are proved to wait if the share PROVEN_SHARE of the last PROVING_SWAPS swaps waited and then returned on the
+# display's grid. If swaps that were proved to wait stop waiting, long work has drained a queue.
 PROVING_SWAPS, PROVEN_SHARE = 40, 0.75
 # A busy machine causes the waits if less than LEAST_SHARE of the last JUDGED_RETURNS waits ended on the grid.
 JUDGED_RETURNS, LEAST_SHARE = 12, 0.4
-# A period that differs from the proved period by more than this share was learned on a busy machine.
+# A refresh period was learned on a busy machine if it differs from the proved period by more than this share.
 SURE_SHARE = 0.004
-# A return is off the grid if its error exceeds this share of a refresh.
+# A return of a swap is off the display's grid if its error exceeds this share of a refresh.
 OFF_SHARE = 0.12
 
 
 class WholeRefreshes:
     """Policy of whole refreshes. interval: choice of the frame interval, in refreshes. grid: the display's grid, if
-    known. is_called: a swap waits for the compositor's frame callback; without this wait, the frame is late."""
+    known. is_called: a swap waits for the compositor's frame callback; a frame whose swap does not wait is late."""
 
     display = BLOCKING
 
@@ -80,8 +80,8 @@ class WholeRefreshes:
         self._watch = RefreshWatch()
         self._swaps = SwapRecord(grid.period_ns, is_called)
         self._deadline_ns = self._start_ns = 0
-        self._planned = 1  # number of refreshes planned for the frame
-        self._is_off_grid = False  # the last return was off the grid
+        self._planned = 1  # number of refreshes planned for the current frame
+        self._is_off_grid = False  # True if the last return was off the grid
         interval.queues = False
         self._tell_interval()
 
@@ -127,22 +127,22 @@ class WholeRefreshes:
         self.shown_ns = present_ns if self.shown_ns is None else max(present_ns, self.shown_ns + 1)
         self._margin.learn(missed > 0, short_ns, cycle_ns + self._hand_over.guard_ns, self._interval.interval_ns)
         self._tell_interval()
-        # If the swap did not wait, the frame may have waited within its drawing. Such a wait must not count as work.
+        # If the swap did not wait, the frame may have waited while it was drawn. Such a wait must not count as work.
         changed = "" if self._swaps.was_unwaited else self._interval.frame(cycle_ns, times.swap_end_ns)
         reason = "; ".join(filter(None, (why, changed)))
         return FrameOutcome(self.shown_ns, missed, reason, self._other_display())
 
     def _other_display(self) -> FoundDisplay | None:
-        """Another kind of display if swap does not set the pace here; otherwise None."""
+        """Another kind of display if the swap does not set the pace; otherwise None."""
         swaps, period_ns = self._swaps, self.grid.period_ns
         if not swaps.wait_elsewhere(period_ns):
             return None
-        if abs(period_ns / swaps.sure_period_ns - 1) > SURE_SHARE:  # the period was learned on a busy machine
+        if abs(period_ns / swaps.sure_period_ns - 1) > SURE_SHARE:  # the grid's period was learned on a busy machine
             self.grid.begin_anew(swaps.sure_period_ns, self.shown_ns or 0)
         return FoundDisplay(QUEUED, queues=swaps.proved_to_wait)
 
     def _present(self, times: FrameTimes, returned_ns: int) -> tuple[int, str]:
-        """Present time of the frame, and the reason if the present time is unusual."""
+        """Present time of the frame, and a reason if the present time is unusual."""
         grid, period_ns, begin_ns = self.grid, self.grid.period_ns, times.swap_begin_ns
         expected_ns = grid.point_from(begin_ns + self._hand_over.guard_ns)
         if self.shown_ns is not None and expected_ns < self.shown_ns + period_ns // 2:
@@ -169,12 +169,12 @@ class WholeRefreshes:
         present_ns = grid.add(returned_ns, begin_ns, self._planned)
         if abs(grid.period_ns / period_ns - 1) > OFF_SHARE:
             self._adopt_period(grid.period_ns, present_ns)
-        if self._watch.measures:  # the grid is in doubt, so the return is the present time
+        if self._watch.measures:  # the grid may be wrong, so the return is the present time
             return max(returned_ns, (self.shown_ns or 0) + 1), "measures the refresh"
         return present_ns, ""
 
     def _disagrees(self, begin_ns: int, returned_ns: int, expected_ns: int) -> bool:
-        """True if the return is off the grid, or the frame was in time for a refresh but was not shown at it."""
+        """True if the return is off the grid, or if the frame was in time for a refresh but was shown later."""
         self._is_off_grid = False
         if self.shown_ns is None:
             return False
@@ -198,7 +198,7 @@ class WholeRefreshes:
 
     def _learn(self, begin_ns: int, missed: int) -> None:
         spare_ns = self._deadline_ns - begin_ns
-        # If the display showed a frame late, swap returns at a refresh. Any other return was delayed by the machine.
+        # If the display showed a frame late, its swap returns at a refresh. Other returns were delayed by the machine.
         if not self._watch.measures and missed <= 1 and not (missed and self._is_off_grid):
             self._hand_over.learn(spare_ns, missed > 0, self.grid.period_ns)
 
@@ -221,23 +221,23 @@ class WholeRefreshes:
 
 
 class SwapRecord:
-    """Records the swaps that did not wait, and the swaps that returned on the display's grid after a wait.
+    """Records of each swap whether it waited, and whether it returned on the display's grid after a wait.
 
-    sure_period_ns: the last period that the returns of swaps proved.
+    sure_period_ns: the last refresh period, in ns, that the returns of swaps proved.
     """
 
     def __init__(self, sure_period_ns: int, is_called: bool) -> None:
         self.sure_period_ns = sure_period_ns
         self._is_called = is_called
-        self.was_unwaited = False  # the last swap did not wait
+        self.was_unwaited = False  # True if the last swap did not wait
         self._unwaited: deque[bool] = deque(maxlen=LAST_SWAPS)
         self._rarely: deque[bool] = deque(maxlen=QUEUE_SWAPS)  # True for each swap that did not wait
         self._on_grid: deque[bool] = deque(maxlen=PROVING_SWAPS)
-        self._returns: deque[bool] = deque(maxlen=JUDGED_RETURNS)  # for each return: True if it is on the grid
+        self._returns: deque[bool] = deque(maxlen=JUDGED_RETURNS)  # True for each return that is on the grid
 
     @property
     def proved_to_wait(self) -> bool:
-        """True if, until recently, swaps themselves waited for the display, not only the fences after them."""
+        """True if swaps were proved to wait for the display until recently. The waits of fences do not count."""
         return sum(self._on_grid) >= PROVEN_SHARE * PROVING_SWAPS
 
     def add(self, is_unwaited: bool, is_counted: bool) -> None:
@@ -247,61 +247,61 @@ class SwapRecord:
         self._rarely.append(is_unwaited and is_counted)
 
     def add_return(self, on_grid: bool, is_fenced: bool, is_judged: bool) -> None:
-        """Records the return of a swap that waited."""
+        """Records the return of a swap that waited. is_judged: the return counts as evidence of a busy machine."""
         self._on_grid.append(on_grid and not is_fenced)
         if is_judged:
             self._returns.append(on_grid)
 
     def wait_elsewhere(self, period_ns: int) -> bool:
-        """True if swap does not set the pace. period_ns: current estimate."""
+        """True if the swap does not set the pace. period_ns: current estimate of the refresh period, in ns."""
         proved = self.proved_to_wait
         if proved:
             self.sure_period_ns = period_ns
-        if self._is_called:  # only the compositor's callbacks set the pace, even if they are uneven
+        if self._is_called:  # only the compositor's callbacks set the pace, even if they come unevenly
             return False
         off = len(self._returns) == JUDGED_RETURNS and sum(self._returns) < LEAST_SHARE * JUDGED_RETURNS
         drains = proved and sum(self._rarely) >= QUEUE_UNWAITED
         return off or drains or sum(self._unwaited) >= MOST_UNWAITED
 
     def forget_returns(self) -> None:
-        """Clears the returns, because the grid has changed."""
+        """Clears the recorded returns of swaps, because the grid has changed."""
         self._returns.clear()
 
     def restart(self) -> None:
-        """Resets after a time without frames."""
+        """Clears the recorded swaps after a time without frames."""
         self._unwaited.clear()
         self._rarely.clear()
 
 
-# Timer: a grid of deadlines with any interval. Used if swap does not wait; the return of swap is then the present
+# Timer: a grid of deadlines with any interval, used if swap does not wait. Then the return of swap is the present
 # time.
 #
 #     start --work-- done ....wait.... swap            swap at the deadline
 #
-# A late frame is shown as soon as it is drawn; the next frame is on the grid again. If it is known at the start that a
-# frame will be late, its deadline is the end of its work. The deadline of the first of these frames is 1.2 times its
-# usual work after its start, which leaves room for variation. The next frames catch up. After a late frame, short
-# frames skip the grid points that have passed. Frames longer than half an interval skip no point until they are one
-# interval late, because each skipped point is a lost picture. Pure.
+# A late frame is shown as soon as it is drawn; the next frame is on the grid again. If it is known at the start of a
+# frame that the frame will be late, its deadline is the end of its work. The first of such late frames gets a deadline
+# 1.2 times its usual work after its start, because its work varies. The next frames catch up. After a late frame,
+# short frames skip the grid points that have passed. Frames longer than half an interval skip no point until they are
+# one interval late, because each skipped point is a lost picture. Pure.
 
 
-# Frames start this much (ns) earlier than their usual work needs. Users see a late frame as uneven motion, but do not
-# notice if input is read 2 ms earlier.
+# Frames start earlier than their usual work requires, by this time (ns). Users see a late frame as uneven motion. They
+# do not notice that input is read 2 ms earlier.
 MARGIN_NS = 2_000_000
-# A frame is known to be late if its usual work would end more than this share of an interval too late.
+# A frame counts as late at its start if its usual work would end too late by more than this share of an interval.
 TIMER_LATE_SHARE = 0.02
-# A deadline is missed and reported if the frame is shown more than this share of an interval after it.
+# A frame misses its deadline if it is shown more than this share of an interval after the deadline.
 MISSED_SHARE = 0.10
-# Factor for the first frame that is known to be late: its planned duration is this factor times its usual work.
+# The first frame that is known to be late gets this factor times its usual work as its planned duration.
 LATE_FRAME = 1.2
-# If usual work exceeds this share of an interval, a frame that is late for a grid point does not skip the point.
+# If the usual work exceeds this share of an interval, a frame that is late for a grid point does not skip the point.
 HEAVY_SHARE = 0.5
-# Planned present times are at least this share of an interval apart.
+# Two planned present times are at least this share of an interval apart.
 CLOSEST_SHARE = 0.1
 
 
 class TimerGrid:
-    """Policy of the timer's grid. interval: choice of the frame interval. watches: detects swaps that wait."""
+    """Policy of the timer's grid. interval: choice of the frame interval. watches: swaps that wait are detected."""
 
     display = FREE
 
@@ -312,7 +312,7 @@ class TimerGrid:
         self._interval, self._work = interval, work
         self._margin = StartMargin(MARGIN_NS)
         self._waits = UnexpectedWaits() if watches else None
-        self._origin_ns = shown_ns or 0  # a point of the grid
+        self._origin_ns = shown_ns or 0  # instant of one point of the grid, in ns
         self._deadline_ns = self._start_ns = 0
         self._is_late = False
 
@@ -321,7 +321,7 @@ class TimerGrid:
         swap_ns, usual_ns = work.swap_ns, work.usual_ns
         lead_ns = min(work.lead_ns(interval_ns) + self._margin.ns, max(interval_ns, usual_ns))
         reason = ""
-        if self.shown_ns is None:  # no previous present time: plan the frame as soon as possible
+        if self.shown_ns is None:  # no previous present time: the frame is planned as early as possible
             self._deadline_ns = self._origin_ns = now_ns + lead_ns + swap_ns
         else:
             closest_ns = self.shown_ns + round(CLOSEST_SHARE * interval_ns)
@@ -373,7 +373,7 @@ class TimerGrid:
 
 
 class Unlimited:
-    """Starts every frame at once. The present time of a frame is expected after its usual work and swap."""
+    """Starts every frame at once. A frame is expected to be shown when its usual work and its swap have ended."""
 
     display = FREE
 

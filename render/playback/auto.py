@@ -1,11 +1,12 @@
-"""Default mode `auto`: no latency while physics is ahead, else the smallest delay that avoids underruns.
+"""Default mode `auto` of the playback clock: it adds no latency while the physics process is ahead; otherwise it adds
+the smallest delay that avoids underruns.
 
-It advances a due time with the wall clock, at an offset behind the present time. It changes this offset slowly to the
-wanted one, by playing a few percent faster or slower. On underrun it holds at the newest snapshot; the offset reached
-is kept (fast attack, slow release).
+The mode advances a due time with the wall clock, at an offset behind the present time. It changes this offset slowly
+to the wanted offset: playback becomes a few percent faster or slower. On an underrun, playback holds at the newest
+snapshot. The offset that playback has then is kept (fast attack, slow release).
 
-The clock follows changes of physics' rate. But if the durations of steps vary from step to step, it plays their mean
-rate (`SteadyRate`). The user chooses the response to stalls (`Preferences.prefer`).
+The clock follows changes of the rate of physics. But if steps take different times, the clock plays their mean rate
+(`SteadyRate`). The user chooses how the clock responds to stalls (`Preferences.prefer`).
 """
 
 from __future__ import annotations
@@ -16,23 +17,26 @@ from twixt.render.playback.estimator import LeastDrawDelay, OffsetEstimator, Req
 from twixt.render.playback.modes import Preferences
 from twixt.render.playback.stream import NEVER_NS, Stream
 
-# The speed stays within 1 +- SLEW while the excess (delay beyond the wanted one) is small. This change of speed is not
-# visible: it is an animation error of 0.5 ms at 60 Hz.
+# The playback speed stays between 1 - SLEW and 1 + SLEW while the excess (delay beyond the wanted delay) is small.
+# Such a change of speed is not visible: it is an animation error of 0.5 ms at 60 Hz.
 SLEW = 0.03
 SLEW_TAU_NS = 500_000_000
-# An excess beyond DEBT_NS and DEBT_INTERVALS intervals is a debt. It is reduced by playing up to 1.5 times as fast.
+# The excess (delay beyond the wanted delay) is a debt if it is larger than DEBT_NS and larger than DEBT_INTERVALS
+# intervals. Playback reduces a debt at up to 1.5 times the usual speed.
 DEBT_NS = 60_000_000
 DEBT_INTERVALS = 1.2
 DEBT_SPEED = 0.5
-# Frames longer than this are not seen as motion, so a change of speed is not visible either. Their speed may deviate
-# more.
+# If a frame takes longer than this (ns), it is not seen as motion, and a change of playback speed is not visible
+# either. So the speed of such frames may deviate more.
 SLOW_FRAME_NS = 100_000_000
-# Time that `balanced` stays behind the newest snapshot: the larger of ROOM_NS and ROOM_INTERVALS intervals.
+# If the preference is `balanced`, playback stays behind the newest snapshot by this time: ROOM_NS or ROOM_INTERVALS
+# intervals, whichever is larger.
 ROOM_NS, ROOM_INTERVALS = 33_000_000, 0.5
-# The wanted offset is estimated again after this many arrivals, or earlier if one requires more. The estimate takes
-# half of the time of a call.
+# The wanted offset is estimated again after this many arrivals of snapshots, or earlier if an arrival requires a
+# larger offset. The estimate takes half of the time of a call of the clock.
 ESTIMATE_EVERY = 4
-# When physics drops a debt, offsets required in this time before are discarded, because the debt may have caused them.
+# When the physics process drops a debt (time by which it is late), the offsets of this time (ns) before are discarded.
+# The debt may have caused them.
 DEBT_MEMORY_NS = 1_000_000_000
 
 
@@ -44,10 +48,10 @@ class AutoMode:
         self._preferences = preferences
         self._estimator = OffsetEstimator()
         self._draw_delay = LeastDrawDelay()
-        self._draw_due_ns: int | None = None  # due time of the draw time
+        self._draw_due_ns: int | None = None  # due time of the last draw time
         self._newest_sim_ns: int | None = None
         self._newest_due_ns = 0
-        self._shortfall_ns = 0  # present time minus newest due time, at the last frame
+        self._shortfall_ns = 0  # at the last frame: present time minus due time of the newest snapshot, in ns
         self._wanted_ns = 0.0
         self._unestimated = 0
         self._slips = 0
@@ -67,11 +71,11 @@ class AutoMode:
             playing = present_ns - round(self._wanted_ns) if draw_time_ns is None else stream.due_of(draw_time_ns)
         else:
             if draw_time_ns is not None and stream.sim_at(before) < draw_time_ns:
-                before = stream.due_of(draw_time_ns)  # snapshots after a gap fall due later than expected
+                before = stream.due_of(draw_time_ns)  # after a gap, snapshots fall due later than was expected
             advance = self._brake.soft_start(passed_ns * self._speed(stream, before, present_ns, passed_ns), passed_ns)
             playing = before + round(advance)
             if self._in_debt and draw_time_ns is not None:
-                # While the world rests nothing moves, so the debt is skipped at once.
+                # While the world rests nothing moves, so playback skips its debt (the time that it is behind) at once.
                 playing = max(playing, min(stream.due_of(draw_time_ns), present_ns - round(self._wanted_ns)))
             playing = self._steadied(stream, draw_time_ns, playing, passed_ns, present_ns)
             playing = before + self._brake.before_end(
@@ -90,14 +94,14 @@ class AutoMode:
     def replanned(self, stream: Stream, draw_time_ns: int | None, stretch: float) -> None:
         """Continues from the draw time, at its due time in the new plan."""
         if stretch != 1.0:
-            # Offsets at the old time scale do not predict those at the new one. The wanted offset stays the same in
-            # simulated time; the room stays the same in wall time.
+            # Offsets at the old time scale do not predict offsets at the new one. The wanted offset stays the same in
+            # simulated time. The room before the newest snapshot stays the same in wall time.
             self._estimator = self._estimator.rescaled()
             room_ns = min(self._room_ns(stream), self._wanted_ns)
             self._wanted_ns = room_ns + (self._wanted_ns - room_ns) * stretch
             self._unestimated = ESTIMATE_EVERY
-            # A short delay at the old scale is a long time at a slower scale, so it is caught up at up to the old
-            # speed.
+            # A delay that is short at the old time scale is long at a slower time scale. So playback catches up at up
+            # to the speed of the old time scale.
             self._debt_speed = max(DEBT_SPEED, stretch - 1.0)
         self._newest_sim_ns = None
         self._brake, self._steady = Brake(), SteadyRate()
@@ -108,11 +112,11 @@ class AutoMode:
             self._wanted_ns = min(self._wanted_ns, max(0, stream.plan.wall_ns - self._draw_due_ns))
 
     def begin_anew(self) -> None:
-        """Clears the statistics of the start-up frames. The offset is kept until new ones are measured."""
+        """Clears the statistics of the start-up frames. The offset is kept until new offsets are measured."""
         self._estimator, self._unestimated = OffsetEstimator(), 0
 
     def _room_ns(self, stream: Stream) -> int:
-        """Wall time by which playback should still be behind the newest snapshot when the next one arrives."""
+        """Wall time in ns by which playback should still be behind the newest snapshot when the next one arrives."""
         if self._preferences.prefer != "balanced":
             return 0
         return max(ROOM_NS, round(ROOM_INTERVALS * stream.rhythm.interval_ns))
@@ -121,9 +125,11 @@ class AutoMode:
         newest_sim, newest_due = stream.newest_sim_ns, stream.newest_due_ns
         if newest_sim != self._newest_sim_ns:
             gap = newest_due - self._newest_due_ns
-            if self._newest_sim_ns is not None and gap >= 0:  # else due times were changed, and nothing came late
-                # The shortfall grew between two frames until the snapshot arrived. With frames at other instants, or
-                # with a little more jitter, a frame would have measured the larger value.
+            # otherwise due times were changed, and no snapshot was late
+            if self._newest_sim_ns is not None and gap >= 0:
+                # Between two frames, the shortfall (present time minus newest due time) grew until the snapshot
+                # arrived. If frames came at other instants, or with a little more jitter, a frame would have measured
+                # the larger value.
                 required_ns = max(self._shortfall_ns, min(stream.longest_wait_ns, self._shortfall_ns + passed_ns))
                 if stream.rhythm.slips == self._slips:
                     late_ns = self._draw_delay.least_ns(present_ns, present_ns - stream.newest_arrival_ns)
@@ -132,7 +138,7 @@ class AutoMode:
                     required = RequiredOffset(required_ns, gap, intervals, late_ns, stream.widest_gap)
                     self._estimator.add(present_ns, required, stream.rhythm.interval_ns)
                 else:
-                    # The debt was dropped; discard the offsets that it caused.
+                    # The physics process dropped its debt. Discard the offsets that the debt caused.
                     self._slips = stream.rhythm.slips
                     self._estimator.forget_since(present_ns - DEBT_MEMORY_NS)
                 self._unestimated += 1
@@ -153,7 +159,8 @@ class AutoMode:
     def _steadied(
         self, stream: Stream, draw_time_ns: int | None, playing_ns: int, passed_ns: int, present_ns: int
     ) -> int:
-        """`playing_ns`; if steps are uneven, the due time reached at their mean rate, or a time between both."""
+        """Returns `playing_ns` if steps are even. If steps are uneven, returns the due time that playback at their
+        mean rate reaches, or a time between both."""
         share = self._steady.share(stream, passed_ns)
         if share <= 0 or draw_time_ns is None:
             return playing_ns
@@ -166,7 +173,7 @@ class AutoMode:
         return stream.due_of(draw_time_ns + round(share * step + (1 - share) * along_map))
 
     def _speed(self, stream: Stream, playing_ns: int, present_ns: int, passed_ns: int) -> float:
-        """Playback speed, relative to the wall clock."""
+        """Playback speed relative to the wall clock (1: simulated time passes as planned)."""
         excess = present_ns - passed_ns - playing_ns - self._wanted_ns
         debt = max(DEBT_NS, DEBT_INTERVALS * stream.rhythm.interval_ns)
         self._in_debt = excess > debt
@@ -180,69 +187,76 @@ class AutoMode:
             else:
                 self.reason = f"snapshots come late: {self._wanted_ns / 1e6:.1f} ms behind the present"
         speed = max(-limit, min(limit * max(1.0, passed_ns / SLOW_FRAME_NS), excess / SLEW_TAU_NS))
-        # A single frame must not overshoot, however long it was.
+        # A single frame must not overshoot the wanted offset, however long the frame was.
         if passed_ns > 0 and abs(speed * passed_ns) > abs(excess):
             speed = excess / passed_ns
         return 1.0 + speed
 
 
-# Playback speed of the mode `auto`: braking before the newest snapshot, and the mean rate of uneven steps.
+# Playback speed of the mode `auto`: playback brakes before the newest snapshot, and plays uneven steps at their mean
+# rate.
 #
-# `Brake` spreads stops and starts over several frames, because a sudden stop or start is visible. It changes the wall
-# time that a frame plays ("advance"), and uses no snapshots or plans.
+# `Brake` spreads stops and starts over several frames, because a sudden stop or start is visible. `Brake` changes the
+# wall time that a frame plays (its "advance"), and uses no snapshots or plans.
 #
-# `SteadyRate`: if the map of uneven steps were followed exactly, each interval would play at another speed. Instead,
-# simulated time advances at the recent mean rate, with a slow correction towards the wanted distance from the newest
-# snapshot. The simulated time left before the newest snapshot must last until the next one arrives. That is assumed to
-# be after the longest of the last gaps. This limits the speed from the first frame of a gap on, so that it does not
-# have to brake at the end.
+# `SteadyRate` smooths uneven steps. If playback followed the map of uneven steps exactly, each interval would play at
+# another speed. Instead, simulated time advances at the recent mean rate. A slow correction leads it to the wanted
+# distance from the newest snapshot. The simulated time that is left before the newest snapshot must last until the
+# next one arrives. The arrival is expected after the longest of the last gaps. This limits the speed from the first
+# frame of a gap on, so that playback does not have to brake at the end.
 
 
 # -- Brake
 
-# Largest acceleration after a stop, per ns: from speed 0 to 1 in three frames at 60 Hz.
+# Largest acceleration of playback after a stop, per ns: from speed 0 to 1 in three frames at 60 Hz.
 GAIN_PER_NS = 24e-9
-# The clock counts as stopped after STOP_NS below the speed STOPPED; a shorter stop is caught up at once. It counts as
-# started again once it reaches the speed STARTED.
+# The clock counts as stopped if its speed has been below STOPPED for STOP_NS. After a shorter stop, the clock catches
+# up at once. The clock counts as started again when it reaches the speed STARTED.
 STOPPED, STOP_NS, STARTED = 0.1, 30_000_000, 1.3
-# With less than this share of the room left, the clock brakes to a stop. With more left, a snapshot that is a little
-# late costs only a few percent of speed.
+# If less than this share of the room before the newest snapshot is left, the clock brakes to a stop. If more is left,
+# a snapshot that is a little late costs only a few percent of speed.
 FULL_BRAKING = 0.75
-# Least speed from which braking is computed; else a clock that is just starting would be braked to a stop.
+# Braking is computed from a speed of at least this. Otherwise a clock that is just starting would be braked to a stop.
 LEAST_SPEED = 0.4
-# If there is no room, and too little is left for a whole frame, this share of the missing time is left for the next
-# frame.
+# If the time before the newest snapshot is too short for a whole frame, and there is no room, this share of the
+# missing time is left for the next frame.
 KEPT_SHARE = 0.4
-# A remainder below this is played at once.
+# If less time (ns) than this is left before the newest snapshot, it is played at once.
 REMAINDER_NS = 200_000
 
 # -- SteadyRate
 
 # Limits of the relative change of the interval from one snapshot to the next. Steps are even below EVEN and uneven
-# above UNEVEN; between these limits, both ways of playing are blended.
+# above UNEVEN. Between these limits, both ways of playing are blended.
 EVEN, UNEVEN = 0.03, 0.08
-# The same limits in wall time: a change below UNSEEN_NS is invisible (a loop that sleeps 2 ms at a time scatters by a
-# third of that, and a frame contains a dozen of its intervals).
+# Limits of the change of the interval from one snapshot to the next, in ns of wall time. A change below UNSEEN_NS is
+# invisible. For example, a loop that sleeps 2 ms at a time scatters by a third of these 2 ms, and a frame contains a
+# dozen of its intervals.
 UNSEEN_NS, SEEN_NS = 1_000_000, 4_000_000
-# Time constant with which the weight of the mean rate decreases once steps are even again.
+# Time constant (ns) with which the weight of the mean rate decreases after steps have become even again.
 RELEASE_TAU_NS = 1_500_000_000
-# Windows of two means; the rate is their average. The short one is the rate just before the present time; the long one
-# predicts the rate after it. Alone, either has a tenth more error on steps of 20-120 ms, or is 15 ms later.
+# The rate is averaged over two windows of these lengths (ns). The rate is the mean of both averages. The short window
+# gives the rate just before the present time; the long window predicts the rate after it. The short or the long window
+# alone has a tenth more error on steps of 20-120 ms, or is 15 ms later.
 MEANS_OVER_NS = 500_000_000, 2_000_000_000
-# Time constant of smoothing. The mean jumps with every snapshot; the speed follows within two frames.
+# Time constant (ns) with which the mean rate is smoothed. The mean rate jumps with every snapshot, and the smoothed
+# rate follows within two frames.
 RATE_TAU_NS = 30_000_000
-# Time constant of the correction towards the wanted distance, and its largest effect on the speed.
+# The distance from the newest snapshot is corrected slowly. PULL_TAU_NS: time constant (ns) of the correction.
+# PULL_MAX: its largest effect on the speed.
 PULL_TAU_NS = 1_000_000_000
 PULL_MAX = 0.5
-# Reserve in addition to the longest gap, in mean intervals. Measured on steps of 20-120 ms (40 seeds): with 0.9 the
-# p99 error is at most 1.75 ms at 149 ms of age; with 0.6 it is 1.9 ms at 143 ms, with 0.3 it is 2.1 ms at 134 ms.
+# Reserve of playback in addition to the longest gap between snapshots, in mean intervals. Measured on steps of 20-120
+# ms (40 seeds): with 0.9 the p99 error is at most 1.75 ms at 149 ms of age; with 0.6 it is 1.9 ms at 143 ms, with 0.3
+# it is 2.1 ms at 134 ms.
 RESERVE_INTERVALS = 0.9
-# Least time over which the remaining simulated time is played, once the longest gap has passed.
+# After the longest gap has passed, the remaining simulated time is played over at least this time (ns).
 LEAST_LASTING_NS = 10_000_000
 
 
 class Brake:
-    """Limits a frame's advance by the speed of the previous frame, and by the time left before the newest snapshot."""
+    """Limits a frame's advance (the time that it plays) by two quantities: the speed of the previous frame, and the
+    time left before the newest snapshot."""
 
     def __init__(self) -> None:
         self._speed = 1.0
@@ -250,14 +264,14 @@ class Brake:
         self._stopped_ns = 0
 
     def soft_start(self, advance: float, passed_ns: int) -> float:
-        """`advance`, or less during the acceleration after a stop."""
+        """Returns `advance` (the time that the frame plays), or less while playback accelerates after a stop."""
         if not self._starting:
             return advance
         return min(advance, passed_ns * (self._speed + GAIN_PER_NS * passed_ns))
 
     def before_end(self, advance: int, left_ns: int, passed_ns: int, room_ns: int) -> int:
-        """`advance`, or less if only `left_ns` is left: speed <= sqrt(left / room), then a constant deceleration to
-        rest at the end."""
+        """Returns `advance`, or less if only `left_ns` is left. Then the speed is at most sqrt(left / room), followed
+        by a constant deceleration to rest at the end."""
         if 0 < left_ns < room_ns:
             advance = min(advance, round(passed_ns * math.sqrt(left_ns / room_ns)))
             if left_ns < FULL_BRAKING * room_ns:
@@ -270,7 +284,7 @@ class Brake:
         return advance
 
     def played(self, advance: int, passed_ns: int) -> None:
-        """Records the advance that the frame played."""
+        """Records the advance (the time that the frame played)."""
         if passed_ns <= 0:
             return
         self._speed = advance / passed_ns
@@ -279,14 +293,15 @@ class Brake:
 
 
 class SteadyRate:
-    """Mean rate of uneven steps, and its weight compared with following the map."""
+    """Mean rate of uneven steps, and its weight. The rest of the weight is that of the map from wall time to simulated
+    time."""
 
     def __init__(self) -> None:
         self._rate: float | None = None
         self._share = 0.0
 
     def share(self, stream: Stream, passed_ns: int) -> float:
-        """Weight of the mean rate, 0 to 1; 0 for even streams."""
+        """Weight of the mean rate, from 0 to 1; it is 0 if steps are even."""
         relative = stream.rhythm.slope_change
         if relative <= EVEN and self._share == 0:
             return 0.0
@@ -297,9 +312,10 @@ class SteadyRate:
         return self._share
 
     def advance(self, stream: Stream, draw_time_ns: int, passed_ns: int, present_ns: int, room_ns: int) -> float:
-        """Simulated time to play in the `passed_ns` of wall time before `present_ns`. Never negative.
+        """Simulated time in ns to play in the `passed_ns` of wall time before `present_ns`. The result is never
+        negative.
 
-        room_ns: wall time to keep in reserve in addition to the gaps.
+        room_ns: wall time that is kept in reserve in addition to the gaps between snapshots.
         """
         rhythm = stream.rhythm
         mean = sum(stream.mean_rate(over_ns) for over_ns in MEANS_OVER_NS) / len(MEANS_OVER_NS)
@@ -309,8 +325,8 @@ class SteadyRate:
         rate = max(self._rate, 1e-9)
         left_ns = stream.newest_sim_ns - draw_time_ns
         since_ns = max(0, present_ns - stream.newest_due_ns)
-        # The step that physics is computing now counts by its probable completed share; else `left_ns` would
-        # oscillate.
+        # The step that the physics process is computing counts by the share of it that is probably completed.
+        # Otherwise `left_ns` would oscillate.
         under_way_ns = min(since_ns / max(1.0, rhythm.mean_gap_ns), 1.0) * rhythm.sim_interval_ns
         goal_ns = rate * (rhythm.longest_gap_ns + RESERVE_INTERVALS * rhythm.mean_gap_ns + room_ns)
         pull = (left_ns + under_way_ns - goal_ns) / (rate * PULL_TAU_NS)

@@ -1,10 +1,11 @@
-"""Playback clock: computes the draw time (simulated time to draw) for the present time of each frame.
+"""The playback clock computes a draw time (the simulated time to draw) for the present time of each frame.
 
-A mode (`modes`) proposes the draw time, and the clock limits it.
+A mode of the clock (see `modes`) proposes the draw time, and the clock limits it.
 
-Always: the draw time never decreases, except once at a new world epoch. It exceeds the newest snapshot by at most
-`reach_ns` (0 unless the method of interpolation extrapolates). After a pause, the draw time is constant from the next
-frame on. Pure: present times, snapshots' times and plans are passed in; reads no clock.
+Always: the draw time never decreases, except once when a new world epoch begins. It exceeds the newest snapshot by at
+most `reach_ns` (0 unless the interpolation method extrapolates). In a pause, the draw time is constant from the next
+frame on. Pure: the clock gets present times, the times of snapshots, and plans from its caller. It reads no wall
+clock.
 
     clock = PlaybackClock(mode="auto")
     clock.observe(sim_time_ns, due_ns, arrival_ns)   # each snapshot; duplicates and wrong order do no harm
@@ -32,22 +33,22 @@ MODES: dict[str, Callable[[Preferences], ClockMode]] = {
 
 
 class ClockState(NamedTuple):
-    """State of the clock after a frame, for log and overlay."""
+    """State of the clock after a frame, for the log and the overlay."""
 
     mode: str  # current mode: "ahead", "late", "newest-two", "buffered", "paused"
-    offset_ns: int  # present time minus due time of the draw time; negative: drawn before it is due
-    room_ns: int  # wall time from the draw time to the newest snapshot; negative: drawn beyond it
-    rate: float  # simulated time per wall time since the previous frame
-    held: bool  # draws the same simulated time as the previous frame, because nothing newer exists
+    offset_ns: int  # present time of the frame minus due time of its draw time; negative: drawn before it is due
+    room_ns: int  # wall time from the draw time to the newest snapshot; negative: drawn beyond the newest snapshot
+    rate: float  # simulated time that passed since the previous frame, per wall time
+    held: bool  # True: this frame draws the same simulated time as the previous frame, because no snapshot is newer
     reason: str
 
 
 class PlaybackClock:
-    """Playback clock of one world. A newer world epoch, such as that of another simulation, begins it anew.
+    """Playback clock of one world. A newer world epoch, for example of another simulation, begins the clock anew.
 
-    mode: one of MODES. prefer: how `auto` responds to stalls, one of PREFERENCES. buffer_ms: delay of the mode
-    `buffered`; None: computed from measured jitter. Raises TwixtError for any other value. All three can be changed
-    while the clock runs.
+    mode: one of MODES. prefer: how the mode `auto` responds to stalls, one of PREFERENCES. buffer_ms: delay of the
+    mode `buffered`, in ms; None: the delay is computed from measured jitter. Raises TwixtError for any other value.
+    All three can be changed while the clock runs.
     """
 
     def __init__(self, mode: str = "auto", prefer: str = "latency", buffer_ms: float | None = None) -> None:
@@ -64,18 +65,18 @@ class PlaybackClock:
         self.select(mode)
 
     def select(self, mode: str) -> None:
-        """Changes to another mode; the draw time continues from its current value."""
+        """Changes to another mode of the clock. The draw time continues from its current value."""
         if mode not in MODES:
             raise TwixtError(f"clock must be one of {', '.join(MODES)}, got {mode!r}")
         self.mode = mode
         if mode not in self._modes:
             self._modes[mode] = MODES[mode](self._preferences)
-        self._mode = self._modes[mode]  # a mode that was in use before has kept its statistics
+        self._mode = self._modes[mode]  # a mode that was used before has kept its statistics
         self._mode.replanned(self._stream, self._draw_time_ns, 1.0)
 
     @property
     def prefer(self) -> str:
-        """Response to stalls in `auto`, one of PREFERENCES."""
+        """How the mode `auto` responds to stalls: one of PREFERENCES."""
         return self._preferences.prefer
 
     @prefer.setter
@@ -84,8 +85,8 @@ class PlaybackClock:
 
     @property
     def buffer_ms(self) -> float | None:
-        """Delay of the mode `buffered`, in ms of wall time behind the present time; None: computed from measured
-        jitter."""
+        """Delay of the mode `buffered` behind the present time, in ms of wall time. None: the delay is computed from
+        measured jitter."""
         return self._preferences.buffer_ms
 
     @buffer_ms.setter
@@ -94,7 +95,7 @@ class PlaybackClock:
 
     @property
     def reach_ns(self) -> int:
-        """Extrapolation limit: ns of simulated time beyond the newest snapshot."""
+        """How far playback may extrapolate beyond the newest snapshot, in ns of simulated time."""
         return self._stream.reach_ns
 
     @reach_ns.setter
@@ -106,8 +107,8 @@ class PlaybackClock:
     def observe(
         self, sim_time_ns: int, due_ns: int, arrival_ns: int, world_epoch: int = 0, plan_number: int | None = None
     ) -> None:
-        """Adds a snapshot. plan_number: number of the plan under which it was published; None: the plan that held when
-        it arrived."""
+        """Records a snapshot. plan_number: number of the plan under which the snapshot was published; None: the plan
+        that held when the snapshot arrived."""
         if self._world_epoch is None or world_epoch > self._world_epoch:
             self._begin(world_epoch)
         elif world_epoch < self._world_epoch:
@@ -117,7 +118,7 @@ class PlaybackClock:
     def replan(self, plan: Plan) -> None:
         """Applies a new plan at once. A plan that is already known changes nothing."""
         if self._world_epoch is None or plan.world_epoch > self._world_epoch:
-            self._pending_plan = plan  # waits for the first snapshot of its world
+            self._pending_plan = plan  # the plan waits for the first snapshot of its world
             return
         known = self._stream.plan
         if plan.world_epoch < self._world_epoch or (known is not None and plan.number <= known.number):
@@ -125,8 +126,8 @@ class PlaybackClock:
         self._adopt(plan)
 
     def advance_to(self, present_ns: int) -> int:
-        """Advances to the frame that is shown at `present_ns`; returns its draw time, ns of simulated time. The public
-        name of this method is `draw_time_ns`."""
+        """Advances the clock to the frame that is shown at `present_ns`. Returns the draw time of this frame, in ns of
+        simulated time. The public name of this method is `draw_time_ns`."""
         stream, before = self._stream, self._draw_time_ns
         if not stream:
             return before or 0
@@ -141,13 +142,13 @@ class PlaybackClock:
         else:
             draw_time_ns = self._mode.advance_to(stream, self._present_ns, passed_ns, before)
             mode, reason = self._mode.name, self._mode.reason
-        # While single-stepping, do not extrapolate.
+        # The clock does not extrapolate during a pause or a single step.
         draw_time_ns = min(draw_time_ns, stream.newest_sim_ns if mode == "paused" else stream.limit_sim_ns)
         if before is not None and draw_time_ns < before:
             draw_time_ns = before
         self._draw_time_ns = draw_time_ns
         rate = (draw_time_ns - before) / passed_ns if before is not None and passed_ns else 0.0
-        if mode == "paused":  # nothing falls due, so offset and room stay the same
+        if mode == "paused":  # no snapshot falls due during a pause, so offset and room stay the same
             self.state = self.state._replace(mode=mode, rate=rate, held=False, reason=reason)
         else:
             due_ns = stream.due_of(draw_time_ns)
@@ -162,9 +163,11 @@ class PlaybackClock:
         self._mode.begin_anew()
 
     def due_ns(self, sim_time_ns: int) -> int:
-        """Wall time at which a simulated time falls due, as far as known; 0 without a snapshot.
+        """Wall time, in ns, at which a simulated time falls due, as far as this is known; 0 if there is no snapshot
+        yet.
 
-        If a pause holds back the snapshot of this time, the result is the beginning of the pause.
+        If a pause holds back the snapshot of this simulated time, the result is the wall time at which the pause
+        began.
         """
         if not self._stream:
             return 0
@@ -172,7 +175,7 @@ class PlaybackClock:
         return due_ns if held_since_ns is None else min(due_ns, held_since_ns)
 
     def _begin(self, world_epoch: int) -> None:
-        """Begins a new world. Only here may the draw time decrease."""
+        """Begins a new world. The draw time may decrease only here."""
         self._world_epoch = world_epoch
         self._stream = Stream(self._stream.reach_ns)
         self._draw_time_ns = self._pause_target_ns = None
@@ -186,8 +189,8 @@ class PlaybackClock:
 
     def _adopt(self, plan: Plan) -> None:
         known = self._stream.plan
-        # A single step is a second plan of rate 0, after the plan that pauses. If the step key is pressed while the
-        # world runs, only the second plan may arrive.
+        # A single step of the simulation sends a plan of rate 0, after the plan that pauses the simulation. If the
+        # user presses the step key during playback, only this second plan may arrive.
         is_step = self._stream.paused or (known is not None and plan.number > known.number + 1)
         if known is not None and known.rate > 0:
             self._glide_rate = known.rate
@@ -201,8 +204,8 @@ class PlaybackClock:
             self._pause_target_ns = self._draw_time_ns
 
     def _glide(self, passed_ns: int) -> int:
-        """Draw time while paused. It is constant, or it advances to the end of a single step at the rate before the
-        pause."""
+        """Draw time during a pause. The draw time is constant, or it advances to the end of a single step at the rate
+        before the pause."""
         assert self._pause_target_ns is not None
         if self._draw_time_ns is None:
             return max(self._pause_target_ns, self._stream.oldest_sim_ns)

@@ -1,9 +1,9 @@
-"""Modes of the playback clock: their protocol, the user's preferences, and the modes `ahead`, `newest-two`,
-`buffered`.
+"""Defines the modes of the playback clock: their protocol, the user's preferences, and the modes `ahead`, `newest-two`
+and `buffered`.
 
-`ahead` draws the simulated time that is due when the frame is shown, `newest-two` lags by one interval, `buffered`
-keeps a fixed delay. `auto` has its own module. A mode proposes a draw time; `PlaybackClock` limits it and never lets
-it decrease. Reads no clock.
+The mode `ahead` draws the simulated time that is due when the frame is shown; `newest-two` lags by one interval;
+`buffered` keeps a fixed delay. The mode `auto` has its own module. A mode proposes a draw time; `PlaybackClock` limits
+it and never lets it decrease. No mode reads a clock.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ MAX_BUFFER_MS = 60_000.0
 
 @dataclass
 class Preferences:
-    """The user's choices for a clock. The modes read them in every frame.
+    """The user's choices for a clock. The modes of the clock read these choices in every frame.
 
-    prefer: how the clock responds to stalls. latency: adds no latency; plays to the newest snapshot, then holds.
-    balanced: stays some time behind the newest snapshot, and slows down in that time before it stops. smooth: adds as
-    much latency as the longest stall of the last minutes needed, so that only the first stall is visible. buffer_ms:
-    delay of the mode `buffered`; None: computed from measured jitter.
+    prefer: how the clock responds to stalls. latency: the clock adds no latency; it plays to the newest snapshot and
+    then holds. balanced: the clock stays some time behind the newest snapshot, and uses this time to slow down before
+    it stops. smooth: the clock adds as much latency as the longest stall of the last minutes needed, so that only the
+    first stall is visible. buffer_ms: delay of the mode `buffered`, in ms; None: the delay is computed from measured
+    jitter.
     """
 
     prefer: str = "latency"
@@ -44,7 +45,7 @@ class Preferences:
 
 
 class ClockMode(Protocol):
-    """Protocol of the modes. A mode proposes the draw time; the clock limits it and never lets it decrease."""
+    """Protocol of the clock's modes. A mode proposes the draw time; the clock limits it and never lets it decrease."""
 
     reason: str
 
@@ -52,19 +53,19 @@ class ClockMode(Protocol):
     def name(self) -> str: ...
 
     def advance_to(self, stream: Stream, present_ns: int, passed_ns: int, draw_time_ns: int | None) -> int:
-        """Advances to `present_ns` and returns its draw time. passed_ns: wall time since the previous frame.
-        draw_time_ns: draw time of the previous frame; None: nothing was drawn yet."""
+        """Advances to the frame at `present_ns` and returns the draw time of this frame. passed_ns: wall time since
+        the previous frame. draw_time_ns: draw time of the previous frame; None: nothing was drawn yet."""
 
     def replanned(self, stream: Stream, draw_time_ns: int | None, stretch: float) -> None:
-        """Adapts to a new map from wall time to simulated time. stretch: factor by which wall-time intervals became
-        longer."""
+        """Adapts to a new map from wall time to simulated time. stretch: factor by which the map makes intervals of
+        wall time longer."""
 
     def begin_anew(self) -> None:
         """Clears the statistics of the start-up frames."""
 
 
 class StatelessMode:
-    """Base class of the modes that follow the map and keep no statistics."""
+    """Base class of the modes that follow the map from wall time to simulated time and keep no statistics."""
 
     def replanned(self, stream: Stream, draw_time_ns: int | None, stretch: float) -> None:
         """No-op: there is no state."""
@@ -74,8 +75,8 @@ class StatelessMode:
 
 
 class PresentMode(StatelessMode):
-    """Mode `ahead`: draws the simulated time that is due when the frame is shown. It adds no latency while physics
-    runs ahead; else it holds."""
+    """Mode `ahead`: draws the simulated time that is due when the frame is shown. This mode adds no latency while the
+    physics process runs ahead. Otherwise it holds the newest snapshot."""
 
     name = "ahead"
 
@@ -92,7 +93,7 @@ class PresentMode(StatelessMode):
 
 class NewestTwoMode(StatelessMode):
     """Mode `newest-two`: draws between the two newest snapshots, one interval late. When a snapshot arrives, playback
-    starts at the previous snapshot."""
+    starts at the snapshot before it."""
 
     name = "newest-two"
 
@@ -104,44 +105,48 @@ class NewestTwoMode(StatelessMode):
         return stream.sim_at(min(due_ns, stream.newest_due_ns))
 
 
-# Mode `buffered`: a fixed delay, kept by small corrections of speed as in network games, even if the motion is uneven.
+# Mode `buffered`: a fixed delay. As in network games, small corrections of the playback speed keep the delay, even if
+# the motion is uneven.
 #
-# Without `buffer_ms`, the delay behind the newest received snapshot is computed from measured jitter: buffer =
-# interval x ((interval + deviation) / interval + tolerance). The clock runs 2 % faster once it is an interval too
-# late, and 4 % slower once it is an interval too early. It never lags by more than twice the buffer: after a stall it
-# skips the backlog (dynamic adjustment and clamp of snapshot interpolation in networking libraries for games).
+# If `buffer_ms` is not set, the delay behind the newest received snapshot is computed from measured jitter: buffer =
+# interval x ((interval + deviation) / interval + tolerance). The clock runs 2 % faster when it is an interval too
+# late, and 4 % slower when it is an interval too early. The clock never lags by more than twice the buffer, because it
+# skips the backlog after a stall (dynamic adjustment and clamp of snapshot interpolation in networking libraries for
+# games).
 #
-# With `buffer_ms`, the delay behind the present time is exactly that value. The clock advances a due time instead of a
-# simulated time, and so follows changes of rate and slow motion. A buffer of simulated time would hold or skip there.
+# If `buffer_ms` is set, the delay behind the present time is exactly this value. The clock advances a due time instead
+# of a simulated time, and so follows changes of rate and slow motion. A buffer of simulated time would hold or skip at
+# such changes.
 
 
-# Number of snapshots in reserve, in addition to the one that is expected next.
+# Number of snapshots that the buffer keeps in reserve, in addition to the snapshot that is expected next.
 TOLERANCE = 1.0
 CATCH_UP, SLOW_DOWN = 0.02, 0.04
-# Drift, in intervals, up to which the speed stays 1.
+# The playback speed stays 1 while the drift (difference from the wanted delay) is at most this many intervals.
 THRESHOLD = 1.0
-# Averaging times of the drift, and of the deviation of the time between arrivals.
+# Averaging times (ns) of two quantities: the drift, and the deviation of the time between arrivals of snapshots.
 DRIFT_OVER_NS, DEVIATION_OVER_NS = 1_000_000_000, 2_000_000_000
-# A gap is a stop, not jitter, if it is at least as long as STOP_NS and as STOP_INTERVALS intervals.
+# A gap between snapshots is a stop, not jitter, if it is at least STOP_NS and at least STOP_INTERVALS intervals long.
 STOP_NS, STOP_INTERVALS = 1_000_000_000, 4
-# During this many first gaps between snapshots, the clock does not run ahead of the wanted delay, so that the buffer
-# is full from the start.
+# During this many first gaps between snapshots, the clock is never ahead of the wanted delay. So the buffer is full
+# from the start.
 FIRST_GAPS = 3
-# Time constant with which the clock approaches a delay set by the user, within the speeds above. If the difference is
-# more than 60 ms and 1.2 intervals, the clock runs up to a quarter faster or slower, so that a moved slider has an
-# effect soon.
+# Time constant (ns) with which the delay approaches the delay that the user has set. The speed of the clock changes by
+# at most CATCH_UP and SLOW_DOWN. If the two delays differ by more than 60 ms and by more than 1.2 intervals, the clock
+# runs up to a quarter faster or slower. So the user soon sees an effect of a moved slider.
 SET_TAU_NS = 500_000_000
 SET_FAR_NS, SET_FAR_INTERVALS, SET_SPEED = 60_000_000, 1.2, 0.25
 
 
 def buffer_ns(interval_ns: float, deviation_ns: float, tolerance: float = TOLERANCE) -> float:
-    """Delay behind the newest snapshot, ns. deviation_ns: standard deviation of the time between arrivals. interval_ns
-    > 0."""
+    """Delay behind the newest snapshot, in ns. deviation_ns: standard deviation of the time between arrivals of
+    snapshots. interval_ns: usual time between snapshots, > 0."""
     return interval_ns * ((interval_ns + deviation_ns) / interval_ns + tolerance)
 
 
 class BufferedMode:
-    """Advances a due time with the wall clock, at one of three speeds unless the user sets the delay."""
+    """Advances a due time with the wall clock. The playback speed has one of three values, unless the user sets the
+    delay."""
 
     name = "buffered"
 
@@ -170,7 +175,7 @@ class BufferedMode:
             self._draw_due_ns = stream.due_of(draw_time_ns)
 
     def begin_anew(self) -> None:
-        """No-op: its statistics are those of arrivals, not of frames."""
+        """No-op: this mode has statistics of arrivals, not of frames."""
 
     def _played(self, stream: Stream, present_ns: int, passed_ns: int, draw_time_ns: int | None) -> int:
         delay_ms = self._preferences.buffer_ms
@@ -233,7 +238,7 @@ class BufferedMode:
 
 
 class ArrivalJitter:
-    """Moving standard deviation of the time between arrivals."""
+    """Moving standard deviation of the time between arrivals of snapshots."""
 
     def __init__(self) -> None:
         self._arrival_ns: int | None = None
@@ -242,12 +247,12 @@ class ArrivalJitter:
 
     @property
     def deviation_ns(self) -> float:
-        """Standard deviation of recent arrival gaps, ns."""
+        """Standard deviation of the time between the last arrivals, in ns."""
         return self._variance**0.5
 
     def add(self, arrival_ns: int, interval_ns: int) -> None:
-        """Adds the arrival of a newest snapshot. interval_ns: usual interval between snapshots; 0 while it is
-        unknown."""
+        """Records the arrival of a snapshot that is newer than all others. interval_ns: usual interval between
+        snapshots, in ns; 0 if it is not known yet."""
         gap = 0 if self._arrival_ns is None else arrival_ns - self._arrival_ns
         if gap > 0 and interval_ns and gap < max(STOP_NS, STOP_INTERVALS * interval_ns):
             if self._mean_ns is None:

@@ -1,11 +1,11 @@
-"""Map from wall time to simulated time, piecewise linear through the due times of snapshots; and stream statistics.
+"""Maps wall time to simulated time, by straight pieces between the due times of snapshots. Keeps stream statistics.
 
-Each snapshot is a vertex (due time, simulated time), without smoothing. A new plan remaps everything that is not drawn
-yet, so that a change of time scale also applies to snapshots that are already published.
+Each snapshot is a vertex of the map (due time, simulated time), without smoothing. A new plan changes the map of
+everything that is not drawn yet, so that a change of time scale also applies to snapshots that are already published.
 
-Always: due time and simulated time never decrease along the map. A duplicate changes nothing; a late snapshot is
-inserted in order. A newer state of the newest simulated time, due later, makes the map flat: simulated time stands
-still. Reads no clock.
+Always: due time and simulated time never decrease along the map. A duplicate snapshot changes nothing; a late snapshot
+is inserted in order. If a newer state of the newest simulated time is due later, the map becomes flat there: simulated
+time stands still. The map reads no clock.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from itertools import pairwise
 
 from twixt.ipc.plan import Plan
 
-# Due time of snapshots that a paused plan holds back: later than any clock reading, which has 63 bits.
+# Due time (ns) of snapshots that a paused plan holds back. It is later than any clock reading, which has 63 bits.
 FAR_NS = 1 << 70
 NEVER_NS = -FAR_NS
-# Averaging time of the rate for extrapolation beyond the newest snapshot: it follows a load within some frames.
+# Averaging time (ns) of the rate at which playback extrapolates. This rate follows a load within some frames.
 RATE_BEYOND_NS = 300_000_000
-# Number of vertices at which the older half is thinned. 512 are 4 s at the usual 120 snapshots a second.
+# If the map has this many vertices, its older half (4 s at the usual 120 snapshots a second) is thinned.
 KEPT = 1024
 
 
 class Stream:
-    """Map between due time and simulated time of one world epoch."""
+    """Map between due time (wall time) and simulated time, for one world epoch."""
 
     def __init__(self, reach_ns: int = 0) -> None:
         self.plan: Plan | None = None
@@ -33,15 +33,16 @@ class Stream:
         self._sim: list[int] = []
         self._plan_number: list[int] = []
         self.rhythm = Rhythm()
-        # Longest time by which the newest snapshot was overdue when the next one arrived, since a reader reset this.
+        # Longest time (ns) that a snapshot was overdue when the next one arrived, since its last reset.
         self.longest_wait_ns = NEVER_NS
-        self.widest_gap = 1  # in snapshots, including lost ones; since a reader reset this
+        # widest gap in snapshots (lost ones count), since its last reset
+        self.widest_gap = 1
         self.newest_arrival_ns = 0
-        self.reach_ns = reach_ns  # simulated time that may be drawn beyond the newest snapshot
-        self.stands = False  # simulated time stands still: the newest snapshot did not advance it
-        self.held_since_ns: int | None = None  # the instant from which a paused plan holds simulated time
-        self._rate = 1.0  # the last plan rate that was not 0
-        self._anchor_ns, self._stretch = 0, 1.0  # beginning and factor of the last plan that was not paused
+        self.reach_ns = reach_ns  # simulated time (ns) that may be drawn beyond the newest snapshot
+        self.stands = False  # True: simulated time stands still, because the newest snapshot did not advance it
+        self.held_since_ns: int | None = None  # instant from which a paused plan holds simulated time
+        self._rate = 1.0  # the last rate of a plan that was not 0
+        self._anchor_ns, self._stretch = 0, 1.0  # beginning and factor of the last plan that was not a pause
 
     def __len__(self) -> int:
         return len(self._sim)
@@ -60,19 +61,19 @@ class Stream:
 
     @property
     def limit_sim_ns(self) -> int:
-        """Latest simulated time that may be drawn: the newest snapshot plus the reach."""
+        """Latest simulated time that may be drawn, in ns: the newest snapshot plus `reach_ns`."""
         return self._sim[-1] + self.reach_ns
 
     @property
     def limit_due_ns(self) -> int:
-        """Due time of `limit_sim_ns`, at the current rate."""
+        """Due time of `limit_sim_ns`, in ns, at the current rate."""
         if not self._goes_beyond or self._due[-1] >= FAR_NS:
             return self._due[-1]
         return self._due[-1] + round(self.reach_ns / self._rate_beyond())
 
     @property
     def previous_due_ns(self) -> int:
-        """Due time of the snapshot before the newest."""
+        """Due time of the snapshot before the newest one."""
         return self._due[-2] if len(self._due) > 1 else self._due[-1]
 
     @property
@@ -87,8 +88,7 @@ class Stream:
         plan_number: int | None = None,
         draw_time_ns: int | None = None,
     ) -> bool:
-        """Adds a snapshot. Returns True if it is newer than all earlier ones. draw_time_ns None: nothing was drawn
-        yet."""
+        """Adds a snapshot. Returns True if it is the newest one. draw_time_ns is None if nothing was drawn yet."""
         plan = self.plan
         number = plan_number
         if number is None:
@@ -107,7 +107,7 @@ class Stream:
         if self._sim:
             if draw_time_ns is not None and due_ns < self._due[-1] < FAR_NS:
                 self._straighten(draw_time_ns, due_ns)
-            # Older vertices cannot fall due after the newer snapshot.
+            # Older vertices of the map cannot fall due after the newer snapshot.
             index = len(self._due) - 1
             while index >= 0 and self._due[index] > due_ns:
                 self._due[index] = due_ns
@@ -119,8 +119,8 @@ class Stream:
         return True
 
     def sim_at(self, due_ns: int) -> int:
-        """Simulated time that falls due at `due_ns`. Outside the map: the oldest one, or the newest one plus at most
-        `reach_ns`."""
+        """Simulated time that falls due at `due_ns`. Before the map, the result is its oldest simulated time; after
+        the map, its newest plus at most `reach_ns`."""
         due, sim = self._due, self._sim
         after = bisect_right(due, due_ns)
         if after == 0:
@@ -133,7 +133,8 @@ class Stream:
         return sim[after - 1] + (due_ns - start) * (sim[after] - sim[after - 1]) // (due[after] - start)
 
     def due_of(self, sim_time_ns: int) -> int:
-        """Time at which `sim_time_ns` falls due; the last such time if simulated time stands still there."""
+        """Time at which `sim_time_ns` falls due, in ns. If simulated time stands still at this value, the result is
+        the last such time."""
         due, sim = self._due, self._sim
         after = bisect_right(sim, sim_time_ns)
         if after == 0:
@@ -146,8 +147,8 @@ class Stream:
         return due[after - 1] + (sim_time_ns - start) * (due[after] - due[after - 1]) // (sim[after] - start)
 
     def mean_rate(self, over_ns: int) -> float:
-        """Mean simulated time per wall time over the last `over_ns` before the newest snapshot fell due, or over the
-        last gap if that is longer."""
+        """Mean rate (simulated time per wall time) over the `over_ns` before the newest snapshot fell due. If the last
+        gap between snapshots is longer, the mean rate over this gap."""
         end = self._due[-1]
         first = max(0, min(bisect_left(self._due, end - over_ns), len(self._due) - 2))
         span = end - self._due[first]
@@ -155,15 +156,16 @@ class Stream:
 
     @property
     def _goes_beyond(self) -> bool:
-        """True if time may advance beyond the newest snapshot."""
+        """True if simulated time may advance beyond the newest snapshot."""
         return self.reach_ns > 0 and not self.stands
 
     def _rate_beyond(self) -> float:
-        """Recent mean rate of physics; the plan's rate until that is known."""
+        """Recent mean rate of the physics process; the plan's rate until this mean is known."""
         return self.mean_rate(RATE_BEYOND_NS) or self._rate
 
     def replan(self, plan: Plan, draw_time_ns: int | None) -> float:
-        """Remaps everything that is not drawn yet. Returns the factor by which wall-time intervals became longer."""
+        """Maps everything anew that is not drawn yet. Returns the factor by which intervals of wall time became
+        longer."""
         stretch = 1.0
         anchor_ns = plan.wall_ns  # due time of the plan's simulated time on the old map
         if self.held_since_ns is not None:
@@ -185,7 +187,7 @@ class Stream:
         return stretch
 
     def _hold(self, plan: Plan) -> None:
-        """Holds back all snapshots after the simulated time of a paused plan."""
+        """Holds back all snapshots after the simulated time at which a plan pauses."""
         first = bisect_right(self._sim, plan.sim_time_ns)
         for index in range(first, len(self._due)):
             self._due[index] = FAR_NS
@@ -193,14 +195,15 @@ class Stream:
             self._vertex(first, plan.wall_ns, plan.sim_time_ns)
 
     def _rest_before(self, plan: Plan) -> None:
-        """Inserts a rest if physics had stopped, and the new plan begins a step after the newest snapshot."""
+        """Inserts a rest (no motion) if physics had stopped and the new plan begins a step after the newest
+        snapshot."""
         rest_ns = self.rhythm.rest_ns(plan.wall_ns - self._due[-1], max(0, plan.sim_time_ns - self._sim[-1]))
         if rest_ns and plan.sim_time_ns > self._sim[-1]:
             self._append(self._sim[-1], self._due[-1] + rest_ns, self._plan_number[-1])
 
     def _remap(self, plan: Plan, draw_time_ns: int | None, anchor_ns: int, stretch: float) -> None:
-        """Moves all vertices that are not drawn yet. Those after the beginning of the plan get its due times. Those
-        before it are spaced at the plan's rate, or as the snapshots came if physics could not hold a rate."""
+        """Moves all vertices that are not drawn yet. Vertices after the beginning of the plan get its due times. The
+        vertices before it are spaced at the plan's rate, or as the snapshots came if physics could not hold a rate."""
         if not self._sim:
             return
         if draw_time_ns is not None:
@@ -225,8 +228,7 @@ class Stream:
             self._vertex(after, plan.wall_ns, plan.sim_time_ns)
 
     def _led_up_ns(self, plan: Plan, sim_time_ns: int, due_ns: int) -> int:
-        """Due time of a snapshot that was published before the plan but read after it: the same that `_remap` would
-        give."""
+        """Due time of a snapshot that was published before the plan but read after it. `_remap` would give the same."""
         came_ns = max(0, self._anchor_ns - due_ns) * min(self._stretch, 1.0)
         return plan.wall_ns - round(max((plan.sim_time_ns - sim_time_ns) / plan.rate, came_ns))
 
@@ -242,15 +244,15 @@ class Stream:
         """Inserts a late snapshot in order, unless it is already known."""
         index = bisect_left(self._sim, sim_time_ns)
         if self._sim[index] == sim_time_ns or index == 0:
-            return  # known, or older than everything that could still be drawn
+            return  # the snapshot is known, or older than everything that could still be drawn
         due_ns = min(max(due_ns, self._due[index - 1]), self._due[index])
         self._due.insert(index, due_ns)
         self._sim.insert(index, sim_time_ns)
         self._plan_number.insert(index, number)
 
     def _straighten(self, draw_time_ns: int, due_ns: int) -> None:
-        """Physics became faster than its published rate, so several vertices would fall due at `due_ns`. Replaces them
-        by a straight line from the draw time."""
+        """If physics became faster than its published rate, several vertices would fall due at `due_ns`. Replaces
+        these vertices by a straight line from the draw time."""
         drawn_due_ns = self.due_of(draw_time_ns)
         after = bisect_right(self._sim, draw_time_ns)
         if 0 < after < len(self._sim) and drawn_due_ns < due_ns:
@@ -260,7 +262,7 @@ class Stream:
                 self._append(draw_time_ns, drawn_due_ns, self._plan_number[-1])
 
     def _stand(self, due_ns: int, arrival_ns: int) -> None:
-        """Extends the newest simulated time up to `due_ns`: simulated time stands still until then."""
+        """Extends the newest simulated time up to `due_ns`. Until then simulated time stands still."""
         if len(self._sim) > 1 and self._sim[-2] == self._sim[-1]:
             self._due[-1] = due_ns
         else:
@@ -269,7 +271,7 @@ class Stream:
 
     def _append(self, sim_time_ns: int, due_ns: int, number: int) -> None:
         if len(self._sim) >= KEPT:
-            # Removes every second vertex of the older half: after a burst, all of that half may still have to be
+            # Every second vertex of the older half is removed. After a burst, all of this half may still have to be
             # played.
             older = slice(1, KEPT // 2, 2)
             del self._due[older], self._sim[older], self._plan_number[older]
@@ -278,7 +280,7 @@ class Stream:
         self._plan_number.append(number)
 
     def _measure(self, sim_time_ns: int, due_ns: int, arrival_ns: int, number: int) -> None:
-        """Updates the statistics; inserts a flat piece into the map for a long rest."""
+        """Updates the statistics. Inserts a flat piece into the map for a long rest."""
         due_gap_ns, sim_gap_ns = due_ns - self._due[-1], sim_time_ns - self._sim[-1]
         self.rhythm.add_lateness(arrival_ns - due_ns, due_gap_ns, sim_gap_ns)
         self.widest_gap = max(self.widest_gap, round(self.rhythm.intervals(due_gap_ns, sim_gap_ns)))
@@ -291,58 +293,59 @@ class Stream:
         self.longest_wait_ns = max(self.longest_wait_ns, arrival_ns - self._due[-1])
 
 
-# Statistics of a stream: current interval, evenness of steps, scatter of lateness.
+# Statistics of the stream of snapshots: current interval, evenness of steps, scatter of lateness.
 #
-# Computed from the gaps between successive snapshots. All figures are medians or limited, so that one unusual gap does
-# not change them. Reads no clock, and stores a few dozen numbers.
+# They are computed from the gaps between successive snapshots. All figures are medians or limited, so that one unusual
+# gap does not change them. The statistics read no clock, and store a few dozen numbers.
 
 
-# The current interval is the median of this many gaps. It follows a change of load within five snapshots.
+# The interval is the median of this many gaps between snapshots. It follows a change of load within five snapshots.
 INTERVAL_GAPS = 9
-# Number of gaps from which evenness is computed.
+# The evenness of steps is computed from this many gaps between snapshots.
 EVENNESS_GAPS = 16
-# The stream's unevenness is the change with this index among the 15 changes between gaps, in ascending order. One
+# 15 changes between successive gaps are sorted. The unevenness of the stream is the change with this index. One
 # unusual gap makes two large changes, and a change of load makes one. If every fourth step is slow, five to seven of
-# the 15 are large.
+# the 15 changes are large.
 EVEN_CHANGES = 10
-# Weight of one snapshot in the mean change of lateness: about fifty snapshots count, which is a second or two.
+# Weight of one snapshot in the mean change of lateness. About fifty snapshots count, which is a second or two.
 SCATTER_SHARE = 0.02
-# A due gap is a rest, not slow motion, if it is longer than REST_NS and longer than REST_GAPS times the usual time for
-# its steps. In a rest the world stands still, and moves only at the end.
+# A gap between due times is a rest, not slow motion, if it is longer than REST_NS, and longer than REST_GAPS times the
+# usual time for its steps. In a rest the world stands still, and moves only at the end.
 REST_GAPS = 4
 REST_NS = 200_000_000
-# If the next gap is as long as that, within this factor, it is slow physics, not another rest.
+# If the gap after a rest has the same length, within this factor, it is slow physics, not another rest.
 ALIKE = 2
-# A slip: a snapshot is late by more than an interval, and the next one is on time, because physics moved its due time
-# by more than this many intervals.
+# A slip: a snapshot is late by more than an interval, and the next snapshot is on time, because the physics process
+# moved its due time by more than this many intervals.
 SLIP_GAPS = 2
-SLIP_ON_TIME = 0.25  # share of an interval that still counts as on time
+SLIP_ON_TIME = 0.25  # a snapshot is on time if it is within this share of an interval of its due time
 
 
 class Rhythm:
     """Interval, evenness and scatter of the latest snapshots."""
 
     def __init__(self) -> None:
-        self.sim_interval_ns = 0  # median simulated time between snapshots
-        self.interval_ns = 0  # recent median due gap; 0 while fewer than two snapshots are known
-        self.slope_change = 0.0  # usual relative change of the due gap per simulated time; 0: even steps
-        self.mean_gap_ns, self.longest_gap_ns = 0.0, 0  # of the last EVENNESS_GAPS due gaps
-        self.scatter_ns = 0.0  # usual change of lateness from one snapshot to the next
-        self.slips = 0  # number of times that physics dropped a debt and moved its due times
-        self._gaps: list[tuple[int, int]] = []  # (due, sim)
+        self.sim_interval_ns = 0  # median simulated time between snapshots, in ns
+        self.interval_ns = 0  # recent median gap between due times, in ns; 0 if fewer than two snapshots are known
+        self.slope_change = 0.0  # usual relative change of the due time per simulated time; 0: all steps are even
+        self.mean_gap_ns, self.longest_gap_ns = 0.0, 0  # mean and longest of the last EVENNESS_GAPS due gaps, in ns
+        self.scatter_ns = 0.0  # usual change of lateness from one snapshot to the next, in ns
+        self.slips = 0  # number of times that the physics process dropped a debt and moved its due times
+        self._gaps: list[tuple[int, int]] = []  # (due time, simulated time) from each snapshot to the next, in ns
         self._lateness_ns: int | None = None
-        self._rest: tuple[int, int] | None = None  # (due, sim) of the last gap, if it was a rest
+        self._rest: tuple[int, int] | None = None  # (due time, simulated time) of the last gap, if this gap was a rest
 
     def intervals(self, due_gap_ns: int, sim_gap_ns: int) -> float:
-        """Length of a gap in usual gaps: the smaller one of its values by simulated time and by due time. Slow physics
-        makes gaps longer in due time, a change of time scale in simulated time. 1 while nothing is known."""
+        """Length of a gap between snapshots, in usual gaps: by simulated time or by due time, whichever is smaller.
+        Slow physics makes gaps longer in due time; a change of time scale, in simulated time. 1 if nothing is known
+        yet."""
         if not self.sim_interval_ns or not self.interval_ns:
             return 1.0
         return min(sim_gap_ns / self.sim_interval_ns, due_gap_ns / self.interval_ns)
 
     def rest_ns(self, due_gap_ns: int, sim_gap_ns: int) -> int:
-        """Part of this gap in which the world stood still: the gap minus the usual time of its steps, ns; 0 if it is
-        no rest."""
+        """Time in ns for which the world stood still in this gap: the gap minus the usual time of its steps; 0: no
+        rest."""
         if not self._gaps:
             return 0
         if self._rest is not None and max(self._rest[0], due_gap_ns) <= ALIKE * min(self._rest[0], due_gap_ns):
@@ -350,17 +353,16 @@ class Rhythm:
         return self._exceeds(due_gap_ns, sim_gap_ns)
 
     def add_rest(self, due_gap_ns: int, sim_gap_ns: int) -> None:
-        """Records a gap that was a rest."""
+        """Records a gap between snapshots that was a rest."""
         self._rest = due_gap_ns, sim_gap_ns
 
     def _exceeds(self, due_gap_ns: int, sim_gap_ns: int) -> int:
-        """Length of a gap beyond the usual time of its steps, ns; 0 if it is too short for a rest."""
+        """Length of a gap beyond the usual time of its steps, in ns; 0 if the gap is too short for a rest."""
         steps_ns = self.interval_ns * max(1, round(sim_gap_ns / self.sim_interval_ns))
         return due_gap_ns - steps_ns if due_gap_ns > max(REST_GAPS * steps_ns, REST_NS) else 0
 
     def add_gap(self, due_gap_ns: int, sim_gap_ns: int) -> None:
-        """Records a snapshot whose due time is `due_gap_ns`, and whose simulated time is `sim_gap_ns`, after the
-        previous one."""
+        """Records a snapshot. `due_gap_ns` and `sim_gap_ns` are its distances from the previous snapshot."""
         if self._rest is not None:
             if self._exceeds(due_gap_ns, sim_gap_ns):
                 self._gaps, self.slope_change = [self._rest], 0.0
@@ -380,8 +382,7 @@ class Rhythm:
             self.mean_gap_ns, self.longest_gap_ns = sum(gaps) / len(gaps), max(gaps)
 
     def add_lateness(self, lateness_ns: int, due_gap_ns: int, sim_gap_ns: int) -> None:
-        """Records a snapshot that came `lateness_ns` after its due time. The gaps are those to the previous
-        snapshot."""
+        """Records a snapshot that came `lateness_ns` after its due time. The gaps begin at the previous snapshot."""
         if self._lateness_ns is not None:
             change = min(abs(lateness_ns - self._lateness_ns), self.interval_ns)
             self.scatter_ns += SCATTER_SHARE * (change - self.scatter_ns)
@@ -392,7 +393,7 @@ class Rhythm:
         self._lateness_ns = lateness_ns
 
     def restart(self, stretch: float) -> None:
-        """Clears the gaps, because later ones are `stretch` times as long."""
+        """Clears the gaps between snapshots, because later gaps are `stretch` times as long."""
         self._gaps.clear()
         self._rest = None
         self.slope_change = 0.0
