@@ -276,7 +276,7 @@ def _measured(case: Case, turn: int, command: list[str], seconds: float, display
         loops = busy_loops(usable_cores() if case.load == LOOPS else 0)
         with loops, process([*command, *arguments], display.environ) as child:
             failure = child.failure(seconds + TIMEOUT_S)
-        # read after the busy loops have ended, so that their time counts as time of this measurement
+        # read after the busy loops have ended, so that their time counts as time of the measurement
         end = CpuTime.now(*display.pids)
         if not failure:
             try:

@@ -39,7 +39,8 @@ _LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
 
 
 def python(code: str) -> list[str]:
-    """Command that runs `code` with this Python, so that `import twixt` finds this twixt."""
+    """Command that runs `code` with the Python of this process. In this code, `import twixt` finds the twixt of this
+    checkout."""
     folder = os.path.dirname(os.path.abspath(str(twixt.__file__)))
     return [python_program(), *python_flags(), "-P", "-c", f"import sys; sys.path.insert(0, {folder!r})\n{code}"]
 

@@ -94,7 +94,7 @@ def not_measured(name: str, limit_name: str = "", reason: str = "") -> Row:
 
 
 def rounds_of(whole: int, share: float) -> int:
-    """Number of rounds that are made. It is the `share` of the rounds of a whole run, but at least FEWEST_ROUNDS."""
+    """Number of rounds to make: the `share` of the rounds of a whole run, but at least FEWEST_ROUNDS."""
     return max(FEWEST_ROUNDS, round(whole * share))
 
 

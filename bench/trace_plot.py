@@ -15,8 +15,8 @@ from twixt.render.measure.plots import FONT_PT, INK, new_figure, save
 
 LENGTH_MS = 100.0
 WIDTH_IN, ROW_IN = 9.0, 0.4
-# Spans that are shorter than this time (in ms) are drawn with this length, so that they are visible. It is half a
-# pixel if the plot covers 100 ms.
+# Shortest length of a span in the picture, in ms. A shorter span is drawn with this length, so that it is visible. If
+# the plot covers 100 ms, this length is half a pixel.
 SHORTEST_MS = 0.04
 # Colours of spans, by name. Other spans are grey. Waits are pale.
 COLORS = {
@@ -66,7 +66,7 @@ def run(_results: Results, trace: str, picture: str, from_ms: float | None, leng
 
 def trace_plot(trace: str, out: str, from_ms: float | None = None, length_ms: float = LENGTH_MS) -> None:
     """Draws a section of the trace, and saves it as `out`. trace: file of the trace. from_ms: time in ms from the
-    command's start to the beginning of the section. If it is None, the section is in the middle of the trace.
+    command's start to the beginning of the section. If it is None, the section begins in the middle of the trace.
     length_ms: length of the section in ms."""
     try:
         with open(trace, encoding="utf-8") as file:

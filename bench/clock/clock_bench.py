@@ -91,8 +91,9 @@ def cost_us(make: Make = PlaybackClock) -> dict[str, float]:
 
 
 def rows_table(rows: Sequence[ClockRow]) -> Table:
-    """Table with one line per trace and one column per clock. Each cell has the 99th percentile of the error in ms,
-    the age in ms, the share of held frames, and the judder."""
+    """Table with one line per trace and one column per clock. Each cell has four figures: the 99th percentile of the
+    error in ms, the mean age of the drawn state in ms, the share of frames that repeat the previous draw time, and
+    the judder, which is the change of speed from frame to frame."""
     by_trace: dict[str, dict[str, ClockRow]] = {}
     for row in rows:
         by_trace.setdefault(row.trace, {})[row.clock] = row

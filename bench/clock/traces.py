@@ -51,7 +51,8 @@ P = ParamSpec("P")
 
 
 def tracer(arrivals: Callable[Concatenate[random.Random, float, P], Iterator[Arrival]]) -> Callable[P, Trace]:
-    """Turns a function of (random generator, seconds, values) into a function of the values that returns a trace."""
+    """Makes a function from a function of (random generator, seconds, values). The new function gets the values, and
+    returns a trace."""
     return lambda *values, **named: lambda seed, seconds: list(arrivals(random.Random(seed), seconds, *values, **named))
 
 

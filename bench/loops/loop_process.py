@@ -31,7 +31,7 @@ LOOPS = {
     LOOP: "bench.loops.watched_loop:show_loop",
     MODEL: "bench.loops.model_viewers:model_loop",
 }
-# Longest time, in seconds, that a viewer may take to close.
+# Longest time that a viewer may take to close, in seconds.
 EXIT_GRACE_S = 10.0
 # RESAMPLES is the number of bootstrap resamples. INTERVAL_SHARE is the share of the resamples that lies inside the
 # interval.

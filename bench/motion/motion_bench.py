@@ -62,7 +62,7 @@ def as_text(value: float) -> str:
 
 
 def _figure(name: str, unit: str, statistic: str, key: str, where: str = BOTH) -> TableColumn:
-    """Column of a field of `MotionFigures`. Its title is narrow in a terminal."""
+    """Column of the table for one field of `MotionFigures`. The title of the column is narrow in a terminal."""
     narrow = name.replace(" ", "\n") + f"\n{unit} {statistic}"
     return TableColumn(f"{name} {unit} {statistic}", lambda row: getattr(row.figures, key), as_text, narrow, where)
 
@@ -149,7 +149,7 @@ def _draw(
 
 
 class Result(NamedTuple):
-    """One line of the table, for one world, trouble and method."""
+    """One line of the table, for one world, trouble and interpolation method."""
 
     world: str
     trouble: str

@@ -84,8 +84,8 @@ SUBJECTS = {
 
 
 def subjects(names: Sequence[str]) -> Mapping[str, Subject]:
-    """Entries of SUBJECTS with these names. If there are no names, all entries. Raises TwixtError for an unknown
-    name."""
+    """Entries of SUBJECTS with these names. If there are no names, returns all entries. Raises TwixtError for an
+    unknown name."""
     for name in names:
         if name not in SUBJECTS:
             raise TwixtError(f"--world must be one of: {'; '.join(SUBJECTS)}; got {name!r}")
@@ -206,8 +206,8 @@ class Truth:
             poses.visible.reshape(shape),
         )
         self.states = self._in_the_world(self._own)
-        # Mask of the bodies that move. The other bodies do not test a method, and they are the majority in some
-        # worlds.
+        # Mask of the bodies that move. The other bodies do not test an interpolation method. They are the majority in
+        # some worlds.
         self.moves = _changes(self.states.position) | _changes(self.states.orientation) | _changes(self.states.visible)
 
     @property

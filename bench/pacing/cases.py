@@ -1,10 +1,11 @@
-"""Defines the cases of the laboratory, which are displays and works. Also defines the targets, which are figures of
-the pacer that must keep a limit.
+"""Defines the cases of the laboratory, which are displays and work traces. A work trace has the cost of each frame.
+Also defines the targets, which are figures of the pacer that must keep a limit.
 
 A target's figure is computed from the pacer's plans and from the true instants at which frames became visible. It is
 the worst of all seeds. Only costs are means of all seeds, because they are compared with costs on another display.
 
-Always: each case is created from its seed again for every contestant. So all contestants get the same case.
+Always: each case is created from its seed again for every contestant (a pacer, or an algorithm for comparison). So all
+contestants get the same case.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from bench.pacing.play import SETTLING_NS, VISIBLE_ERROR_MS, ContestantFactory, 
 from bench.pacing.works import ALL_WORKS, MS, SECOND, Make, Work, constant, single, spikes, step
 from twixt.cli.progress import Say
 
-# Names of the contestants: the real pacer, a contestant that never widens its interval, and a contestant that knows
-# all work in advance.
+# Names of the contestants: the real pacer, a contestant that never makes its frame interval longer, and a contestant
+# that knows all work in advance.
 TWIXT, NEVER, ORACLE = "twixt", "never widen", "oracle"
 CONTESTANTS = (TWIXT, NEVER, ORACLE)
 
@@ -113,7 +114,7 @@ CHANGED_UNSEEN_ON = ("returns at once", "queue of two")
 
 
 class Trial(NamedTuple):
-    """Work and length of a run for which there are targets."""
+    """Work trace and length of a run for which there are targets."""
 
     work: Make
     seconds: float
@@ -134,7 +135,7 @@ TRIED_ON = {
 
 
 def works(quick: bool) -> dict[str, Make]:
-    """Works by name. For a quick run, only a few of them."""
+    """Work traces by name. For a quick run, only a few of them."""
     return {name: make for name, make in ALL_WORKS.items() if not quick or name in QUICK_WORKS}
 
 
@@ -213,7 +214,7 @@ def of_costs(costs: Mapping[tuple[str, str], Figures]) -> Iterator[Target]:
 
 
 class PlayedRun(NamedTuple):
-    """A run with its display and its work. change_ns: instant of the change of mode, or 0 if the mode does not
+    """A run with its display and its work trace. change_ns: instant of the change of mode, or 0 if the mode does not
     change."""
 
     seen: list[PlayedFrame]
@@ -285,7 +286,7 @@ def _off_from(run: PlayedRun) -> float:
 
 
 class CaseRow(NamedTuple):
-    """Figures of one contestant on one display under one work. Each figure is the mean of all seeds."""
+    """Figures of one contestant (a pacer) on one display with one work trace. Each figure is the mean of all seeds."""
 
     display: str
     work: str

@@ -1,4 +1,5 @@
-"""Plays every contestant on every display under every work, then checks the targets: `python -m bench pacing`.
+"""Plays every contestant on every display with every work trace, then checks the targets: `python -m bench pacing`. A
+contestant is a pacer, or an algorithm for comparison. A work trace has the cost of each frame.
 
 Rows are means of all seeds. The page, the plot, the table and the JSON document have the same rows.
 
@@ -66,7 +67,7 @@ class _Timed:
 
 
 def call_cost() -> str:
-    """Text that tells the cost of the pacer's calls in ten virtual seconds of the work "evening"."""
+    """Text that tells the cost of the pacer's calls in ten virtual seconds of the work trace "evening"."""
     timed: list[_Timed] = []
 
     def make_timed(display: ModelDisplay, refresh: Refresh) -> Contestant:
@@ -117,9 +118,9 @@ class LaboratoryOptions(NamedTuple):
     seeds: int = 10
     first_seed: int = 0
     quick: bool = False
-    displays: tuple[str, ...] = ()  # names of the displays to play; all displays if there are no names
+    displays: tuple[str, ...] = ()  # names of the displays to play; if there are no names, all displays are played
     works: tuple[str, ...] = ()
-    frames: str | None = None  # CSV file for the frames of the first display, work and seed
+    frames: str | None = None  # CSV file for the frames of the first display, work trace and seed
     fail: bool = False
 
     @property

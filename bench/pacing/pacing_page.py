@@ -1,7 +1,7 @@
 """Makes the tables and the picture of `python -m bench pacing`, for docs/pacing.md.
 
-The upper half of the picture shows the cost of each contestant under each work. Costs further left are better. The
-lower half shows, against time, for how long each frame was visible. The picture is readable at a width of 900 px.
+The upper half of the picture shows the cost of each contestant with each work trace. Costs further left are better.
+The lower half shows, against time, for how long each frame was visible. The picture is readable at a width of 900 px.
 matplotlib is imported only for a picture.
 """
 
@@ -68,9 +68,9 @@ def _tables(found: LaboratoryResults, change_title: str) -> Iterator[tuple[str, 
 
 
 def _table(title: str, rows: Sequence[CaseRow]) -> Table:
-    """Table with one line per work. It has the costs of all contestants. It also has four figures of twixt's pacer,
-    which is the first contestant: frames per second, 99th percentile of the error, share of frames that are off by
-    more than 2 ms, and lag. The lag is the time from the start of a frame until the frame is visible."""
+    """Table with one line per work trace. It has the costs of all contestants. It also has four figures of twixt's
+    pacer, which is the first contestant: frames per second, 99th percentile of the error, share of frames that are
+    off by more than 2 ms, and lag. The lag is the time from the start of a frame until the frame is visible."""
     contestants = list(dict.fromkeys(row.contestant for row in rows))
     own = contestants[0]
 

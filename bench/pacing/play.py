@@ -21,7 +21,7 @@ display, with the true work of the next 0.4 s. Then it uses the cheapest interva
 at which the frame becomes visible, so that errors are 0. `best` also tries whole runs at one fixed interval. Its
 result is the cheapest run of all.
 
-Always: `best` costs no more than `NeverWiden` under the same work.
+Always: `best` costs no more than `NeverWiden` with the same work trace.
 """
 
 from __future__ import annotations
@@ -220,7 +220,8 @@ class NeverWiden:
         """Does nothing, because the true visible instants are known."""
 
 
-# Each interval is tried over the next AHEAD_NS. The cheapest interval is then used for TAKEN_FRAMES frames.
+# AHEAD_NS is the virtual time, in ns, over which each interval is tried. The cheapest interval is then used for
+# TAKEN_FRAMES frames.
 AHEAD_NS, TAKEN_FRAMES = 400_000_000, 8
 # Intervals to try, in refreshes. On a timer or a variable rate, any length is possible. On other displays, only whole
 # numbers are possible.

@@ -27,7 +27,7 @@ from typing import Concatenate, NamedTuple, ParamSpec
 from bench.pacing.displays import COPY_NS
 
 MS, SECOND = 1_000_000, 1_000_000_000
-# Number of costs in a trace before they repeat. A run has fewer frames than this.
+# Number of costs in a trace before they repeat. A run has fewer frames than this number.
 FRAMES = 2400
 # Loads are delayed at random by up to this time, in seconds. So a load begins at any point between two frames.
 LATER_S = 0.1
@@ -108,7 +108,8 @@ P = ParamSpec("P")
 
 
 def maker(of_seed: Callable[Concatenate[int, P], Work]) -> Callable[P, Make]:
-    """Turns a function of (seed, values) into a function of the values that returns a function of the seed."""
+    """Makes a function from a function of (seed, values). The new function gets the values, and returns a function of
+    the seed."""
     return lambda *values, **named: lambda seed: of_seed(seed, *values, **named)
 
 

@@ -216,8 +216,8 @@ def reflect_slow_physics(now: ViewerSettings, status: Mapping[str, Any]) -> View
 
 
 def next_scale(scale: float, faster: bool) -> float:
-    """The next value of `TIME_SCALES` above or below `scale`. If there is none, returns the last or the first value of
-    `TIME_SCALES`."""
+    """The value of `TIME_SCALES` that follows `scale` upwards if `faster` is True, else downwards. If there is no such
+    value, returns the last or the first value of `TIME_SCALES`."""
     if faster:
         return next((step for step in TIME_SCALES if step > scale * 1.001), TIME_SCALES[-1])
     return next((step for step in reversed(TIME_SCALES) if step < scale * 0.999), TIME_SCALES[0])

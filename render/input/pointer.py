@@ -66,8 +66,8 @@ class Drag(NamedTuple):
 
 
 class PointerTool:
-    """Pointer tool of one viewer. stage: the stage that is drawn. link: connection through which clicks and pulls are
-    sent to the program."""
+    """Pointer tool of one viewer. stage: stage (scene and snapshots) that is drawn. link: connection through which
+    clicks and pulls are sent to the program."""
 
     def __init__(self, stage: Stage, link: Link) -> None:
         self._seen, self._renderer, self._link = SeenBodies(stage, link), stage.renderer, link

@@ -74,12 +74,12 @@ class Overlay:
     def __init__(self, now_ns: Callable[[], int] = time.perf_counter_ns) -> None:
         self._now_ns = now_ns
         self._context = new_context()
-        # instant of the last layout; instant of the layout that is on the sheet
+        # instant of the last layout; instant of the layout that the panels' texture shows
         self._laid_out_ns = self._sheet_ns = 0
         self._layouts_due = LAYOUTS_AT_ONCE
         self._size: tuple[int, int, float] | None = None
         self._used = NO_INPUT
-        self._opened: set[str] = set()  # names of the folds that the user has opened
+        self._opened: set[str] = set()  # names of the folds (sections of a panel) that the user has opened
         self._is_turning = False  # True while the user drags a slider
         # None if it is unknown, or if the pointer is not over the window
         self._pointer_px: tuple[float, float] | None = None
@@ -115,7 +115,7 @@ class Overlay:
             self._lay_out(state, size_px, framebuffer_scale, now_ns)
             self._draw_straight(size_px)
             self.covered = None
-            self.request_layout()  # the sheet shows an older layout
+            self.request_layout()  # the panels' texture shows an older layout
         else:
             late_ns = now_ns - self._sheet_ns - self.every_ns
             if self._layouts_due or late_ns >= LONG_LATE_NS:
@@ -134,7 +134,8 @@ class Overlay:
         framebuffer_scale: float,
         until_ns: int,
     ) -> bool:
-        """Does the next step of a redraw of the sheet, if a step is due and will probably end by `until_ns`.
+        """Redraws the sheet, which is the texture that each frame copies. Does only the next step of the redraw, and
+        only if this step is due and will probably end by `until_ns`.
 
         Returns False if nothing was done. Call this method again until it returns False. It changes only the sheet's
         framebuffer.
@@ -218,7 +219,8 @@ class Overlay:
 
     @property
     def _is_laid_out(self) -> bool:
-        """True if the last layout is newer than the layout that is on the sheet."""
+        """True if the last layout is newer than the layout on the sheet, which is the texture that each frame
+        copies."""
         return self._sheet_ns < self._laid_out_ns
 
     def _step(self, state: Callable[[], OverlayState], size_px: tuple[int, int], scale: float, now_ns: int) -> None:
@@ -239,7 +241,7 @@ class Overlay:
         self._sheet_ns = self._laid_out_ns
 
     def _draw_straight(self, size_px: tuple[int, int]) -> None:
-        """Draws the last layout into the current framebuffer, without the sheet."""
+        """Draws the last layout into the current framebuffer, not into the panels' texture."""
         self._panes.draw(self._rectangles, size_px)
         imgui.backends.opengl3_render_draw_data(imgui.get_draw_data())
 

@@ -23,8 +23,8 @@ PANEL_WIDTH = 264.0
 # Smallest width beside a panel at which the label of a half of the split view is placed there. If there is less space,
 # the label is placed below the panel.
 LEAST_LABEL_WIDTH = 90.0
-# Shares of the window's height. PANEL_SHARE: largest height of a panel without open folds. KEYS_SHARE: largest height
-# of the keys. BANNERS_END: lowest position of the lower end of the banners.
+# Shares of the window's height. PANEL_SHARE: largest height of a panel without open folds, which are sections that the
+# user can open. KEYS_SHARE: largest height of the keys. BANNERS_END: lowest position of the lower end of the banners.
 PANEL_SHARE, KEYS_SHARE, BANNERS_END = 0.5, 0.2, 0.8
 # Width of a key's entry without its two texts. It is the width of the button's border and of the gaps.
 KEY_WIDTH = 26.0
@@ -44,7 +44,8 @@ class LayoutResult(NamedTuple):
 def show_panels(imgui: Any, state: OverlayState, size: tuple[float, float], opened: set[str]) -> LayoutResult:
     """Lays out all panels. size: width and height of the available space, in units of text size.
 
-    opened: names of the folds that the user has opened. A click on a fold changes this set.
+    opened: names of the folds that the user has opened. A fold is a section of a panel. A click on a fold changes this
+    set.
     """
     ui.style(imgui)
     return _Layout(imgui, state, size, opened).shown()
@@ -253,7 +254,8 @@ class _Layout:
         return [*rows[: lines - 1], says] if lines > 0 else []
 
     def _controls(self, fold: str, is_open: bool) -> list[PanelItem]:
-        """Items for the controls of the world in one fold. Two switches share a row if their names fit."""
+        """Items for the controls of the world in one fold, which is a section of a panel. Two switches share a row if
+        their names fit."""
         imgui = self._imgui
         items = [PanelItem(0 if is_open else 2, self._line, lambda: ui.fold(imgui, fold, self._opened))]
         if not is_open:
@@ -331,8 +333,8 @@ class _Layout:
         return PanelItem(0, self._imgui.get_frame_height() + ui.SPACING, draw)
 
     def _fitted(self, items: list[PanelItem], room: float, is_opened: bool) -> list[PanelItem]:
-        """Items that fit into the panel. If a fold is open, the items may take all of `room`. Else they may take only
-        PANEL_SHARE of the window's height."""
+        """Items that fit into the panel. If a fold (a section of the panel) is open, the items may take all of `room`.
+        Else they may take only PANEL_SHARE of the window's height."""
         room = room if is_opened else min(room, PANEL_SHARE * self._height)
         left = room - 2 * ui.PADDING + ui.SPACING
         # Items of rank 0 are never left out. If they extend beyond `room`, the user scrolls with the wheel.

@@ -116,16 +116,16 @@ def _from_top(rect: Rect, height_px: int) -> Rectangle:
 # changes.
 
 
-# Heights in units of text size. TOP_HEIGHT: height of a panel in a top corner without open folds. KEYS_HEIGHT: height
-# of the panel with the keys.
+# Heights in units of text size. TOP_HEIGHT: height of a panel in a top corner whose sections are all closed.
+# KEYS_HEIGHT: height of the panel with the keys.
 TOP_HEIGHT, KEYS_HEIGHT = 216.0, 56.0
 # A number larger than any distance in a window, in pixels.
 LARGEST = 1 << 40
 
 
 def panel_places(size_px: tuple[int, int], scale: float) -> tuple[Rectangle, ...]:
-    """Rectangles that are reserved for the panels without open folds. size_px: size of the window. scale: pixels per
-    unit of text size."""
+    """Rectangles that are reserved for the panels, with all sections of the panels closed. size_px: size of the
+    window. scale: pixels per unit of text size."""
     width_px, height_px = size_px
     across = min(round((MARGIN + PANEL_WIDTH) * scale), width_px // 2)
     top, keys = round((MARGIN + TOP_HEIGHT) * scale), round(KEYS_HEIGHT * scale)

@@ -53,8 +53,8 @@ LONGEST_LAG_NS = 60_000_000
 # present times must be whole multiples of the period; WHOLE_SHARE is the tolerance. The shortest of these intervals
 # must be a single refresh.
 WHOLE_SHARE, WHOLE_REPORTS = 0.04, 8
-# The lead that is reported to the physics process is the largest lead of this many last frames. They last one second
-# at 60 Hz.
+# The lead of a frame is the time from the reading of its state to its planned present time. The largest lead of this
+# many last frames is reported to the physics process. These frames last one second at 60 Hz.
 LEAD_FRAMES = 60
 
 NO_HEAD = Head()
@@ -181,11 +181,13 @@ class FrameRecord:
 
     @property
     def lead_ns(self) -> int:
-        """Largest lead of the last LEAD_FRAMES frames, in ns."""
+        """Largest lead of the last LEAD_FRAMES frames, in ns. The lead of a frame is the time from the reading of its
+        state to its planned present time."""
         return self._leads_ns.quantile(1.0)
 
     def forget_leads(self) -> None:
-        """Discards the leads of the frames so far, because the leads of later frames will differ."""
+        """Discards the leads of the frames so far, because the leads of later frames will differ. The lead of a frame
+        is the time from the reading of its state to its planned present time."""
         self._leads_ns.clear()
 
 
@@ -206,14 +208,14 @@ class Presents:
         return self._lag.ns if self._display.present_source == "display" else 0
 
     def planned(self, plan: FramePlan) -> FramePlan:
-        """Adds the lag to the planned present time of a frame. The sum is the instant at which the frame will be
-        seen."""
+        """Adds the lag to the planned present time of a frame. The lag is the time from the return of a swap to the
+        present time of its frame. The sum is the instant at which the frame will be seen."""
         lag_ns = self.lag_ns
         return plan._replace(present_ns=plan.present_ns + lag_ns) if lag_ns else plan
 
     def seen(self, row: FrameRow) -> FrameRow:
-        """Adds the lag to the present time in a log row. The sum is the best estimate before the display reports the
-        present time."""
+        """Adds the lag to the present time in a log row. The lag is the time from the return of a swap to the present
+        time of its frame. The sum is the best estimate until the display reports the present time."""
         lag_ns = self.lag_ns
         return row._replace(present_ns=row.present_ns + lag_ns) if lag_ns else row
 
@@ -236,7 +238,8 @@ class Presents:
                     self._pacer.display_reported(report.present_ns - self._lag.ns, refresh_ns)
 
     def restart(self) -> None:
-        """Discards the lag and the refresh period, because the display has changed."""
+        """Discards the measured lag and the refresh period, because the display has changed. The lag is the time from
+        the return of a swap to the present time of its frame."""
         self._lag = Lag()
         self._refresh = ReportedRefresh()
 
@@ -260,7 +263,8 @@ class Lag:
         return len(self._lags) >= FIRST_REPORTS
 
     def observe(self, lag_ns: int) -> None:
-        """Adds the lag of one frame, in ns, and moves `ns` towards the median."""
+        """Adds one frame, and moves `ns` towards the median. lag_ns: time from the return of the frame's swap to its
+        present time, in ns."""
         self._lags.add(lag_ns)
         if not self.is_known:
             return

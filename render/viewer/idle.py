@@ -127,7 +127,7 @@ class Idle:
         return events
 
     def is_hidden_intake_due(self, now_ns: int) -> bool:
-        """True once in every HIDDEN_INTAKE_NS. Then the hidden window must read snapshots."""
+        """True one time per HIDDEN_INTAKE_NS. Then the hidden window must read snapshots."""
         if now_ns - self._intake_ns < HIDDEN_INTAKE_NS:
             return False
         self._intake_ns = now_ns

@@ -108,7 +108,7 @@ def _read(told: str) -> _Order:
 
 class OwnedLoading(Loading):
     """Imports the modules. Ends the process if the physics process dies before `finish` is called. `finish` is called
-    when the window is open. To open the window takes as long as the rest of the start."""
+    when the window is open. Opening the window takes as long as the rest of the start."""
 
     def __init__(self) -> None:
         self._is_over, self._deciding = False, threading.Lock()

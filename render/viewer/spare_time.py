@@ -40,15 +40,15 @@ if TYPE_CHECKING:
 IDLE_NS = 4_000_000
 # Work during the wait of a frame for its start or its swap must end this long before that instant, in ns.
 AWAIT_ROOM_NS = 500_000
-# Work before the compositor's call must end this long before the call, in ns. Calls come up to half a millisecond
-# earlier than expected. If a call is read late, the measured present time is late.
+# Work before the compositor's frame callback must end this long before the callback, in ns. Callbacks come up to half
+# a millisecond earlier than expected. If a callback is read late, the measured present time is late.
 CALL_ROOM_NS = 1_000_000
 
-# Preparation that takes longer than LONGEST_LEAD_NS is done within the frame from then on. After FRAMES_TO_RETRY
-# frames, it is tried again before the start of a frame.
+# Preparation is work that is done for a frame before its start. Preparation that takes longer than LONGEST_LEAD_NS is
+# done within the frame from then on. After FRAMES_TO_RETRY frames, it is tried again before the start of a frame.
 LONGEST_LEAD_NS, FRAMES_TO_RETRY = 5_000_000, 300
-# Preparation is done only if the spare time exceeds the expected duration of the preparation by at least this time, in
-# ns.
+# Least time in ns by which the spare time must exceed the expected duration of the preparation. Preparation is work
+# that is done for a frame before its start. If there is less spare time, nothing is prepared.
 LEAST_SPARE_NS = 200_000
 # Number of last frames that decide whether snapshots are received before a frame's start. They no longer are if more
 # than half of these frames received more snapshots after their start. The physics process then publishes so often that
@@ -94,7 +94,8 @@ class SpareTime:
         garbage: Garbage,
     ) -> None:
         self.next = NOTHING_PREPARED  # work done for the next frame during the wait for the swap
-        self.handed_over_ns = 0  # last hand-over of a frame whose swap waited for the call
+        # instant of the last hand-over of a frame whose swap waited for the compositor's frame callback
+        self.handed_over_ns = 0
         self._timer, self._pacer, self._intake, self._garbage = timer, pacer, intake, garbage
         self._is_widened = False  # True if the interval of the current frame is longer than usual
         self._renderer, self._over, self._log, self._display = renderer, over, log, display
@@ -116,8 +117,8 @@ class SpareTime:
         return done.and_then(self._prepare_frame(due_ns, begin_ns, not done.has_background, timer.laps.lap))
 
     def record_intake(self, ahead: PreFrameWork, taken: IntakeResult) -> None:
-        """Records whether a frame received more snapshots after its start, although its preparation had received
-        some."""
+        """Records whether a frame received more snapshots after its start, although some had been received for it
+        before its start."""
         if ahead.end_ns:
             self._schedule.record_intake(ahead.taken.is_news, taken.is_news)
 
@@ -132,9 +133,9 @@ class SpareTime:
             self.next = self._prepare_frame(due_ns, begin_ns, False, lap)
 
     def in_swap(self, call_ns: int, await_call: AwaitCall) -> None:
-        """Uses the time until the compositor's call. Use this after the hand-over of the frame. If the call comes
-        before the preparation begins, nothing is prepared. The display may have become faster. call_ns: instant at
-        which the call is expected."""
+        """Uses the time until the compositor's frame callback. Use this after the hand-over of the frame. If the
+        callback comes before the work for the next frame begins, no such work is done. The display may have become
+        faster. call_ns: instant at which the callback is expected."""
         timer = self._timer
         lap = partial(timer.laps.lap_in_wait, until_ns=call_ns, in_swap=True)
         self.handed_over_ns = timer.now_ns()
@@ -156,8 +157,9 @@ class SpareTime:
         self._garbage.in_spare_time(until_ns - timer.now_ns())
 
     def _in_wait(self, until_ns: int, room_ns: int, lap: Callable[[int], object]) -> int | None:
-        """Uses the time until `room_ns` before `until_ns`. Returns the instant at which preparation must begin, or
-        None if nothing is prepared. lap: function that ends a lap of work."""
+        """Uses the time until `room_ns` before `until_ns`. Returns the instant at which the work for the next frame
+        must begin, or None if no such work is done. lap: function that ends a lap, which is one part of the
+        measured time."""
         timer, end_ns = self._timer, until_ns - room_ns
         self._redraw_and_log(end_ns)
         if end_ns - timer.now_ns() >= IDLE_NS:
@@ -179,7 +181,8 @@ class SpareTime:
             spans.add(kinds.LOG, begin_ns, now_ns())
 
     def _due_ns(self, until_ns: int) -> int | None:
-        """Instant at which work must begin so that it ends by `until_ns`. It is None if nothing is prepared."""
+        """Instant at which the work for the next frame must begin so that it ends by `until_ns`. It is None if no such
+        work is done."""
         timer = self._timer
         if not timer.wait.spins or self._is_widened:
             return None
@@ -187,7 +190,7 @@ class SpareTime:
 
     def _prepare_frame(self, due_ns: int, begin_ns: int, draws: bool, lap: Callable[[int], object]) -> PreFrameWork:
         """Receives snapshots. Also draws the background of the next frame if `draws` is True. lap: function that ends
-        a lap of work."""
+        a lap, which is one part of the measured time."""
         laps = self._timer.laps
         lap_ns = laps.last.wall_ns
         taken = self._intake.receive() if self._schedule.has_early_intake else NOTHING
@@ -202,7 +205,8 @@ class SpareTime:
 
 
 class PreFrameSchedule:
-    """Schedules the preparation of frames, from its measured durations. Pure: instants are passed in."""
+    """Schedules the preparation of frames, from its measured durations. Preparation is work that is done for a frame
+    before its start. Pure: instants are passed in."""
 
     def __init__(self) -> None:
         self._cost = StepCost()
@@ -210,8 +214,8 @@ class PreFrameSchedule:
         self._skipped = self._untaken = 0
 
     def begin_ns(self, now_ns: int, start_ns: int) -> int | None:
-        """Instant at which preparation begins for a frame that starts at `start_ns`. It is None if nothing is
-        prepared."""
+        """Instant at which the work for a frame begins before its start. It is None if no such work is done. start_ns:
+        instant at which the frame starts."""
         if not self._cost.fits(now_ns + LEAST_SPARE_NS, start_ns):
             return None
         if self._cost.expected_ns > LONGEST_LEAD_NS:
@@ -223,7 +227,8 @@ class PreFrameSchedule:
         return start_ns - self._cost.expected_ns
 
     def done(self, begin_ns: int, end_ns: int) -> None:
-        """Records one preparation. begin_ns: its planned beginning. end_ns: its actual end."""
+        """Records the work that was done for one frame before its start. begin_ns: planned beginning of the work.
+        end_ns: actual end of the work."""
         self._cost.record(end_ns - begin_ns)
 
     @property

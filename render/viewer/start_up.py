@@ -59,7 +59,7 @@ START_POLL_S = 0.02
 
 
 class Loading(threading.Thread):
-    """Imports the modules with which every viewer draws, on a thread of its own."""
+    """Thread that imports the modules with which every viewer draws."""
 
     def __init__(self) -> None:
         super().__init__(name="imports", daemon=True)
@@ -76,7 +76,7 @@ class Loading(threading.Thread):
             pass
 
     def finish(self) -> None:
-        """Waits until the imports are done. May be called again."""
+        """Waits until the imports are done. This may be called again."""
         self.join()
         self._turns.close()
 
@@ -176,7 +176,7 @@ class StartUp:
         is_more = now_ns < ends_ns
         while is_more:
             is_more = loop.stage.renderer.prepare()
-            loop.stage.renderer.finish()  # drivers postpone the work until this call
+            loop.stage.renderer.finish()  # drivers postpone the making of programs until this call
             if time.perf_counter_ns() >= until_ns:
                 break
         return is_more
