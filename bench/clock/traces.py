@@ -110,7 +110,8 @@ def stalled(trace: Trace, stall_ns: int = STALL_NS, every_ns: int = STALL_EVERY_
             end = row.arrival_ns - into + every_ns
             if into >= every_ns - stall_ns:
                 row = row._replace(arrival_ns=end + (into - every_ns + stall_ns) // BURST)
-            elif row.arrival_ns - START_NS > every_ns:  # this snapshot must not arrive before the delayed snapshots
+            # this snapshot must not arrive earlier than the delayed snapshots
+            elif row.arrival_ns - START_NS > every_ns:
                 row = row._replace(arrival_ns=max(row.arrival_ns, end - every_ns + stall_ns // BURST))
             made.append(row)
         return made

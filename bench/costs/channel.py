@@ -48,8 +48,8 @@ READ_BUDGET_BYTES = 256 << 20
 SHOWN = {1_000: 2000, 10_000: 800, 100_000: 100}
 # Limit for a publish through `twixt.show`, in us. It is SHOW_BODY_US per body plus SHOW_US per call.
 SHOW_BODY_US, SHOW_US = 0.012, 20
-# For each number of bodies that are published to a waiting viewer, the limit in us of the excess of the publish's time
-# over the time of the copy. 64 bodies are 4 KiB. BODIES is the usual number.
+# For each number of bodies that are published to a waiting viewer, a limit in us. It limits the time by which the
+# publish may take longer than the copy. 64 bodies are 4 KiB. BODIES is the usual number.
 BARS = {64: "over <= 8", BODIES: "over <= 15"}
 # Time in ns from a viewer's request for a wake until the viewer surely sleeps.
 FALLING_ASLEEP_NS = 300_000

@@ -61,12 +61,12 @@ WAKE_BARS = {"p50": "figure <= 5", "p99": "figure <= 50"}
 # CALL_ROUNDS is the number of rounds, and CALLS is the number of calls per round. There are several calls per round,
 # because one call takes only microseconds. A reading of the clock takes a tenth of that.
 CALL_ROUNDS, CALLS = 200, 20
-# Interval of frames in ns, which is 60 Hz. The playback clock also gets one snapshot per interval. Each snapshot
-# arrives one frame ahead.
+# Interval between two frames in ns, for 60 frames per second. The playback clock gets one snapshot per interval. Each
+# snapshot arrives one interval before its due instant.
 FRAME_NS = 16_666_667
 
-# MANY and FEW are numbers of bodies in a frame without a new snapshot. STILL_BAR is the limit of the ratio of the two
-# frame times.
+# MANY and FEW are numbers of bodies in a frame without a new snapshot. STILL_BAR is the limit of the ratio between the
+# time of a frame with MANY bodies and the time of a frame with FEW bodies.
 MANY, FEW = 100_000, 100
 STILL_BAR, STILL_ROUNDS = "ratio <= 1.1", 600
 SLOTS, SNAPSHOTS, INTERVAL_NS = 16, 12, 100_000_000

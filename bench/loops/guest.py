@@ -1,4 +1,5 @@
-"""Measures how much a viewer slows down a loop that never waits, by the wall clock: `python -m bench guest`.
+"""Measures how much a viewer slows down a loop that never waits: `python -m bench guest`. The slowdown is measured in
+wall time.
 
 The default world and a user's own loop run as fast as possible, each in its own process. The viewer of a loop is
 stopped and continued in turns of a second (`watched_loop`). On free cores the viewer should not slow the loop down.

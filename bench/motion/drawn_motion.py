@@ -30,8 +30,8 @@ from twixt.render.interpolation.poses import compose
 from twixt.render.playback import PlaybackClock
 from twixt.render.scene.groups import AS_PUBLISHED
 
-# Time in ns before the first counted frame from which interpolation methods are sampled. Some methods depend on their
-# earlier poses.
+# Length of the time, in ns, in which interpolation methods are sampled before the first counted frame. Some methods
+# depend on their earlier poses.
 BEFORE_NS = 250_000_000
 # Name of the interpolation method that ignores the clock. Its poses are compared with the state that is due when the
 # frame is visible.

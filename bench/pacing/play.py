@@ -171,7 +171,7 @@ def hitches_ms(visible_ns: Sequence[int], display: ModelDisplay) -> float:
 
 
 def errors_ms(seen: Sequence[PlayedFrame]) -> list[float]:
-    """Error of each frame after the first frame, in ms."""
+    """Error of each frame except the first frame, in ms."""
     return [
         (later.drawn_ns - earlier.drawn_ns - later.visible_ns + earlier.visible_ns) / 1e6
         for earlier, later in pairwise(seen)

@@ -33,8 +33,8 @@ from twixt.render.pacing.wait import StepCost
 # Interval, in ns, at which the panels are redrawn in spare time. Users can read figures about this often. The interval
 # is a little shorter than six frames at 60 Hz.
 REDRAW_NS = 95_000_000
-# Interval of redraws, in ns, while the physics process waits for a core. It is longer because a redraw takes 3 ms of
-# processor time.
+# Interval of redraws, in ns, while the physics process waits for a core. It is longer than the usual interval, because
+# a redraw takes 3 ms of processor time.
 REDUCED_REDRAW_NS = 500_000_000
 # Time in ns by which a redraw may be overdue. If there is no spare time until then, the frames do the redraw, one step
 # in each frame. The figures then change five times a second. While the world is paused, frames are drawn for 300 ms

@@ -200,7 +200,7 @@ class _Layout:
         return self._fitted(items, room, is_open)
 
     def _smooth(self) -> list[PanelItem]:
-        """Items for the figures and the reasons of the playback clock."""
+        """Items that show the figures and the settings of the playback clock."""
         imgui, state = self._imgui, self._state
         items = []
         if state.room_ms is not None:

@@ -178,7 +178,7 @@ class OverlayState:
     clock_mode: str = ""  # current mode of the clock, such as "ahead"
     interpolation: str = ""
     for_physics: str = ""  # how the viewer disturbs the physics process less, such as "staying off core 1"
-    left_out: str = ""  # quality level if it is not the highest level, such as "no shadows"
+    left_out: str = ""  # quality level of the picture, such as "no shadows", or "" at the highest level
     room_ms: float | None = None  # wall time from the draw time to the newest snapshot
     playing_rate: float | None = None  # simulated seconds per wall second at which the clock plays
     clock_reason: str = ""
@@ -215,7 +215,7 @@ class PanelFacts(NamedTuple):
     # another clock is in use.
     buffer_ms: float | None = None
     for_physics: str = ""  # how the viewer disturbs the physics process less, such as "staying off core 1"
-    left_out: str = ""  # quality level if it is not the highest level
+    left_out: str = ""  # quality level of the picture, or "" at the highest level
     thinned: int = 0  # number of snapshots dropped before they were drawn, because the viewer's ring was full
     # age of each group of bodies that has its own draw time, by the group's name
     group_ages_ms: Mapping[str, float] = {}

@@ -23,15 +23,15 @@ from twixt.ipc.session import listener
 if TYPE_CHECKING:
     from twixt.ipc.session.link import Ended, Link
 
-# Longest time for which a viewer that a run has started waits for the world of the run, in seconds. It is a day, in
-# effect no limit. Meanwhile the user can close the window. If the physics process dies, its connection closes at once,
-# and the wait ends.
+# Longest wait, in seconds, for the world of a run. It holds for a viewer that the run itself has started. It is a day,
+# in effect no limit. During the wait, the user can close the window. If the physics process dies, its connection
+# closes at once, and the wait ends.
 OWN_WORLD_S = 86_400.0
 # Interval of two polls, in seconds. The viewer polls for the name of a simulation, because the system does not report
 # a new name. It also polls for the first snapshot of a new simulation.
 LOOK_S = 0.1
-# Time from a failed attempt to attach until the next attempt, in seconds. It is long because the next attempt is
-# likely to fail too.
+# Time from a failed attempt to attach until the next attempt, in seconds. This time is long because the next attempt
+# is likely to fail too.
 RETRY_S = 1.0
 # Kinds of end after which a simulation may come back. The values are the words for the notice. A simulation that
 # refused this viewer is not among them, because it would refuse this viewer again.
@@ -151,8 +151,8 @@ class Reconnection:
         self.notice = ""  # text for the user while the simulation is awaited
 
     def begin(self, ended: Ended) -> bool:
-        """Begins to wait for a simulation that ended, if it may come back. Prints once that it waits. Returns True if
-        the simulation is awaited."""
+        """Begins to wait for a simulation that ended, if it may come back. Prints one message about the wait. Returns
+        True if the simulation is awaited."""
         if self._attaching is None and ended.kind in MAY_RETURN:
             self._attaching = attach_when_running(self._name)
             self.notice = f'waiting for "{self._name}" to come back'

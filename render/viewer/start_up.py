@@ -196,7 +196,7 @@ class StartUp:
         self._load_end_ns = time.perf_counter_ns()
 
 
-# Longest start that prints nothing, in ns. A longer start prints its current phase.
+# Longest duration, in ns, of a start that prints nothing. A longer start prints its current phase.
 PATIENCE_NS = 1_000_000_000
 # Interval, in seconds, at which the current phase of the start is polled.
 LOOK_S = 0.25
