@@ -1,7 +1,7 @@
 """Writes the tables and files of benches. A table is described once, for both the terminal and Markdown.
 
 A column has a title, a function that reads its value from a row, and a format. Terminal output and pages are lists of
-blocks. A block is a text, a `Table` or `Notes`. The prose of the pages in docs/ is written by hand; a bench replaces
+blocks. A block is a text, a `Table` or `Notes`. The prose of the pages in docs/ is written by hand. A bench replaces
 only the figures between two marker lines.
 
     results.check_files()                      # before anything is measured
@@ -45,9 +45,9 @@ class TableColumn:
     """A column of a table. read: function that returns the column's value from a row.
 
     form: format specification, or function that makes a text from the value. It is not used for strings. in_terminal:
-    title in a terminal, if this title differs; it may have several lines. where: BOTH, TERMINAL or PAGE. right: True
-    if the column is aligned right. If it is None, the column is aligned right if `form` is set. wraps: True if texts
-    may be folded in a narrow terminal.
+    title in a terminal, if this title differs. This title may have several lines. where: BOTH, TERMINAL or PAGE.
+    right: True if the column is aligned right. If it is None, the column is aligned right if `form` is set. wraps:
+    True if texts may be folded in a narrow terminal.
     """
 
     title: str

@@ -23,13 +23,13 @@ SCHEMA = "twixt-bench-clock-1"
 FPS = 60.0
 # Length of a trace in seconds. It is long enough for two changes of load and four stalls.
 SECONDS = 20.0
-# Name of the trace of stalls; its length in seconds; the initial time that is excluded from the figures. This time
-# covers two stalls.
+# STALLS is the name of the trace of stalls, and STALL_SECONDS is its length in seconds. STALL_SETTLING_NS is the
+# initial time, in ns, that is excluded from the figures. This time covers two stalls.
 STALLS, STALL_SECONDS, STALL_SETTLING_NS = "stall 500 ms every 5 s", 60.0, 10 * SECOND
 # If the worst error is above RARE_FACTOR * median + RARE_MS, the median of the errors of all seeds is shown beside it.
 RARE_FACTOR, RARE_MS = 2.0, 1.0
-# Traces for which the cost of a frame is measured; their length in seconds; the number of first frames that are
-# excluded.
+# COST_TRACES are the traces for which the cost of a frame is measured. COST_SECONDS is their length in seconds.
+# COST_FIRST is the number of first frames that are excluded.
 COST_TRACES, COST_SECONDS, COST_FIRST = ("60 Hz", "steps 20-120 ms", "net 30 Hz"), 30.0, 200
 
 Make = Callable[[], PlaybackClock]
@@ -91,9 +91,9 @@ def cost_us(make: Make = PlaybackClock) -> dict[str, float]:
 
 
 def rows_table(rows: Sequence[ClockRow]) -> Table:
-    """Table with one line per trace and one column per clock. Each cell has four figures: the 99th percentile of the
-    error in ms, the mean age of the drawn state in ms, the share of frames that repeat the previous draw time, and
-    the judder, which is the change of speed from frame to frame."""
+    """Table with one line per trace and one column per clock. Each cell has four figures: error in ms (99th
+    percentile), mean age of the drawn state in ms, share of frames that repeat the previous draw time, and judder.
+    Judder is the change of speed from frame to frame."""
     by_trace: dict[str, dict[str, ClockRow]] = {}
     for row in rows:
         by_trace.setdefault(row.trace, {})[row.clock] = row

@@ -48,8 +48,8 @@ CAMERA = Camera(eye=(0.0, -4.0, 0.7), target=(0.0, 0.0, 0.0), fov_y_deg=36.0)
 
 # For each number of bodies, the number of rounds. More bodies have fewer rounds, because their rounds take longer.
 ROUNDS = {1_000: 120, 10_000: 32, 100_000: 9}
-# Times in seconds after which no new round begins: for one shape and number of bodies, for one interpolation method,
-# and for one kind of shadows.
+# Times in seconds after which no new round begins. BUDGET_S is for one shape and number of bodies, METHOD_BUDGET_S for
+# one interpolation method, and LOOK_BUDGET_S for one kind of shadows.
 BUDGET_S, METHOD_BUDGET_S, LOOK_BUDGET_S = 2.5, 1.5, 4.0
 # BAR is the required ratio for a row of BAR_COUNT bodies with a shape in OWN_LEAN. For other shapes no ratio is
 # required, because they are compared with the lean drawing of a different shape.
@@ -59,7 +59,8 @@ UPLOADS = {10_000: 200, 1_000_000: 9}
 METHOD_BODIES, NUMPY_ROUNDS, GPU_ROUNDS = 10_000, 60, 40
 # Number of bytes of a body's position and orientation, as 32-bit floats.
 POSE_BYTES = 28
-# Interpolation methods that run on the GPU; the simplest method, with which they are compared.
+# ON_GPU has the interpolation methods that run on the GPU. PLAINEST is the simplest method, with which the methods in
+# ON_GPU are compared.
 ON_GPU, PLAINEST = ("auto", "hermite", "none"), "linear"
 # Number of snapshots that an interpolation method in numpy gets.
 KEPT = 6

@@ -65,8 +65,8 @@ CALL_ROUNDS, CALLS = 200, 20
 # snapshot arrives one interval before its due instant.
 FRAME_NS = 16_666_667
 
-# MANY and FEW are numbers of bodies in a frame without a new snapshot. STILL_BAR is the limit of the ratio between the
-# time of a frame with MANY bodies and the time of a frame with FEW bodies.
+# MANY and FEW are numbers of bodies in a frame without a new snapshot. STILL_BAR is the limit of a ratio: the time of
+# a frame with MANY bodies, divided by the time of a frame with FEW bodies.
 MANY, FEW = 100_000, 100
 STILL_BAR, STILL_ROUNDS = "ratio <= 1.1", 600
 SLOTS, SNAPSHOTS, INTERVAL_NS = 16, 12, 100_000_000

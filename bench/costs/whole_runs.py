@@ -38,8 +38,8 @@ from twixt.render.display import glfw_library
 from twixt.render.draw.frame.snapshot_ring import gpu_slots
 from twixt.sim.process.viewer_command import python_program, twixt_command
 
-# World that is started; limit of the time to its first picture, in seconds; number of rounds. Each round takes about
-# two seconds.
+# START_WORLD is the world that is started. START_BAR is the limit of the time to its first picture, in seconds.
+# START_ROUNDS is the number of rounds. Each round takes about two seconds.
 START_WORLD, START_BAR, START_ROUNDS = "balls", "figure <= 0.5", 7
 # Duration, in seconds, of a run whose start is measured. The run ends soon after its first picture.
 START_SECONDS = 0.05
@@ -52,8 +52,8 @@ MILLION_SECONDS, MILLION_QUICK_SECONDS, MILLION_STARTS = 8.0, 0.5, 3
 # Interval between two readings of the memory, in seconds. It is long, because the kernel needs milliseconds for each
 # reading.
 MEMORY_INTERVAL_S = 0.2
-# Limit of the excess over the smallest possible memory, in MB; limit of the time to the first picture of a million
-# bodies, in seconds.
+# MEMORY_BAR is the limit of the memory above the smallest possible memory, in MB. FIRST_BAR is the limit of the time
+# to the first picture of a million bodies, in seconds.
 MEMORY_BAR, FIRST_BAR = "over <= 500", "figure <= 2"
 KIB, MB = 1024, 1e6
 

@@ -100,8 +100,8 @@ def step_us(turns: Sequence[LoopTurn], watched: bool) -> float | None:
 
 
 class LoopProcess:
-    """A running loop. failure: reason why the loop cannot run turns, or cannot run them any more; else "". pids: ids
-    of the loop's process and, if the loop names a viewer's process, of that process."""
+    """A running loop. failure: reason why the loop cannot run turns (any more), or "" if it can. pids: process id of
+    the loop. If the loop names a viewer's process, the id of that process follows."""
 
     def __init__(self, child: Process, commands: Any) -> None:
         self._child, self._commands, self._lines = child, commands, child.lines()

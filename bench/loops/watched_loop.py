@@ -33,7 +33,7 @@ import numpy as np
 
 from bench.processes import json_writer
 
-# Name of the default world; a time scale so large that the loop of this world never waits.
+# WORLD_NAME is the default world. TIME_SCALE is so large that the loop of this world never waits.
 WORLD_NAME, TIME_SCALE = "balls", 1000.0
 # Times in seconds at the start of a turn that are not measured. STOPPED_S: work of the stopped viewer may still be in
 # progress. GOES_ON_S: the continued viewer works off its backlog.

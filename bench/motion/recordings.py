@@ -252,5 +252,6 @@ class Truth:
 
 
 def _changes(values: NDArray[Any]) -> Flags:
-    """Mask, shape (n,), of the bodies whose values change over time. values: shape (f, n, ...)."""
+    """Mask of the bodies whose values change over time, shape (n,). values: values of n bodies at f instants, shape
+    (f, n, ...)."""
     return (values != values[0]).reshape(*values.shape[:2], -1).any(axis=(0, 2))

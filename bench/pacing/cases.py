@@ -297,6 +297,7 @@ class CaseRow(NamedTuple):
 class LaboratoryResults(NamedTuple):
     rows: list[CaseRow]
     targets: list[Target]
-    changes: list[CaseRow]  # rows in which `work` names the change of mode; their figures count from the change on
+    # rows of the changes of mode; `work` names the change, and figures count from the change on
+    changes: list[CaseRow]
     seeds: int
     seconds: float  # length of each trace in seconds

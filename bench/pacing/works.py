@@ -93,8 +93,8 @@ class Work:
         return end_ns
 
     def is_light(self, number: int, frames: int, begin_ns: int, end_ns: int, limit_ns: int) -> bool:
-        """True if none of the next `frames` frames costs more than limit_ns, and there is no load or stolen time near
-        the interval from begin_ns to end_ns."""
+        """True if none of the next `frames` frames costs more than limit_ns. Also, there must be no load and no stolen
+        time near the interval from begin_ns to end_ns."""
         if any(load.begin_ns < end_ns and begin_ns < load.end_ns for load in self.loads):
             return False
         first = bisect_left(self._steals_ns, begin_ns - SECOND // 10)
@@ -145,7 +145,7 @@ def drift(seed: int, low_ms: float, high_ms: float, seconds: float) -> Work:
 
 @maker
 def bimodal(seed: int, low_ms: float, high_ms: float, share: float) -> Work:
-    """Each frame has one of two costs at random; a `share` of the frames has the higher cost."""
+    """Each frame has one of two costs at random. A `share` of the frames has the higher cost."""
     choose = random.Random(seed * 104729 + 1)
     return Work(_about([high_ms if choose.random() < share else low_ms for _ in range(FRAMES)], seed))
 

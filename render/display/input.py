@@ -25,8 +25,7 @@ class Key(NamedTuple):
     """Key press. name: character of the key (letters are capitals), or a name such as Space, Esc, Enter, Left, F12.
 
     modifiers: the held keys among Ctrl, Alt, Super and Shift, except keys that are needed to type the character.
-    place: character of this key on a US keyboard, if the user's layout cannot type that character without Shift; else
-    "".
+    place: character of this key on a US keyboard. It is "" if the user's layout can type that character without Shift.
     """
 
     name: str

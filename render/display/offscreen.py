@@ -36,7 +36,7 @@ class OffscreenWindow:
     resizes = 0
 
     def __init__(self, size_px: tuple[int, int]) -> None:
-        # This function is never called, because there is no display that could end.
+        # The function `at_gone` is never called, because there is no display that could end.
         self.at_gone: Callable[[TwixtError], int] = lambda _gone: TwixtError.exit_code
         context.prepare_driver()
         self.context = context.without_window()

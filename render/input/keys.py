@@ -78,8 +78,8 @@ class KeyBinding(NamedTuple):
     for the user. Its parameters are the settings before and after the key press.
 
     asks_physics: True if the key sends a command. If the simulation is a user's own loop (`twixt.show`), the user's
-    program receives the keys that send commands, and all keys that the viewer does not use. If the program receives no
-    events, a note says that the key does nothing.
+    program receives two kinds of keys: those that send commands, and those that the viewer does not use. If the
+    program receives no events, a note says that the key does nothing.
     """
 
     help: str

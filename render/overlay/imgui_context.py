@@ -145,8 +145,8 @@ class LabelOverlay:
 
 
 # The elements of a figure are its title, the numbers on its axes, the label of its x axis, and its legend. An element
-# is drawn only if the figure has at least the width and height that are given here, in units of text size. For the
-# legend, each name in the legend needs a height of NAME_HEIGHT more.
+# is drawn only if the figure has at least the given width and height, in units of text size. For the legend, each name
+# in the legend needs a height of NAME_HEIGHT more.
 LEAST_FOR_TITLE, LEAST_FOR_NUMBERS, LEAST_FOR_LABEL = (60.0, 40.0), (100.0, 70.0), (100.0, 130.0)
 LEAST_FOR_NAMES, NAME_HEIGHT = (150.0, 90.0), 18.0
 # Free space above and below the points of a plot, as a share of the range of the points.

@@ -20,8 +20,8 @@ from twixt.render.overlay.panel_state import REMEMBERED
 
 
 class PanelItem(NamedTuple):
-    """Item that takes the whole width of a panel. rank: number that decides what is left out; items of the highest
-    rank are left out first."""
+    """Item that takes the whole width of a panel. rank: number that decides which items are left out. Items of the
+    highest rank are left out first."""
 
     rank: int
     height: float
@@ -247,7 +247,7 @@ class PinnedPanel:
     user scrolls with the wheel.
 
     at: position in the window at which the point `pivot` of the panel is placed. pivot: this point, in shares of the
-    panel's width and height, 0 to 1. width: width of the panel; if it is None, the width of the content is used.
+    panel's width and height, 0 to 1. width: width of the panel. If it is None, the width of the content is used.
     panels: list to which the panel's rectangle is added. appearing: list to which the panel's name is added in the
     first layout. Then the panel's size is unknown, and Dear ImGui does not draw the panel.
     """

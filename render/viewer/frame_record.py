@@ -50,8 +50,8 @@ LAG_REPORTS, FIRST_REPORTS = 32, 6
 LAG_MOVES_NS = 50_000
 LONGEST_LAG_NS = 60_000_000
 # A refresh period that the display reports is used only under two conditions. The last WHOLE_REPORTS intervals between
-# present times must be whole multiples of the period; WHOLE_SHARE is the tolerance. The shortest of these intervals
-# must be a single refresh.
+# present times must be whole multiples of the period, within the tolerance WHOLE_SHARE. The shortest of these
+# intervals must be a single refresh.
 WHOLE_SHARE, WHOLE_REPORTS = 0.04, 8
 # The lead of a frame is the time from the reading of its state to its planned present time. The largest lead of this
 # many last frames is reported to the physics process. These frames last one second at 60 Hz.

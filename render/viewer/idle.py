@@ -1,8 +1,8 @@
 """Stops frames while the next frame would equal the shown frame. Frames continue as soon as something changes.
 
-A picture that has not changed for some time stays the same until there is input, a message of the physics process, or
-damage to the window. `RedrawRequests` decides when frames can stop. Then the viewer sleeps. `Waker` ends this sleep as
-soon as the physics process sends a message. Input ends the sleep by itself.
+A picture that has not changed for some time stays the same until something happens: input, a message of the physics
+process, or damage to the window. `RedrawRequests` decides when frames can stop. Then the viewer sleeps. `Waker` ends
+this sleep as soon as the physics process sends a message. Input ends the sleep by itself.
 
 Always: `RedrawRequests` takes instants and reads no clock.
 """

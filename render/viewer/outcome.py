@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 class Outcome(NamedTuple):
     """Exit code and messages of a viewer. message: line for standard error, or "" if the user ended the viewer.
-    traceback_text: traceback that is printed before that line if drawing raised an error; else ""."""
+    traceback_text: traceback that is printed before that line, or "" if drawing raised no error."""
 
     exit_code: int
     message: str = ""
