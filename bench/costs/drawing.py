@@ -75,7 +75,8 @@ LOOKS: dict[str, Level] = {
     "shadow map, contact, 4 samples": BEST,
 }
 MARK_COUNT, MARK_ROUNDS = 1_000, 120
-# Sizes of marks, in multiples of the radius of a sphere in the cloud; shapes of bodies that look like these marks.
+# MARK_SIZES has the sizes of marks, in multiples of the radius of a sphere in the cloud. AS_BODIES has the shapes of
+# bodies that look like these marks.
 MARK_SIZES = {
     "sphere": (1.0,), "box": (1.4, 1.4, 1.4), "capsule": (0.6, 1.2), "cylinder": (0.7, 1.4),
     "ellipsoid": (2.0, 1.6, 1.2), "arrow": (0.2, 3.0), "line": (0.2, 3.0), "axes": (2.0,),

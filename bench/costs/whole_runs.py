@@ -57,8 +57,9 @@ MEMORY_INTERVAL_S = 0.2
 MEMORY_BAR, FIRST_BAR = "over <= 500", "figure <= 2"
 KIB, MB = 1024, 1e6
 
-# Numbers of bodies, required ratio and number of rounds of the runs for even frames. VSYNC_SECONDS is their length.
-# They are so long that the 99th percentile at 60 Hz is not one of the three worst frames.
+# VSYNC_COUNTS, VSYNC_BAR and VSYNC_ROUNDS are numbers of bodies, required ratio and number of rounds of the runs for
+# even frames. VSYNC_SECONDS is the length of these runs. They are so long that the 99th percentile at 60 Hz is not one
+# of the three worst frames.
 VSYNC_COUNTS, VSYNC_BAR, VSYNC_ROUNDS = (1_000, 10_000), "ratio <= 1.1", 3
 VSYNC_SECONDS, VSYNC_QUICK_SECONDS = 6.0, 0.2
 BARE_LOOP = "a bare loop"

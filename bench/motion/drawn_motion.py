@@ -41,7 +41,7 @@ Floats = NDArray[np.float64]
 
 
 class DrawnFrames(NamedTuple):
-    """f drawn frames. `present_ns` is in wall time. All other times are simulated times."""
+    """Drawn frames; their number is f. `present_ns` is in wall time. All other times are simulated times."""
 
     present_ns: Times
     asked_ns: Times  # draw time of the clock

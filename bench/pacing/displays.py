@@ -167,7 +167,8 @@ class ModelDisplay:
 
 
 class Timer(ModelDisplay):
-    """No call ever waits. A frame is visible as soon as it is copied. The reported refresh has no effect."""
+    """A display on which no call ever waits. A frame is visible as soon as it is copied. The reported refresh has no
+    effect."""
 
     def _shown_at(self, at_ns: int) -> int:
         return at_ns + COPY_NS
@@ -177,21 +178,21 @@ class Timer(ModelDisplay):
 
 
 class Blocking(ModelDisplay):
-    """Swap returns when its frame is visible."""
+    """A display whose swap returns when its frame is visible."""
 
     def _swap_waits_until(self, at_ns: int) -> int:
         return self._returned(self.visible_ns[-1])
 
 
 class ReturnsAtOnce(ModelDisplay):
-    """Swap returns at once. The first GL call of the next frame waits until the frame is visible."""
+    """A display whose swap returns at once. The first GL call of the next frame waits until the frame is visible."""
 
     blocks_next_call = True
 
 
 class Queue(ModelDisplay):
-    """Swap returns when fewer than `length` frames wait to be shown. With a length of 2, one frame waits while the
-    next frame is drawn."""
+    """A display whose swap returns when fewer than `length` frames wait to be shown. With a length of 2, one frame
+    waits while the next frame is drawn."""
 
     length = 2
 
@@ -206,8 +207,8 @@ class QueueOfThree(Queue):
 
 
 class Variable(Blocking):
-    """Refreshes when a frame comes, 48 to 144 times a second. If frames come more slowly, the display shows the last
-    frame again. A new frame must then wait until that refresh is over."""
+    """A display that refreshes when a frame comes, 48 to 144 times a second. If frames come more slowly, the display
+    shows the last frame again. A new frame must then wait until that refresh is over."""
 
     varies = True
 

@@ -81,7 +81,7 @@ class Overlay:
         self._used = NO_INPUT
         self._opened: set[str] = set()  # names of the folds (sections of a panel) that the user has opened
         self._is_turning = False  # True while the user drags a slider
-        # None if it is unknown, or if the pointer is not over the window
+        # position of the pointer, or None if it is unknown or outside the window
         self._pointer_px: tuple[float, float] | None = None
         self._down: set[str] = set()  # mouse buttons that are down
         self._panes, self._sheet = Panes(), Sheet()

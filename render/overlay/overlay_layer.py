@@ -269,7 +269,7 @@ class OverlayLayer:
         assert self._figures is not None
         return self._figures.state(self._facts(), self._note, self._now_ns())
 
-    # -- steps between frames. Each frame first clears the picture, so the pixels that these steps draw are never
+    # -- steps between frames. Each frame first clears the picture. So the pixels that these steps draw are never
     # visible
 
     def _panel_steps(self, size_px: tuple[int, int], scale: float) -> Iterator[None]:

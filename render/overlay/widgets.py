@@ -162,7 +162,8 @@ def fold(imgui: Any, name: str, opened: set[str], folded: str = "") -> None:
 
 
 def knob(imgui: Any, name: str, of: Knob, figures: tuple[float, ...], turned: list[Turn]) -> None:
-    """Draws a row of sliders, one slider for each figure. Adds each slider that the user moved to `turned`."""
+    """Draws a row of sliders, one slider for each figure. If the user has moved a slider, it is added to the list
+    `turned`."""
     imgui.align_text_to_frame_padding()
     text(imgui, of.name, DIM)
     imgui.same_line(KNOB_NAME_WIDTH)
@@ -184,7 +185,8 @@ def knob(imgui: Any, name: str, of: Knob, figures: tuple[float, ...], turned: li
 
 
 def control(imgui: Any, name: str, of: Knob, figure: float, turned: list[Turn]) -> None:
-    """Draws a control of the world, of any kind. Adds the control to `turned` if the user moved or pressed it."""
+    """Draws a control of the world, of any kind. If the user has moved or pressed the control, it is added to the list
+    `turned`."""
     if of.kind == "slider":
         knob(imgui, name, of, (figure,), turned)
     elif of.kind == "toggle":
