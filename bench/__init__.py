@@ -1,5 +1,7 @@
-"""Benches for twixt's maintainers: `python -m bench NAME` in a checkout. Not installed. commands: list of all benches.
+"""Measures twixt, for its maintainers: `python -m bench NAME` in a checkout. It is not installed. `commands` has the
+list of all benches.
 
-costs, peers: figures and their limits (cost_suite); clock, motion, pacing: runs in virtual time; loops: slowdown of
-loops; evenness: whole runs; rows, pages, processes, screens: shared. Nothing in twixt imports this package.
+`costs` and `peers` measure figures that have limits, and `cost_suite` runs them. `clock`, `motion` and `pacing` play
+runs in virtual time. `loops` measures how much a viewer slows loops down. `evenness` measures whole runs. `rows`,
+`pages`, `processes` and `screens` are shared by the benches. Nothing in twixt imports this package.
 """

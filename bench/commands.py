@@ -1,7 +1,7 @@
-"""Commands of `python -m bench`: their options and functions.
+"""Defines the commands of `python -m bench`: their options and functions.
 
-Always: a command's code is imported only when the command runs. Costs are measured in the order of `COSTS`, in which
-entries that only copy memory come first.
+Always: the code of a command is imported only when the command runs. Costs are measured in the order of `COSTS`. In
+that order, entries that only copy memory come first.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Run it in the top folder of a checkout; make bench ARGS="channel --quick" does t
 
 # Largest number of bodies of a bench.
 MOST_BODIES = 100_000
-# Name -> what is measured, and by which functions, see `cost_suite.measure`.
+# For each name, a description of what is measured, and the functions that measure it (see `cost_suite.measure`).
 COSTS = {
     "channel": ("Cost of publishing and reading.", "costs.channel:channel_rows"),
     "show": ("Cost of a publish through twixt.show.", "costs.channel:show_rows"),
@@ -55,12 +55,12 @@ COSTS = {
     "vsync": ("Evenness of frames where swap waits for the display.", "costs.whole_runs:vsync_rows"),
     "peers": ("Other viewers on the same scene, where installed.", "peers:peer_rows"),
 }
-# Measured only on request.
+# Name of the costs that are measured only on request.
 PEERS = "peers"
 
 
 def read_counts(text: str) -> tuple[int, ...]:
-    """Reads `1000,10000`: whole numbers from 1 to `MOST_BODIES`. Raises ValueError."""
+    """Reads whole numbers from 1 to `MOST_BODIES`, such as `1000,10000`. Raises ValueError for another text."""
     counts = tuple(int(part) for part in text.split(","))
     if not all(0 < count <= MOST_BODIES for count in counts):
         raise ValueError(f"each must be from 1 to {MOST_BODIES}, such as 1000,10000")
@@ -68,7 +68,7 @@ def read_counts(text: str) -> tuple[int, ...]:
 
 
 def read_names(*known: str) -> Callable[[str], tuple[str, ...]]:
-    """Returns a function that reads names separated by commas, and returns each once, in the order of `known`."""
+    """Returns a function that reads names separated by commas. It returns each name once, in the order of `known`."""
 
     def read(text: str) -> tuple[str, ...]:
         wanted = {name.strip() for name in text.split(",")}
@@ -96,7 +96,8 @@ benches = CommandTable()
 
 
 def add(name: str, runs: str, about: str, *options: click.Parameter, **fixed: Any) -> None:
-    """Adds a command. runs: `module:function` of `bench`, called with `Results`, the options' values and `fixed`."""
+    """Adds a command. runs: `module:function` of `bench` that does its work. The function is called with `Results`,
+    the values of the options, and `fixed`."""
 
     def command(**chosen: Any) -> int:
         return call(runs, **chosen, **fixed)
@@ -303,7 +304,8 @@ def group() -> click.Group:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs the bench of `arguments` (None: of `sys.argv`); returns the exit code. Prints a TwixtError as a line."""
+    """Runs the bench that `arguments` name, and returns the exit code. If `arguments` is None, uses `sys.argv`. Prints
+    a TwixtError as one line."""
     try:
         return command_line(sys.argv[1:] if arguments is None else arguments, group(), PROGRAM)
     except KeyboardInterrupt:

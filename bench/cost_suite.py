@@ -1,7 +1,8 @@
-"""Costs: measures groups of rows one after the other; shows, writes and compares them with an earlier run.
+"""Measures costs: groups of rows, one group after the other. Shows and writes the rows, and compares them with an
+earlier run.
 
-Rows that a group has yielded remain, even if it fails later. A group that cannot be measured gives a row with the
-reason.
+Rows that a group has yielded remain, even if the group fails later. A group that cannot be measured gives a row with
+the reason.
 
 Always: the table, the page and the JSON document have the same rows.
 """
@@ -28,14 +29,15 @@ from twixt.render.measure.plots import FONT_PT, INK, RULE, new_figure, save
 from twixt.render.measure.report import machine
 
 SCHEMA = "twixt-bench-2"
-# Assumed noise of a row whose noise is not known; smallest noise assumed when two runs are compared.
+# UNKNOWN_NOISE is assumed for a row whose noise is not known. LEAST_NOISE is the smallest noise that is assumed when
+# two runs are compared.
 UNKNOWN_NOISE, LEAST_NOISE = 0.10, 0.05
-# A quick run only shows that everything works. It makes this share of a whole run's rounds.
+# Share of a whole run's rounds that a quick run makes. A quick run only shows that everything works.
 QUICK = 0.01
 WIDTH_IN, HEIGHT_IN = 8.0, 4.5
 COLORS = {"sphere": "#2a78c2", "box": "#d62728", "capsule": "#2ca02c", "cylinder": "#9467bd", "ellipsoid": "#e8a317"}
 GREY = "#999999"
-# Limit of a row of frames per second: a window that is only cleared.
+# Name of the limit in a row of frames per second. The limit is the rate of a window that is only cleared and swapped.
 EMPTY = "clear + swap"
 
 RowKey = tuple[str, str]
@@ -43,15 +45,15 @@ Rows = Callable[[float, Say], Iterator[Row]]
 
 
 class EarlierFigure(NamedTuple):
-    """Ratio of a row in an earlier run, and its noise."""
+    """Ratio of a row in an earlier run, and the noise of this ratio."""
 
     ratio: float | None
     noise: float | None
 
 
 class RatioChange(NamedTuple):
-    """Change of a ratio. worse: share by which the ratio became worse; negative if better. is_sure: True if the change
-    is larger than the noise."""
+    """Change of a ratio between two runs. worse: share by which the ratio became worse, negative if it became better.
+    is_sure: True if the change is larger than the noise."""
 
     before: float
     worse: float
@@ -70,7 +72,7 @@ def document(groups: dict[str, list[Row]], conditions: dict[str, Any], command: 
 
 
 def read_earlier(path: str) -> dict[RowKey, EarlierFigure]:
-    """The ratios of an earlier run's `--json` document. Raises TwixtError."""
+    """Reads the ratios of an earlier run from its `--json` document. Raises TwixtError if it cannot be read."""
     make = f"make one with: python -m bench --json {path}"
     try:
         with open(path, encoding="utf-8") as file:
@@ -85,7 +87,7 @@ def read_earlier(path: str) -> dict[RowKey, EarlierFigure]:
 
 
 def change(row: Row, earlier: dict[RowKey, EarlierFigure]) -> RatioChange | None:
-    """Change of a row's ratio; None if one of the two runs has no ratio."""
+    """Change of a row's ratio. It is None if one of the two runs has no ratio for this row."""
     before = earlier.get((row.name, row.limit_name))
     if before is None or not before.ratio or not row.ratio:
         return None
@@ -95,7 +97,8 @@ def change(row: Row, earlier: dict[RowKey, EarlierFigure]) -> RatioChange | None
 
 
 def group_blocks(group: str, rows: Sequence[Row], earlier: dict[RowKey, EarlierFigure] | None = None) -> list[Block]:
-    """Table of a group's rows, then their notes. earlier: run whose ratios the table shows as well."""
+    """Table of a group's rows, followed by the notes of the rows. earlier: figures of an earlier run, whose ratios the
+    table shows as well."""
     columns = [
         TableColumn("figure", lambda row: row.name, in_terminal=group, wraps=True),
         TableColumn("is", lambda row: row.figure, as_text),
@@ -112,7 +115,8 @@ def group_blocks(group: str, rows: Sequence[Row], earlier: dict[RowKey, EarlierF
 
 
 def _bar_text(row: Row) -> str:
-    """The row's bar, followed by ok or MISSED. Ratios are shown with an x, excesses over the limit with a +."""
+    """Bar of the row, followed by ok or MISSED. A bar for a ratio is shown with an x. A bar for the excess over the
+    limit is shown with a +."""
     if not row.bar:
         return ""
     what, sign, value = row.bar.split()
@@ -121,7 +125,8 @@ def _bar_text(row: Row) -> str:
 
 
 def _change_text(found: RatioChange | None) -> str:
-    """Ratio in the earlier run. If the change is sure, also the share by which this run is better or worse."""
+    """Ratio in the earlier run. If the change is sure, the text also tells by what share this run is better or
+    worse."""
     if found is None:
         return "-"
     word = f" {'WORSE' if found.worse > 0 else 'better'} {abs(found.worse):.0%}" if found.is_sure else ""
@@ -129,7 +134,7 @@ def _change_text(found: RatioChange | None) -> str:
 
 
 def as_text(value: float | None) -> str:
-    """Text of a figure: three digits, or a whole number from 100 on; "-" for None."""
+    """Text of a figure. It has three digits, or is a whole number from 100 on. It is "-" for None."""
     return "-" if value is None else f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
@@ -139,14 +144,14 @@ def fps_name(shape: str, count: int) -> str:
 
 
 def fps_of(name: str) -> tuple[str, int] | None:
-    """Shape and number of bodies in the name of a row of frames per second; None for other rows."""
+    """Shape and number of bodies that the name of a row of frames per second contains. It is None for other rows."""
     shape, found, rest = name.partition(" fps, ")
     words = rest.split()
     return (shape, int(words[0].replace(",", ""))) if found and words[1:] == ["bodies"] else None
 
 
 def draw(rows: Iterable[Row], path: str) -> None:
-    """Saves the plot of the shapes that were measured. Raises TwixtError."""
+    """Saves the plot of the shapes that were measured, at `path`. Raises TwixtError if it cannot be saved."""
     shapes: dict[str, list[tuple[int, float, float]]] = {}
     empty: list[tuple[int, float, float]] = []
     for row in rows:
@@ -173,7 +178,8 @@ def draw(rows: Iterable[Row], path: str) -> None:
 
 
 class SuiteOptions(NamedTuple):
-    """Options of a run of the benchmark. fail_over: in percent. is_logged: see `progress`."""
+    """Options of a run of the benchmark. fail_over: largest change for the worse, in percent. is_logged: see
+    `progress`."""
 
     quick: bool = False
     against: str | None = None
@@ -182,8 +188,9 @@ class SuiteOptions(NamedTuple):
 
 
 def measure(results: Results, groups: Mapping[str, str], **options: Any) -> int:
-    """Measures groups of row functions (`module:function` of `bench`, separated by spaces). A function after a `+` is
-    left out of quick runs, because fewer rounds do not make it faster. options: of `SuiteOptions`."""
+    """Measures groups of row functions. groups: for each group, its functions as `module:function` of `bench`,
+    separated by spaces. A function after a `+` is left out of quick runs, because fewer rounds do not make it
+    faster. options: values of `SuiteOptions`."""
 
     def group(functions: str) -> Rows:
         def rows(share: float, say: Say) -> Iterator[Row]:
@@ -197,10 +204,10 @@ def measure(results: Results, groups: Mapping[str, str], **options: Any) -> int:
 
 
 def run(groups: Mapping[str, Rows], results: Results, options: SuiteOptions) -> int:
-    """Measures these groups, with progress on standard error; shows and writes the rows. Returns the exit code.
+    """Measures these groups, with progress on standard error. Shows and writes the rows, and returns the exit code.
 
-    The exit code is 1 if --fail-over is exceeded, 130 after Ctrl-C, else 0. Raises TwixtError before anything is
-    measured.
+    The exit code is 1 if --fail-over is exceeded, 130 after Ctrl-C, and 0 in other cases. Raises TwixtError before
+    anything is measured.
     """
     results.check_files()
     if options.fail_over is not None and options.against is None:
@@ -262,7 +269,7 @@ def _condition_lines(where: dict[str, Any]) -> list[str]:
 
 
 def conditions() -> dict[str, Any]:
-    """Conditions of the figures (machine and display) in one flat dict. Opens a window for a moment."""
+    """Conditions of the figures, in one flat dict: the machine and the display. Opens a window for a moment."""
     where = machine() | {"numpy": np.__version__}
     try:
         with opened_window() as window:

@@ -1,5 +1,5 @@
-"""`python -m bench evenness`: evenness of worlds on free cores and under busy programs; optionally compared with an
-earlier version.
+"""Measures how evenly worlds are shown, on free cores and beside busy programs: `python -m bench evenness`. On
+request, compares this version of twixt with an earlier version.
 
 Versions run in turns, in alternating order, so that the machine's state affects them equally. All figures are computed
 from frame logs with this version's definitions. No turn is excluded: the worst turn is shown beside the median.
@@ -39,13 +39,13 @@ from twixt.sim.process.viewer_command import twixt_command
 SCHEMA = "twixt-evenness/1"
 # Smallest animation error that an eye may notice, in ms of display time.
 NOTICED_MS = 2.0
-# Loads: no busy programs beside a run, or one busy loop per core.
+# Loads beside a run: NONE means no busy programs, and LOOPS means one busy loop per core.
 NONE, LOOPS = "none", "loops"
-# Command-line arguments of each world, and its name on a page.
+# For each name of a world on a page, the command-line arguments of the world.
 WORLDS = {"balls": ("balls",), "metronome": ("metronome",), "swarm": ("swarm", "--set", "count=2000")}
 WORLD_NAMES = {"balls": "default world", "metronome": "metronome", "swarm": "swarm, 2,000"}
 HERE, BEFORE = "this version", "before"
-# A run that takes longer than its planned seconds plus this time counts as hanging.
+# Time in seconds after the planned length of a run. A run that has not ended by then counts as hanging.
 TIMEOUT_S = 60.0
 LEGEND = (
     "median of the turns, and in brackets the worst of them; error: animation error in ms of display time, computed for "
@@ -56,8 +56,8 @@ LEGEND = (
 
 @dataclass(frozen=True)
 class Evenness:
-    """Figures of one run. frames: number of frames shown after the start. off_percent: share of animation errors above
-    `NOTICED_MS`, in percent."""
+    """Figures of one run. frames: number of frames that were shown after the start. off_percent: share of the
+    animation errors that are above `NOTICED_MS`, in percent."""
 
     frames: int
     fps: float | None
@@ -73,7 +73,7 @@ MORE_IS_BETTER = ("fps",)
 
 
 class Spread(NamedTuple):
-    """One figure over several runs. runs: number of runs that have this figure."""
+    """One figure over several runs. runs: number of the runs that have this figure."""
 
     median: float | None
     worst: float | None
@@ -81,7 +81,7 @@ class Spread(NamedTuple):
 
 
 class Case(NamedTuple):
-    """A world, a version that draws it, and a load. Measured once in each turn."""
+    """A world, a version of twixt that draws it, and a load. Each turn measures each case once."""
 
     load: str
     world: str
@@ -93,7 +93,7 @@ class Case(NamedTuple):
 
 
 class EvennessOptions(NamedTuple):
-    """Options of the command. before: a checkout of an earlier version."""
+    """Options of the command. before: folder of a checkout of an earlier version."""
 
     display: str
     seconds: float
@@ -106,7 +106,7 @@ class EvennessOptions(NamedTuple):
 @dataclass(frozen=True)
 class CaseRun:
     """One run of a case. free_before: number of cores that were free before the run. others: number of cores that
-    other programs used during the run, without the chosen load. failure: reason why there are no figures."""
+    other programs used during the run, without the chosen load. failure: reason why the run has no figures."""
 
     case: Case
     turn: int
@@ -117,14 +117,14 @@ class CaseRun:
     failure: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Case, figures and conditions by name, in one flat dict."""
+        """Case, figures and conditions of the run by name, in one flat dict."""
         figures = asdict(self.figures) if self.figures is not None else {}
         cores = {"free_cores_before": self.free_before, "others_had_cores": self.others, "stolen_cores": self.stolen}
         return {**self.case._asdict(), "turn": self.turn, **figures, **cores, "failure": self.failure or None}
 
 
 class CaseFigures(NamedTuple):
-    """Results of all turns of a case. turns: number of turns that have figures. frames: total number of frames."""
+    """Results of all turns of a case. turns: number of the turns that have figures. frames: total number of frames."""
 
     case: Case
     turns: int
@@ -139,7 +139,7 @@ class CaseFigures(NamedTuple):
 
 
 def _figure(title: str, name: str, form: str) -> TableColumn:
-    """Column of the median, followed by the worst value in brackets if there are several runs."""
+    """Column that shows the median of a figure. If there are several runs, the worst value follows in brackets."""
 
     def text(row: CaseFigures) -> str:
         median, worst, runs = row.figures[name]
@@ -164,7 +164,8 @@ COLUMNS = (
 
 
 def run(results: Results, display: str | None, **chosen: Any) -> int:
-    """Measures; shows and writes the results. Returns the exit code. Raises TwixtError before anything is measured."""
+    """Measures all cases. Shows and writes the results, and returns the exit code. Raises TwixtError before anything
+    is measured."""
     choice = EvennessOptions(display or "here", **chosen)
     results.check_files()
     commands = {HERE: twixt_command()}
@@ -179,7 +180,7 @@ def run(results: Results, display: str | None, **chosen: Any) -> int:
 
 def in_order(choice: EvennessOptions, versions: Sequence[str]) -> Iterator[tuple[int, Case]]:
     """Turns and cases in the order of measurement. Each turn measures each case once. The versions of a case run
-    directly after each other, in reverse order in every other turn."""
+    directly after each other. Every other turn runs them in reverse order."""
     for turn in range(choice.turns):
         for load in choice.loads:
             for world in choice.worlds:
@@ -275,7 +276,8 @@ def _measured(case: Case, turn: int, command: list[str], seconds: float, display
         loops = busy_loops(usable_cores() if case.load == LOOPS else 0)
         with loops, process([*command, *arguments], display.environ) as child:
             failure = child.failure(seconds + TIMEOUT_S)
-        end = CpuTime.now(*display.pids)  # after the busy loops have ended, so that their time counts as our own
+        # read after the busy loops have ended, so that their time counts as time of the measurement
+        end = CpuTime.now(*display.pids)
         if not failure:
             try:
                 figures = evenness(read_log(log))

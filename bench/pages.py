@@ -1,17 +1,17 @@
-"""Tables and files of benches, described once for both the terminal and Markdown.
+"""Writes the tables and files of benches. A table is described once, for both the terminal and Markdown.
 
 A column has a title, a function that reads its value from a row, and a format. Terminal output and pages are lists of
-blocks: texts, `Table`, `Notes`. The prose of the pages in docs/ is written by hand; a bench replaces only the figures
-between two marker lines.
+blocks. A block is a text, a `Table` or `Notes`. The prose of the pages in docs/ is written by hand. A bench replaces
+only the figures between two marker lines.
 
     results.check_files()                      # before anything is measured
     found, is_cut_short = collected(rows)      # with progress on standard error
     table, notes = Table(COLUMNS, found), Notes(lines)
     results.write({"rows": ...}, page=[table, notes], shown=[table, notes], draw=lambda path: plot(found, path))
 
-Always: a missing value (None, not a number) is shown as "-"; strings are unchanged; no text is parsed as markup. rich
-is imported only for output. If one file cannot be written (for example on a full disk), the other files are still
-written.
+Always: a missing value (None, not a number) is shown as "-". Strings are unchanged, and no text is parsed as markup.
+The package rich is imported only for output. If one file cannot be written (for example on a full disk), the other
+files are still written.
 """
 
 from __future__ import annotations
@@ -29,24 +29,25 @@ from twixt.render.measure.report import print_table, standard_output
 if TYPE_CHECKING:
     from rich.table import Table as Grid
 
-# Places where a column appears.
+# Places where a column of a table appears.
 BOTH, TERMINAL, PAGE = "both", "terminal", "page"
-# Width of a table that is printed into a file or a pipe, in characters. A terminal uses its own width.
+# Width, in characters, of a table that is printed into a file or a pipe. A terminal uses its own width.
 FILE_WIDTH = 150
 # Marker lines before and after the figures in a page of docs/.
 BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"
-# Condition of an interrupted measurement.
+# Condition that is shown for an interrupted measurement.
 CUT_SHORT = {"cut_short": "ended with Ctrl-C: what was not measured by then is missing"}
 Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
 class TableColumn:
-    """A column of a table. read: returns the column's value from a row.
+    """A column of a table. read: function that returns the column's value from a row.
 
-    form: format specification, or function from the value to its text; not used for strings. in_terminal: title in a
-    terminal, if it differs; may have several lines. where: BOTH, TERMINAL or PAGE. right: True to align right; None:
-    aligned right if `form` is set. wraps: True if texts may be folded in a narrow terminal.
+    form: format specification, or function that makes a text from the value. It is not used for strings. in_terminal:
+    title in a terminal, if this title differs. This title may have several lines. where: BOTH, TERMINAL or PAGE.
+    right: True if the column is aligned right. If it is None, the column is aligned right if `form` is set. wraps:
+    True if texts may be folded in a narrow terminal.
     """
 
     title: str
@@ -72,7 +73,8 @@ class TableColumn:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of any type, and the columns that read them. title: heading in a terminal only."""
+    """Rows of any type, and the columns that read their values from these rows. title: heading, which is shown only in
+    a terminal."""
 
     columns: Sequence[TableColumn]
     rows: Sequence[Any]
@@ -117,7 +119,8 @@ Block = str | Table | Notes
 
 @dataclass(frozen=True)
 class Results:
-    """Files for the figures of a command; None: not requested. command: command line that reproduces the figures."""
+    """Files for the figures of a command. A file that was not requested is None. command: command line that reproduces
+    the figures."""
 
     command: str = ""
     json_file: str | None = None
@@ -142,8 +145,8 @@ class Results:
         shown: Sequence[Block] = (),
         draw: Callable[[str], None] | None = None,
     ) -> None:
-        """Writes the files and prints `shown`. document: content for --json. page: figures of the Markdown page. draw:
-        saves the picture at a path. Tries all outputs, then raises the first TwixtError."""
+        """Writes the files and prints the blocks `shown`. document: content for --json. page: figures of the Markdown
+        page. draw: function that saves the picture at a path. Tries all outputs, then raises the first TwixtError."""
         ways: list[Callable[[], None]] = []
         if (json_file := self.json_file) is not None:
             ways.append(lambda: write_json(document, json_file))
@@ -157,12 +160,12 @@ class Results:
 
 
 def collected(rows: Callable[[Say], Iterable[Found]], is_logged: bool = False) -> tuple[list[Found], bool]:
-    """All that `rows` yields until its end or Ctrl-C, and True if it was Ctrl-C. is_logged: see `progress`."""
+    """All that `rows` yields until its end or Ctrl-C, and True if Ctrl-C ended it. is_logged: see `progress`."""
     found: list[Found] = []
     try:
         with progress(is_logged) as say:
             for row in rows(say):
-                found.append(row)  # one by one, so that what was measured before Ctrl-C remains
+                found.append(row)  # one by one, so that rows measured before Ctrl-C remain
     except KeyboardInterrupt:
         return found, True
     return found, False
@@ -175,7 +178,7 @@ def markdown(page: Iterable[Block]) -> str:
 
 
 def filled(page: str, figures: str) -> str:
-    """The page with `figures` between its marker lines; only `figures` if the page has no marker lines."""
+    """The page with `figures` between its marker lines. If the page has no marker lines, only `figures`."""
     before, begin, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
     return f"{before}{BEGIN}\n\n{figures}\n{END}{after}" if begin and end else figures

@@ -1,10 +1,11 @@
-"""`python -m bench peers`: compares twixt with other viewers on the same scene.
+"""Compares twixt with other viewers on the same scene: `python -m bench peers`.
 
-Measured are frames per second at 30 states per second, the cost of handing over a state, and the slowdown of a loop.
-Each viewer runs in its own process and is used as its guide shows. If it hangs or is not installed, a row tells this.
+Three figures are measured: frames per second at 30 states per second, the cost of the hand-over of a state, and the
+slowdown of a loop. Each viewer runs in its own process and is used as its guide shows. If a viewer hangs or is not
+installed, a row tells this.
 
-If a viewer draws on the thread that steps, its `draw` makes a frame. If it has its own thread or process for drawing,
-`draw` does nothing. `fps` counts drawn frames, not calls of `draw`.
+If a viewer draws on the thread that steps the simulation, its `draw` makes a frame. If it has its own thread or
+process for drawing, `draw` does nothing. `fps` counts drawn frames, not calls of `draw`.
 """
 
 from __future__ import annotations
@@ -33,15 +34,16 @@ from twixt.render.measure.frame_log import read_log
 from twixt.sim.show.view import show
 
 COUNTS, QUICK_COUNTS = (1_000, 10_000), (200,)
-# Longest time to measure one viewer with one number of bodies, s.
+# Longest time, in seconds, for the measurement of one viewer with one number of bodies.
 TIMEOUT_S = 60.0
 OURS = "twixt"
 STATES_HZ = 30
 SIZE_PX = (800, 600)
-# Work in one step of the simulation: size of the matrices, and number of products. It takes one core about 2 ms.
+# Work in one step of the simulation. MATRIX is the size of the matrices, and PRODUCTS is the number of products. One
+# core needs about 2 ms for this work.
 MATRIX, PRODUCTS = 160, 8
 SETTLING_S = 1.0
-# Time over which MuJoCo's renderer is measured, s.
+# Time, in seconds, over which MuJoCo's renderer is measured.
 FPS_S = 2.0
 GEOM = '<geom type="sphere" size="{radius:g}" pos="{x:g} 0 0" rgba="0.9 0.5 0.3 1"/>'
 
@@ -49,13 +51,13 @@ Positions = NDArray[np.float32]
 
 
 class Viewer(Protocol):
-    """Interface of a viewer. Its constructor takes the number of spheres and their radius in metres."""
+    """Interface of a viewer. Its constructor takes the number of spheres, and their radius in metres."""
 
     def push(self, positions: Positions) -> None:
-        """Hands a state over to the viewer: positions, shape (n, 3), metres."""
+        """Hands a state over to the viewer. positions: positions of the spheres, shape (n, 3), in metres."""
 
     def draw(self) -> None:
-        """Makes a frame. Does nothing if another thread or process draws."""
+        """Makes a frame. Does nothing if another thread or process makes the frames."""
 
     def fps(self, begin_ns: int, end_ns: int) -> float:
         """Frames per second from `begin_ns` to `end_ns`."""
@@ -64,7 +66,7 @@ class Viewer(Protocol):
 
 
 class ShownView:
-    """twixt's own viewer, another process. Its frames are counted in its log."""
+    """twixt's own viewer, which is another process. Its frames are counted in its log."""
 
     def __init__(self, count: int, radius: float) -> None:
         self._folder = tempfile.TemporaryDirectory()
@@ -87,7 +89,8 @@ class ShownView:
 
 
 class Passive:
-    """MuJoCo's passive viewer, which draws on a thread. It reports no fps, so MuJoCo's renderer is measured."""
+    """MuJoCo's passive viewer, which draws on a thread. It reports no frames per second, so MuJoCo's renderer is
+    measured instead."""
 
     def __init__(self, count: int, radius: float) -> None:
         import mujoco
@@ -132,7 +135,7 @@ class Passive:
 
 
 class Markers:
-    """VisPy's spherical markers on a canvas, drawn on the thread that steps."""
+    """VisPy's spherical markers on a canvas. They are drawn on the thread that steps the simulation."""
 
     def __init__(self, count: int, radius: float) -> None:
         from vispy import app, scene
@@ -158,14 +161,15 @@ class Markers:
 
 
 class Peer(NamedTuple):
-    """Another viewer. viewer: its adapter. pip: argument for `pip install`. used: text on its use, for a note."""
+    """Another viewer. viewer: its adapter. pip: argument for `pip install`. used: text for a note, which tells how the
+    viewer is used."""
 
     viewer: Callable[[int, float], Viewer]
     pip: str
     used: str
 
 
-# Name of the viewer and of its Python module -> viewer.
+# For each name of a viewer and of its Python module, the viewer.
 PEERS = {
     "mujoco": Peer(
         Passive, "mujoco", "launch_passive; fps by mjr_render in a window, as the viewer tells none"
@@ -177,8 +181,8 @@ PEERS = {
 
 
 def peer_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
-    """Three rows for each viewer and number of bodies, compared with twixt on the same scene. share: if below 1, few
-    bodies and a short run."""
+    """Three rows for each viewer and number of bodies. They are compared with twixt on the same scene. share: share of
+    a whole run's rounds. If it is below 1, there are few bodies and a short run."""
     counts, seconds = (COUNTS, 4.0) if share >= 1 else (QUICK_COUNTS, 0.3)
     there = [name for name in PEERS if importlib.util.find_spec(name) is not None]
     for name, peer in PEERS.items():
@@ -211,8 +215,9 @@ def _measured(name: str, count: int, seconds: float) -> dict[str, Any]:
 
 
 def measure(name: str, count: int, seconds: float) -> None:
-    """Measures a viewer in this process. Prints fps; publish_ms, the median time to hand over a state; shown_ms and
-    alone_ms, the mean time of a step with the viewer and without."""
+    """Measures a viewer in this process. Prints four figures. fps: frames per second. publish_ms: median time for the
+    hand-over of a state. shown_ms: mean time of a step with the viewer. alone_ms: mean time of a step without the
+    viewer."""
     tell = json_writer()
     context.prepare_driver()  # gives all viewers the same number of drawing threads
     alone_ms = _step_ms(seconds / 2, lambda: None)
@@ -248,7 +253,8 @@ def measure(name: str, count: int, seconds: float) -> None:
 
 
 def _swinging(count: int) -> Iterator[Positions]:
-    """Positions of spheres that swing about their places in a box of 2 m, one array per state."""
+    """Positions of spheres that swing about their places in a box of 2 m. There is one array of positions per
+    state."""
     random = np.random.default_rng(0)
     places = random.uniform(-1, 1, (count, 3)).astype(np.float32)
     swing = random.normal(0, 0.1, (count, 3)).astype(np.float32)
@@ -265,7 +271,7 @@ def fps_of(instants_ns: ArrayLike, begin_ns: int, end_ns: int) -> float:
 
 
 def _play(seconds: float, push: Callable[[], object], draw: Callable[[], object]) -> None:
-    """Pushes states at STATES_HZ and draws without pause for `seconds`."""
+    """Pushes states at STATES_HZ, and draws without pause, for `seconds`."""
     begin_s = next_s = time.perf_counter()
     while (now_s := time.perf_counter()) < begin_s + seconds:
         if now_s >= next_s:
@@ -273,12 +279,13 @@ def _play(seconds: float, push: Callable[[], object], draw: Callable[[], object]
             push()
         before_s = time.perf_counter()
         draw()
-        if time.perf_counter() - before_s < 1e-3:  # another thread or process draws
+        # the call of `draw` was too short for a frame; another thread or process draws
+        if time.perf_counter() - before_s < 1e-3:
             time.sleep(1e-3)
 
 
 def _step_ms(seconds: float, show: Callable[[], object]) -> float:
-    """Mean time (ms) of a step of a simulation that never waits and calls `show` 30 times a second."""
+    """Mean time, in ms, of a step of a simulation that never waits. The simulation calls `show` 30 times a second."""
     matrix = np.random.default_rng(0).random((MATRIX, MATRIX)) / MATRIX
     begin_s = next_s = time.perf_counter()
     steps = 0

@@ -1,15 +1,17 @@
-"""Rows of all benchmarks: a figure and its limit, measured in turns; functions that yield rows in separate processes.
+"""Makes the rows of all benchmarks. A row has a figure and its limit, which are measured in turns. Functions that
+yield rows run in separate processes.
 
 Two functions ("works") are measured in turns. A disturbance of the machine affects both, so their ratio is stable even
 if their times are not. The ratios in the quarters of a run show how stable it is. Only two works alternate, because a
 third would displace their data from the cache.
 
-A row function gets `share` (the share of a whole run's rounds to make) and `say` (called with a text about the next
-step) and yields rows. It runs in a separate process, so that its OpenGL contexts, memory and threads do not affect the
-next function. If a display or driver fails, only this function ends, and the rows that it yielded before remain.
+A row function yields rows. It has two parameters. `share` is the share of a whole run's rounds to make. `say` is a
+function that is called with a text about the next step. A row function runs in a separate process, so that its OpenGL
+contexts, memory and threads do not affect the next function. If a display or driver fails, only this function ends,
+and the rows that it yielded before remain.
 
-Always: all works are called equally often, in the same order. A figure that could not be measured is None, with the
-reason in `note`. A row is compared only with its own `bar`.
+Always: all works are called equally often, in the same order. A figure that could not be measured is None, and `note`
+has the reason. A row is compared only with its own `bar`.
 """
 
 from __future__ import annotations
@@ -36,9 +38,10 @@ from twixt.ipc.errors import TwixtError
 
 # Smallest number of rounds for a median.
 FEWEST_ROUNDS = 3
-# Number of sections of a run, whose ratios give the noise; smallest number of rounds in a section.
+# PARTS is the number of sections of a run, whose ratios give the noise. FEWEST_ROUNDS_A_PART is the smallest number of
+# rounds in a section.
 PARTS, FEWEST_ROUNDS_A_PART = 4, 2
-# Units in which a larger figure is better. In all others, a smaller one is better.
+# Units in which a larger figure is better. In all other units, a smaller figure is better.
 MORE_IS_BETTER = ("fps",)
 
 _COMPARED: dict[str, Callable[[float, float], bool]] = {"<=": operator.le, ">=": operator.ge}
@@ -48,10 +51,11 @@ Result = TypeVar("Result")
 
 
 class Row(NamedTuple):
-    """One figure and its limit, both in `unit`. rounds: number of times that both were measured.
+    """One figure and its limit, both in `unit`. rounds: number of times that figure and limit were measured.
 
-    noise: uncertainty of the ratio, as a share of the ratio; None if it is not known. bar: required value of `figure`,
-    `ratio` or `over`, such as "ratio <= 1.05"; empty: no bar. more: further figures for the JSON document.
+    noise: uncertainty of the ratio, as a share of the ratio, or None if it is not known. bar: required value of
+    `figure`, `ratio` or `over`, such as "ratio <= 1.05", or "" if nothing is required. more: further figures for the
+    JSON document.
     """
 
     name: str
@@ -72,12 +76,12 @@ class Row(NamedTuple):
 
     @property
     def over(self) -> float | None:
-        """The figure minus the limit, in their unit."""
+        """The figure minus the limit, in the unit of both."""
         return self.figure - self.limit if self.figure is not None and self.limit is not None else None
 
     @property
     def holds(self) -> bool | None:
-        """True if the row meets its bar; None if it has no bar or no figure."""
+        """True if the row meets its bar. It is None if the row has no bar or no figure."""
         if not self.bar:
             return None
         what, sign, value = self.bar.split()
@@ -90,14 +94,14 @@ def not_measured(name: str, limit_name: str = "", reason: str = "") -> Row:
 
 
 def rounds_of(whole: int, share: float) -> int:
-    """Number of rounds: the `share` of the rounds of a whole run, at least FEWEST_ROUNDS."""
+    """Number of rounds to make: the `share` of the rounds of a whole run, but at least FEWEST_ROUNDS."""
     return max(FEWEST_ROUNDS, round(whole * share))
 
 
 def in_turns(
     works: Mapping[str, Callable[[], Result]], rounds: int, budget_s: float = math.inf, say: Say | None = None
 ) -> dict[str, list[Result]]:
-    """Results of each work, one per round. Each round calls all works. budget_s: see `turns`."""
+    """Results of each work, one result per round. Each round calls all works. budget_s: see `turns`."""
     results: dict[str, list[Result]] = {name: [] for name in works}
     order = (name for _ in turns(rounds, budget_s) for name in works)
     for name, result in run_in_turns(order, lambda name: works[name](), rounds * len(works), say):
@@ -108,10 +112,11 @@ def in_turns(
 def times_us(
     rounds: int, *works: Work, calls: int = 1, before: Work | None = None, budget_s: float = math.inf
 ) -> list[list[float]]:
-    """Times (us) per call for each function in `works`, one time per round. In each round, every function in turn is
-    called `calls` times.
+    """For each function in `works`, the time of a call in us, one value per round. In each round, every function in
+    turn is called `calls` times.
 
-    before: called before each turn, not timed. budget_s: time after which no new round starts, see `turns`.
+    before: function that is called before each turn, and is not timed. budget_s: time in seconds after which no new
+    round starts, see `turns`.
     """
 
     def timed(work: Work) -> float:
@@ -128,7 +133,8 @@ def times_us(
 
 
 def turns(rounds: int, budget_s: float) -> Iterator[int]:
-    """Numbers of the rounds. Once `budget_s` has passed, no new round starts after the first FEWEST_ROUNDS."""
+    """Numbers of the rounds. After `budget_s` seconds, no new round starts. But at least FEWEST_ROUNDS rounds are
+    made."""
     ends_s = time.perf_counter() + budget_s
     for number in range(rounds):
         if number >= FEWEST_ROUNDS and time.perf_counter() > ends_s:
@@ -138,7 +144,8 @@ def turns(rounds: int, budget_s: float) -> Iterator[int]:
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Switches the garbage collector off during the context, because a collection would fall into one work's turn."""
+    """Switches the garbage collector off during the context, because a collection would fall into the turn of one
+    work."""
     collects = gc.isenabled()
     gc.collect()
     gc.disable()
@@ -153,13 +160,15 @@ def row(
     name: str, unit: str, figures: Sequence[float], limit_name: str, limits: Sequence[float],
     bar: str = "", note: str = "",
 ) -> Row:  # fmt: skip
-    """The row with the medians of figures and limits that were measured in turns, one of each per round."""
+    """Row with the median of the figures and the median of the limits. Both were measured in turns, one value of each
+    per round."""
     figure, limit, noise = statistics.median(figures), statistics.median(limits), noise_of(figures, limits)
     return Row(name, unit, figure, limit_name, limit, len(figures), note, noise=noise, bar=bar)
 
 
 def noise_of(figures: Sequence[float], limits: Sequence[float]) -> float | None:
-    """Half the spread of the ratio between sections of the run, as a share of the ratio; None after too few rounds."""
+    """Noise of the ratio of figures to limits, as a share of the ratio. It is half the spread of the ratio between
+    sections of the run. Returns None if there are too few rounds."""
     size = len(figures) // PARTS
     if size < FEWEST_ROUNDS_A_PART:
         return None
@@ -169,10 +178,11 @@ def noise_of(figures: Sequence[float], limits: Sequence[float]) -> float | None:
 
 
 class Memcpy:
-    """Copies `size` bytes, a multiple of 8, at each call. The `places` target arrays are used in rotation."""
+    """Copies `size` bytes, a multiple of 8, at each call. The copies go to `places` target arrays in turn."""
 
     def __init__(self, size: int, places: int = 1) -> None:
-        # 64-bit words, because numpy copies these with memcpy. Its copy of bytes takes twice as long if not cached.
+        # The array has 64-bit words, because numpy copies these with memcpy. numpy's copy of bytes takes twice as long
+        # if the bytes are not cached.
         self._source = np.ones(size // 8, np.uint64)
         self._places = [np.ones(size // 8, np.uint64) for _ in range(places)]
         self._next = 0
@@ -183,7 +193,8 @@ class Memcpy:
 
 
 def rows_of(function: str, share: float, say: Say) -> Iterator[Row]:
-    """Runs a function (`module:function`) in a separate process and yields its rows. Raises TwixtError."""
+    """Runs a function in a separate process, and yields its rows. function: its name as `module:function`. Raises
+    TwixtError if it fails."""
     with process(function_call("bench.rows:measure_function", rows=function, share=share), is_read=True) as child:
         for line in child.lines():
             kind, told = json.loads(line)
@@ -198,7 +209,8 @@ def rows_of(function: str, share: float, say: Say) -> Iterator[Row]:
 
 
 def measure_function(rows: str, share: float) -> None:
-    """Runs a function (`module:function`) and writes its rows to standard output, as lines of JSON."""
+    """Runs a function and writes its rows to standard output, as lines of JSON. rows: name of the function as
+    `module:function`."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that SIGTERM ends the function's own processes
     tell = json_writer()
     module, _, name = rows.partition(":")

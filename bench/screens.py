@@ -1,6 +1,8 @@
-"""Displays for a measurement: Xvfb, whose swap never blocks, and sway, whose swap does; twixt's window.
+"""Runs displays for a measurement, and opens twixt's window on them. The displays are Xvfb, whose swap never blocks,
+and sway, whose swap blocks.
 
-Always: a display ends with its context. If its program is missing, the error names the package to install.
+Always: a display ends with its context. If the program of a display is missing, the error names the package to
+install.
 """
 
 from __future__ import annotations
@@ -21,9 +23,9 @@ from twixt.render.display.display import open_display
 
 SCREEN_PX = (1280, 800)
 SWAY_HZ = 60
-# Time for a display to end, seconds.
+# Longest time, in seconds, that a display may take to end.
 EXIT_GRACE_S = 10.0
-# sway refuses to run as root. Any user without processes can be used instead.
+# User id under which sway runs, because sway refuses to run as root. Any user without processes can be used.
 SWAY_USER = 65534
 _OF_A_DISPLAY = {
     "DISPLAY", "WAYLAND_DISPLAY", "WAYLAND_SOCKET", "XDG_SESSION_TYPE", "PYGLFW_LIBRARY", "PYGLFW_LIBRARY_VARIANT"
@@ -32,7 +34,7 @@ _OF_A_DISPLAY = {
 
 @dataclass(frozen=True)
 class Screen:
-    """A display. environ: environment for programs that draw there. pids: the display's processes."""
+    """A display. environ: environment for programs that draw on this display. pids: ids of the display's processes."""
 
     about: str
     environ: dict[str, str]
@@ -41,8 +43,8 @@ class Screen:
 
 @contextmanager
 def screen(kind: str) -> Iterator[Screen]:
-    """Runs a display ("xvfb", "sway") for as long as the context lasts; "here" is the environment's own. Raises
-    TwixtError."""
+    """Runs a display for as long as the context lasts. kind: "xvfb" or "sway". For "here", the display of the
+    environment is used. Raises TwixtError."""
     if kind == "xvfb":
         with _xvfb() as made:
             yield made
@@ -57,7 +59,7 @@ def screen(kind: str) -> Iterator[Screen]:
 
 @contextmanager
 def opened_window(config: Config = Config(pacing="unlimited")) -> Iterator[Any]:  # noqa: B008
-    """Yields a display as a viewer opens it, by default one without pacing."""
+    """Yields a display as a viewer opens it. By default, this is a display without pacing."""
     window = open_display(config)
     try:
         yield window
@@ -84,7 +86,8 @@ def _sway() -> Iterator[Screen]:
             file.write(
                 f"xwayland disable\noutput HEADLESS-1 mode {SCREEN_PX[0]}x{SCREEN_PX[1]}@{SWAY_HZ}Hz\n"
                 "seat seat0 fallback true\n"  # GLFW needs a seat
-                'for_window [app_id=".*"] floating enable\n'  # else sway makes every window as large as the output
+                # without this, sway makes every window as large as the output
+                'for_window [app_id=".*"] floating enable\n'
             )
         os.chmod(config, 0o644)
         how: dict[str, Any] = {"cwd": "/"}

@@ -1,7 +1,7 @@
-"""`python -m bench trace`: picture (PNG) of a section of a `--profile` trace, for a page.
+"""Draws a picture (PNG) of a section of a `--profile` trace, for a page: `python -m bench trace`.
 
-The layout is like that of a trace viewer. Time runs to the right; each process has one row per depth of its spans; an
-arrow leads from each publish to the first frame that draws its snapshot.
+The layout is like that of a trace viewer. Time runs to the right. Each process has one row per depth of its spans. An
+arrow leads from each publish of a snapshot to the first frame that draws this snapshot.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from twixt.render.measure.plots import FONT_PT, INK, new_figure, save
 
 LENGTH_MS = 100.0
 WIDTH_IN, ROW_IN = 9.0, 0.4
-# Shorter spans are drawn with this length, so that they are visible. It is half a pixel if the plot covers 100 ms.
+# Shortest length of a span in the picture, in ms. A shorter span is drawn with this length, so that it is visible. If
+# the plot covers 100 ms, this length is half a pixel.
 SHORTEST_MS = 0.04
 # Colours of spans, by name. Other spans are grey. Waits are pale.
 COLORS = {
@@ -53,7 +54,7 @@ def trace_spans(document: dict[str, Any]) -> list[TraceSpan]:
 
 
 def arrows(document: dict[str, Any]) -> list[tuple[float, float]]:
-    """For each snapshot that was drawn, the instants (ms) of its publish and of its first frame."""
+    """For each snapshot that was drawn, the instant of its publish and the instant of its first frame, in ms."""
     begins = {event["id"]: event["ts"] / 1e3 for event in document["traceEvents"] if event["ph"] == "s"}
     return [(begins[event["id"]], event["ts"] / 1e3) for event in document["traceEvents"] if event["ph"] == "f"]
 
@@ -64,7 +65,9 @@ def run(_results: Results, trace: str, picture: str, from_ms: float | None, leng
 
 
 def trace_plot(trace: str, out: str, from_ms: float | None = None, length_ms: float = LENGTH_MS) -> None:
-    """Draws `length_ms` of the trace from `from_ms` after the command's start (None: its middle) on."""
+    """Draws a section of the trace, and saves it as `out`. trace: file of the trace. from_ms: time in ms from the
+    command's start to the beginning of the section. If it is None, the section begins in the middle of the trace.
+    length_ms: length of the section in ms."""
     try:
         with open(trace, encoding="utf-8") as file:
             document = json.load(file)

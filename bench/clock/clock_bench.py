@@ -1,7 +1,8 @@
-"""Smoothness of each playback clock on each trace, and the cost of a call: `python -m bench clock`.
+"""Measures how smoothly each playback clock plays each trace, and the cost of a call: `python -m bench clock`.
 
-The figures are the same on every machine, because there is no window, no physics and no waiting. Each figure is the
-worst of all seeds. Only the cost of a call is measured in real time. Writes the figures of `docs/playback.md`.
+Except for the cost of a call, the figures are the same on every machine, because there is no window, no physics
+process and no waiting. Each figure is the worst of all seeds. Only the cost of a call is measured in real time. This
+bench writes the figures of `docs/playback.md`.
 """
 
 from __future__ import annotations
@@ -20,13 +21,15 @@ from twixt.render.playback import PREFERENCES, PlaybackClock
 
 SCHEMA = "twixt-bench-clock-1"
 FPS = 60.0
-# Long enough for two changes of load and four stalls.
+# Length of a trace in seconds. It is long enough for two changes of load and four stalls.
 SECONDS = 20.0
-# Trace of stalls, its length in s, and the initial time that is excluded from the figures, which covers two stalls.
+# STALLS is the name of the trace of stalls, and STALL_SECONDS is its length in seconds. STALL_SETTLING_NS is the
+# initial time, in ns, that is excluded from the figures. This time covers two stalls.
 STALLS, STALL_SECONDS, STALL_SETTLING_NS = "stall 500 ms every 5 s", 60.0, 10 * SECOND
-# If the worst error is above RARE_FACTOR * median + RARE_MS, the median of the seeds is shown beside it.
+# If the worst error is above RARE_FACTOR * median + RARE_MS, the median of the errors of all seeds is shown beside it.
 RARE_FACTOR, RARE_MS = 2.0, 1.0
-# Traces for the cost of a frame, their length in s, and the number of first frames that are excluded.
+# COST_TRACES are the traces for which the cost of a frame is measured. COST_SECONDS is their length in seconds.
+# COST_FIRST is the number of first frames that are excluded.
 COST_TRACES, COST_SECONDS, COST_FIRST = ("60 Hz", "steps 20-120 ms", "net 30 Hz"), 30.0, 200
 
 Make = Callable[[], PlaybackClock]
@@ -39,17 +42,18 @@ CLOCKS: dict[str, Make] = {
 
 @dataclass(frozen=True)
 class ClockRow:
-    """One clock on one trace. Figures are the worst of all seeds, but `reversals` and `beyond` are sums."""
+    """Figures of one clock on one trace. Each figure is the worst of all seeds, but `reversals` and `beyond` are sums
+    over all seeds."""
 
     trace: str
     clock: str
     error_p99_ms: float
-    error_p99_median_ms: float  # median of all seeds
+    error_p99_median_ms: float  # median of the errors of all seeds
     age_ms: float
     held_share: float
-    judder: float  # largest change of speed from frame to frame, as a share of full speed
+    judder: float  # largest change of the playback speed from frame to frame, as a share of full speed
     reversals: int
-    beyond: int  # frames drawn past the newest snapshot
+    beyond: int  # number of frames drawn past the newest snapshot
 
 
 def table(
@@ -60,7 +64,8 @@ def table(
     traces: Sequence[str] = tuple(TRACES),
     say: Say = str,
 ) -> list[ClockRow]:
-    """Figures of every clock on every trace, at `fps` frames a second. say: called with the next trace and clock."""
+    """Figures of every clock on every trace, at `fps` frames a second. say: function that is called with the names of
+    the next trace and clock."""
     rows = []
     for name in traces:
         for clock, make in CLOCKS.items():
@@ -74,17 +79,21 @@ def table(
 
 
 def stalls(seeds: int = 12, fps: float = FPS, say: Say = str) -> list[ClockRow]:
-    """Figures of every clock on a minute of stalls, without the first two. They show the effect of each preference."""
+    """Figures of every clock on a minute of stalls, without the first two stalls. These figures show the effect of
+    each preference."""
     return table(seeds, fps, STALL_SECONDS, STALL_SETTLING_NS, [STALLS], say)
 
 
 def cost_us(make: Make = PlaybackClock) -> dict[str, float]:
-    """Median time (us) of one frame for each trace, for observing its new snapshots and computing its draw time."""
+    """Median cost of one frame on each trace, in us. The cost is the time in which the clock observes new snapshots
+    and computes the draw time."""
     return {name: _frame_us(make(), TRACES[name](0, COST_SECONDS)) for name in COST_TRACES}
 
 
 def rows_table(rows: Sequence[ClockRow]) -> Table:
-    """Table with one line per trace and one column per clock. A cell has: error p99 ms / age ms / held / judder."""
+    """Table with one line per trace and one column per clock. Each cell has four figures: error in ms (99th
+    percentile), mean age of the drawn state in ms, share of frames that repeat the previous draw time, and judder.
+    Judder is the change of speed from frame to frame."""
     by_trace: dict[str, dict[str, ClockRow]] = {}
     for row in rows:
         by_trace.setdefault(row.trace, {})[row.clock] = row
@@ -97,7 +106,7 @@ def rows_table(rows: Sequence[ClockRow]) -> Table:
 
 
 def broken_rules(rows: Sequence[ClockRow]) -> str:
-    """A sentence that names the clocks that went backwards or drew past the newest snapshot."""
+    """Sentence that names the clocks that went backwards or drew past the newest snapshot."""
     broken = [row for row in rows if row.reversals or row.beyond]
     words = [f"{row.clock} on {row.trace}: {row.reversals} reversals, {row.beyond} beyond" for row in broken]
     return "Reversals and frames beyond the newest snapshot: " + ("; ".join(words) or "none") + "."
@@ -117,7 +126,7 @@ def page(rows: Sequence[ClockRow], stall_rows: Sequence[ClockRow], seeds: int, f
 
 
 def run(results: Results, seeds: int = 12, fps: float = FPS) -> int:
-    """Plays all traces, with progress on standard error; shows and writes the results. The exit code.
+    """Plays all traces, with progress on standard error. Shows and writes the results, and returns the exit code.
 
     Raises TwixtError, before anything is played, if seeds < 1 or if a file cannot be written.
     """
@@ -166,7 +175,8 @@ def _cell(row: ClockRow) -> str:
 
 
 def _error(row: ClockRow) -> str:
-    """The worst error in ms. If it is far above the median, it comes from a rare event, and the median is added."""
+    """Text of the worst error in ms. If this error is far above the median, it comes from a rare event. Then the
+    median is added to the text."""
     rare = row.error_p99_ms > RARE_FACTOR * row.error_p99_median_ms + RARE_MS
     return f"{row.error_p99_ms:.2f}" + (f" (median {row.error_p99_median_ms:.2f})" if rare else "")
 

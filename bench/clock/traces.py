@@ -1,12 +1,13 @@
-"""Traces of snapshots, and figures of the motion that a playback clock draws from a trace.
+"""Generates traces of snapshots, and computes figures of the motion that a playback clock draws from a trace.
 
-A trace has the snapshots that physics would publish under one kind of trouble. It is generated from a seed and a
-length and has rows of (sim, due, arrival) in ns, without lost snapshots. The display is a grid of instants.
+A trace has the snapshots that a simulation would publish under one kind of trouble. It is generated from a seed and a
+length. It has rows of (sim, due, arrival) in ns, and lost snapshots have no row. The display is replaced by a grid of
+instants.
 
 Always: the same seed gives the same rows, in order of simulated time. `arrival` is the earliest instant at which a
-viewer can draw the snapshot; a frame uses only earlier arrivals. True motion is the trace's own map from due instant
-to simulated time. The first seconds, in which a clock settles, count only in `reversals` and `beyond`. Pure; reads no
-clock.
+viewer can draw the snapshot. A frame uses only snapshots that arrived before it. True motion is the trace's own map
+from due instant to simulated time. The first seconds, in which a clock settles, count only in `reversals` and
+`beyond`. Pure: this module reads no clock.
 """
 
 from __future__ import annotations
@@ -22,14 +23,17 @@ from twixt.sim.schedule.schedule import OverloadWindow
 
 MS = 1_000_000
 SECOND = 1_000_000_000
-START_NS = 123_456_789_012_345  # arbitrary, far from 0
+START_NS = 123_456_789_012_345  # an arbitrary instant that is far from 0
 STEP_NS = SECOND // 60
-# Timers on an idle machine are late by the absolute value of a normal distribution with this standard deviation.
+# Standard deviation of a normal distribution, in ns. Timers on an idle machine are late by the absolute value of a
+# random number from this distribution.
 JITTER_NS = 300_000
-# Light and heavy load alternate with these lengths. A run of 20 s has two changes, far from each other.
+# Lengths, in ns, of the periods of light and heavy load, which alternate. A run of 20 s has two changes of load, far
+# from each other.
 LIGHT_NS, HEAVY_NS = 7 * SECOND, 6 * SECOND
 STALL_NS, STALL_EVERY_NS = 500 * MS, 5 * SECOND
-# Snapshots that a stall delayed arrive in a burst, in which their spacing is divided by this.
+# Snapshots that a stall has delayed arrive in a burst. In the burst, the intervals between snapshots are divided by
+# this number.
 BURST = 100
 
 
@@ -47,7 +51,8 @@ P = ParamSpec("P")
 
 
 def tracer(arrivals: Callable[Concatenate[random.Random, float, P], Iterator[Arrival]]) -> Callable[P, Trace]:
-    """Turns a function of (random generator, seconds, values) into a function of the values that returns a trace."""
+    """Makes a function from a function of (random generator, seconds, values). The new function gets the values, and
+    returns a trace."""
     return lambda *values, **named: lambda seed, seconds: list(arrivals(random.Random(seed), seconds, *values, **named))
 
 
@@ -55,8 +60,8 @@ def tracer(arrivals: Callable[Concatenate[random.Random, float, P], Iterator[Arr
 def steady(
     generator: random.Random, seconds: float, hz: float, early_ns: int = 0, jitter_ns: int = JITTER_NS
 ) -> Iterator[Arrival]:
-    """Even steps at `hz`, published `early_ns` before they are due. Each is late by the absolute value of a normal
-    distribution with standard deviation `jitter_ns`."""
+    """Even steps at `hz`, published `early_ns` before they are due. Each step is late by the absolute value of a
+    random number from a normal distribution, whose standard deviation is `jitter_ns`."""
     for k in range(round(seconds * hz)):
         at = round(k * SECOND / hz)
         late = abs(round(generator.gauss(0, jitter_ns)))
@@ -65,10 +70,10 @@ def steady(
 
 @tracer
 def dilated(generator: random.Random, seconds: float, cost_ns: CostNs, lead_ns: int = 0) -> Iterator[Arrival]:
-    """Steps of 1/60 s of simulated time that their cost may delay: due = max(previous due + step, now).
+    """Steps of 1/60 s of simulated time. The cost of a step may delay it: due = max(previous due + step, now).
 
-    cost_ns: returns the cost of a step, given a random generator and the wall time (ns) since the start. lead_ns: a
-    step is published this long before its due instant, if its cost allows.
+    cost_ns: function that returns the cost of a step in ns, from a random generator and the wall time in ns since the
+    start. lead_ns: time by which a step is published before its due instant, if its cost allows this.
     """
     now = due = START_NS
     yield Arrival(0, due, now)
@@ -85,7 +90,8 @@ def network(
     generator: random.Random, seconds: float, hz: float, least_ms: float = 60.0, most_ms: float = 100.0,
     lost: float = 0.05,
 ) -> Iterator[Arrival]:  # fmt: skip
-    """Even steps at `hz`, each with a random delay, so snapshots may overtake. A share `lost` is missing."""
+    """Even steps at `hz`. Each snapshot has a random delay, so a snapshot may overtake another one. lost: share of the
+    snapshots that are missing."""
     for k in range(round(seconds * hz)):
         at = round(k * SECOND / hz)
         delay = round(generator.uniform(least_ms, most_ms) * MS)
@@ -94,8 +100,8 @@ def network(
 
 
 def stalled(trace: Trace, stall_ns: int = STALL_NS, every_ns: int = STALL_EVERY_NS) -> Trace:
-    """A trace with stalls: nothing arrives in the last `stall_ns` of every `every_ns`. The delayed snapshots arrive in
-    one burst at the end of the stall."""
+    """The trace with stalls. In the last `stall_ns` of every `every_ns`, nothing arrives. The delayed snapshots arrive
+    in one burst at the end of the stall."""
 
     def rows(seed: int, seconds: float) -> list[Arrival]:
         made = []
@@ -104,7 +110,8 @@ def stalled(trace: Trace, stall_ns: int = STALL_NS, every_ns: int = STALL_EVERY_
             end = row.arrival_ns - into + every_ns
             if into >= every_ns - stall_ns:
                 row = row._replace(arrival_ns=end + (into - every_ns + stall_ns) // BURST)
-            elif row.arrival_ns - START_NS > every_ns:  # not before the delayed snapshots
+            # this snapshot must not arrive earlier than the delayed snapshots
+            elif row.arrival_ns - START_NS > every_ns:
                 row = row._replace(arrival_ns=max(row.arrival_ns, end - every_ns + stall_ns // BURST))
             made.append(row)
         return made
@@ -114,7 +121,7 @@ def stalled(trace: Trace, stall_ns: int = STALL_NS, every_ns: int = STALL_EVERY_
 
 @tracer
 def found_late(generator: random.Random, seconds: float, cost_ns: CostNs) -> Iterator[Arrival]:
-    """Steps whose due instants follow the plan until the schedule detects overload, see `OverloadWindow`."""
+    """Steps whose due instants follow the plan until the schedule detects overload (see `OverloadWindow`)."""
     now = due = START_NS
     window = OverloadWindow()
     yield Arrival(0, due, now)
@@ -129,17 +136,17 @@ def found_late(generator: random.Random, seconds: float, cost_ns: CostNs) -> Ite
 
 
 def slow_cost_ns(generator: random.Random, wall_ns: int) -> float:
-    """Cost of a step: always about 41 ms."""
+    """Cost of a step in ns, always about 41 ms."""
     return generator.gauss(41 * MS, 0.1 * MS)
 
 
 def uneven_cost_ns(generator: random.Random, wall_ns: int) -> float:
-    """Cost of a step: 20 to 120 ms, at random."""
+    """Cost of a step in ns, at random from 20 to 120 ms."""
     return generator.uniform(20 * MS, 120 * MS)
 
 
 def changing_cost_ns(generator: random.Random, wall_ns: int) -> float:
-    """Cost of a step: 1 ms under light load, 41 ms under heavy load; the loads alternate."""
+    """Cost of a step in ns. It is 1 ms under light load and 41 ms under heavy load. The loads alternate."""
     heavy = wall_ns % (LIGHT_NS + HEAVY_NS) >= LIGHT_NS
     return generator.gauss(41 * MS, 0.2 * MS) if heavy else generator.gauss(1 * MS, 0.05 * MS)
 
@@ -160,14 +167,14 @@ TRACES: dict[str, Trace] = {
 }
 
 
-# Time in which a clock settles; it is excluded from the figures.
+# Time in ns in which a clock settles. This time is excluded from the figures.
 SETTLING_NS = 3 * SECOND
-# The true rate of physics at a frame is measured over a window of twice this length.
+# Half of the window, in ns, over which the true rate of the simulation at a frame is measured.
 RATE_HALF_NS = SECOND // 2
 
 
 class TriedClock(Protocol):
-    """Interface of a clock under test; all times in ns."""
+    """Interface of a clock under test. All times are in ns."""
 
     def observe(self, sim_time_ns: int, due_ns: int, arrival_ns: int) -> None: ...
     def draw_time_ns(self, present_ns: int) -> int: ...
@@ -183,27 +190,29 @@ class TriedFrame(NamedTuple):
 
 @dataclass(frozen=True)
 class ClockFigures:
-    """Figures of the drawn motion after the settling time; `reversals` and `beyond` count over the whole run.
+    """Figures of the drawn motion after the settling time. Only `reversals` and `beyond` are counted over the whole
+    run.
 
-    Errors and ages are in ms; shares are 0..1; judder is relative to the true rate.
+    Errors and ages are in ms. Shares are from 0 to 1. Judder is the change of speed between two frames, as a share of
+    the true rate.
     """
 
-    error_p99_ms: float  # |drawn step - rate x frame interval|, simulated time
+    error_p99_ms: float  # |drawn step - rate x frame interval| in simulated time
     error_mean_ms: float
     error_max_ms: float
     age_mean_ms: float  # visible instant - due instant of the draw time
-    age_last_ms: float  # mean age in the last second
-    held_share: float  # frames with the same draw time as the previous frame although physics advanced
-    distinct_share: float  # frames with another draw time than the previous frame
+    age_last_ms: float  # mean age of the frames in the last second
+    held_share: float  # share of frames with the same draw time as the previous frame although the simulation advanced
+    distinct_share: float  # share of frames with another draw time than the previous frame
     judder_p99: float  # |speed - speed of the previous frame| / rate
     judder_max: float
-    reversals: int  # frames with an earlier draw time than the previous frame
-    beyond: int  # frames with a draw time past the newest snapshot
+    reversals: int  # number of frames with an earlier draw time than the previous frame
+    beyond: int  # number of frames with a draw time past the newest snapshot
 
 
 def presents(seed: int, first_ns: int, last_ns: int, fps: float = 60.0, missed: float = 0.0) -> Iterator[int]:
-    """Visible instants (ns) of frames from first_ns to last_ns: a grid with a random phase, from which a random share
-    `missed` is removed."""
+    """Instants in ns at which frames are visible, from first_ns to last_ns. They are a grid with a random phase.
+    missed: share of these instants that is removed at random."""
     generator = random.Random(seed + 1000)
     start = first_ns + round(generator.random() * SECOND / fps)
     k = 0
@@ -214,7 +223,7 @@ def presents(seed: int, first_ns: int, last_ns: int, fps: float = 60.0, missed: 
 
 
 def arriving(rows: Iterable[Arrival], instants_ns: Iterable[int]) -> Iterator[tuple[int, list[Arrival]]]:
-    """Each instant with the snapshots that arrived since the instant before, in order of arrival."""
+    """Each instant together with the snapshots that arrived since the instant before, in order of arrival."""
     arrivals = sorted(rows, key=lambda row: row.arrival_ns)
     arrived = 0
     for at_ns in instants_ns:

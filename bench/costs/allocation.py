@@ -1,11 +1,12 @@
-"""Number of objects that a frame leaves allocated; it is the same on every machine.
+"""Counts the objects that a frame leaves allocated. Their number is the same on every machine.
 
-Python reuses the memory of short-lived objects, so these do not matter. Objects make frames uneven if they accumulate,
-or if only the garbage collector frees them. So this benchmark counts the objects that are made in a frame and alive at
-its end, such as the frame's row and the last value of each figure. It also measures growth, the number of additional
-memory blocks after many frames.
+Python reuses the memory of short-lived objects, so short-lived objects do not matter. Objects make frames uneven if
+they accumulate, or if only the garbage collector frees them. So this benchmark counts the objects that are made in a
+frame and are alive at its end, such as the frame's row in the log and the last value of each figure. It also measures
+growth, the number of additional memory blocks after many frames.
 
-Always: the real frame loop runs with overlay and frame log, and reads a real channel. No figure is a time.
+Always: the real frame loop runs with overlay and frame log, and reads snapshots from a real channel. No figure is a
+time.
 """
 
 from __future__ import annotations
@@ -37,25 +38,27 @@ from twixt.ipc.snapshot import Head
 from twixt.render.measure.frame_log import FrameLog
 from twixt.render.viewer.loop import FrameLoop
 
-# Number of frames that fill all histories of a viewer. The longest is the playback clock's, of 1024 snapshots.
+# Number of frames that fill all histories of a viewer. The longest history is that of the playback clock, with 1024
+# snapshots.
 FRAMES_AT_FIRST = 1100
-# Number of frames whose objects are counted, and of frames over which growth is measured. The latter is a multiple of
-# 256, because the playback clock drops old snapshots every 256 frames.
+# COUNTED_FRAMES is the number of frames whose objects are counted. GROWTH_FRAMES is the number of frames over which
+# growth is measured. It is a multiple of 256, because the playback clock drops old snapshots every 256 frames.
 COUNTED_FRAMES, GROWTH_FRAMES = 60, 2 * 256
-# Most objects that may be left by a frame. Its row, plan, times, readings and the pacer's record are left until the
-# next frame replaces them.
+# Largest number of objects that a frame may leave. A frame leaves its row, its plan, its times, its readings and the
+# pacer's record, until the next frame replaces them.
 BAR = 100
 BODIES, DT_NS, LEAD_NS = 300, 16_666_667, 50_000_000
-SIZE_PX = (320, 240)  # small, to save time: drawing makes no objects
+SIZE_PX = (320, 240)  # small, to save time; drawing makes no objects
 
 
 class Allocation(NamedTuple):
     """Objects that frames leave.
 
-    objects: number of objects that a frame without a new snapshot makes and that are alive at its end, the median over
-    frames. objects_with_snapshot: the same for frames with a new snapshot. growth: additional memory blocks per frame,
-    the mean over many frames. garbage: objects per frame in reference cycles, which only the garbage collector frees.
-    where: source line -> objects per frame, for the lines that make most objects.
+    objects: number of objects that a frame without a new snapshot makes and that are alive at its end. It is the
+    median over frames. objects_with_snapshot: number of such objects in a frame with a new snapshot. growth: number of
+    additional memory blocks per frame, as the mean over many frames. garbage: number of objects per frame in reference
+    cycles, which only the garbage collector frees. where: for each source line that makes most objects, their number
+    per frame.
     """
 
     objects: float
@@ -80,13 +83,14 @@ def allocation_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
 class Frames(NamedTuple):
     """Functions that make one frame each."""
 
-    with_news: Callable[[], object]  # publishes a snapshot before the frame
+    with_news: Callable[[], object]  # function that publishes a snapshot before it makes the frame
     without_news: Callable[[], object]
 
 
 @contextmanager
 def frames(overlay: bool = True, interpolation: str = "auto") -> Iterator[Frames]:
-    """Draws `FRAMES_AT_FIRST` frames, then yields functions that draw one each: offscreen, unpaced, with a log."""
+    """Draws `FRAMES_AT_FIRST` frames, then yields functions that draw one frame each. The frames are drawn offscreen,
+    without pacing, and with a log."""
     config = Config(size_px=SIZE_PX, offscreen=True, pacing="unlimited", overlay=overlay, interpolation=interpolation)
 
     def settle(loop: FrameLoop) -> None:
@@ -131,7 +135,7 @@ def _physics() -> Iterator[tuple[Callable[[], object], Link]]:
         def publish() -> None:
             tick = next(ticks)
             now_ns = time.perf_counter_ns()
-            # Up, then down, so that bodies stay in view.
+            # The bodies move up, then down, so that they stay in view.
             bodies["position"][:, 2] += 0.001 if tick % 512 < 256 else -0.001
             with channel.host.ring.begin(BODIES) as slot:
                 slot.write(bodies)
@@ -143,10 +147,10 @@ def _physics() -> Iterator[tuple[Callable[[], object], Link]]:
 
 
 def measured(made: Frames, growth_frames: int = GROWTH_FRAMES) -> Allocation:
-    """Counts the objects that these frames leave. Automatic garbage collection is off meanwhile.
+    """Counts the objects that the frames of `made` leave. Automatic garbage collection is off during the count.
 
     Python holds up to a few thousand freed tuples and similar objects for reuse. A garbage collection frees their
-    memory, so one is made before each count.
+    memory, so a collection is made before each count.
     """
     with uncollected():
         blocks = sys.getallocatedblocks()

@@ -1,7 +1,8 @@
-"""Cost of the channel and of a publish through `twixt.show`, each compared with a plain copy of the same bytes.
+"""Measures the cost of the channel, and of a publish through `twixt.show`. Each cost is compared with a plain copy of
+the same bytes.
 
-Neither a publish nor a read can be faster than the copy of its bytes, so the ratio to that copy tells the cost. The
-channel is a real host behind a real socket.
+Neither a publish nor a read can be faster than the copy of its bytes, so the ratio of the two times tells the cost.
+The channel is a real host behind a real socket.
 
 Reads are timed in this process. They would take longer in another process, which finds the bytes in another core's
 cache. A channel's name contains the process id, so that two benchmarks can run at once.
@@ -36,19 +37,21 @@ from twixt.sim.show.view import show
 BODIES = 10_000
 # Size of a large snapshot. It exceeds every cache, so main memory is measured.
 LARGE_BYTES = 64 << 20
-# Numbers of rounds in a whole run. Each group of rows takes about a second.
+# Numbers of rounds in a whole run, for three kinds of rows. Each group of rows takes about a second.
 ROUNDS, LARGE_ROUNDS, WAKE_ROUNDS = 2000, 31, 400
-# Number of reads of pairs, reads per second, and the environment variable that sets another number. They take 10 s.
+# PAIRS is the number of reads of two snapshots. PAIRS_HZ is their number per second, so they take 10 s. PAIRS_VARIABLE
+# is the environment variable that sets another number of reads.
 PAIRS, PAIRS_HZ, PAIRS_VARIABLE = 600, 60, "TWIXT_BENCH_PAIRS"
 READ_BUDGET_BYTES = 256 << 20
-# Number of bodies published through `twixt.show` -> number of rounds. Each takes about half a second.
+# For each number of bodies that are published through `twixt.show`, the number of rounds. The rounds for each number
+# of bodies take about half a second.
 SHOWN = {1_000: 2000, 10_000: 800, 100_000: 100}
-# Limit of a publish through `twixt.show`, us: SHOW_BODY_US per body plus SHOW_US per call.
+# Limit for a publish through `twixt.show`, in us. It is SHOW_BODY_US per body plus SHOW_US per call.
 SHOW_BODY_US, SHOW_US = 0.012, 20
-# Number of bodies published to a waiting viewer -> limit of the publish's time above that of the copy, us. 64 bodies
-# are 4 KiB; BODIES is the usual number.
+# For each number of bodies that are published to a waiting viewer, a limit in us. It limits the time by which the
+# publish may take longer than the copy. 64 bodies are 4 KiB. BODIES is the usual number.
 BARS = {64: "over <= 8", BODIES: "over <= 15"}
-# Time from a viewer's request for a wake until the viewer surely sleeps, ns.
+# Time in ns from a viewer's request for a wake until the viewer surely sleeps.
 FALLING_ASLEEP_NS = 300_000
 # Program of a viewer that only waits for snapshots and draws nothing.
 VIEWER = """
@@ -73,7 +76,7 @@ while poller.poll() and os.read(pipe, 64):
 
 
 class Channel:
-    """A host in this process; each call of `publish` publishes `count` bodies as the snapshot of the next tick."""
+    """A host in this process. Each call of `publish` publishes `count` bodies as the snapshot of the next tick."""
 
     def __init__(self, count: int, radius: float = 0.5) -> None:
         self.count, self.bodies = count, new_bodies(count)
@@ -94,12 +97,13 @@ class Channel:
 
 
 def channel_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
-    """Rows of publishing, reading and waking. Raises TwixtError."""
+    """Rows of the publishing, reading and waking of the channel. Raises TwixtError."""
     reads = pairs_wanted(os.environ.get(PAIRS_VARIABLE, ""), share)
     rounds, size, slots = rounds_of(ROUNDS, share), BODIES * BODY.itemsize, Layout.for_bodies(BODIES).slots
     with Channel(BODIES) as channel:
         say(f"publish {BODIES:,} bodies")
-        # Copies into one place stay in the cache; copies into as many places as the ring has slots do not.
+        # If all copies go to one place, they stay in the cache. If they go to as many places as the ring has slots,
+        # they do not stay in the cache.
         for limit_name, places in (("memcpy", 1), (f"memcpy, {slots} places", slots)):
             published, copied = times_us(rounds, channel.publish, Memcpy(size, places))
             yield row(f"publish {BODIES:,} bodies", "us", published, limit_name, copied)
@@ -121,7 +125,7 @@ def channel_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
 
 
 def _in_place(channel: Channel, rounds: int) -> Row:
-    """Row of a publish that writes bodies directly into the slot, compared with the same write into an array."""
+    """Row of a publish that writes bodies directly into the slot. It is compared with the same write into an array."""
     count = channel.count
     head, plain = Head(count=count), np.full(count * BODY.itemsize // 8, 7, np.uint64)
 
@@ -135,16 +139,17 @@ def _in_place(channel: Channel, rounds: int) -> Row:
 
 
 def pairs_wanted(asked: str, share: float) -> int:
-    """Number of pairs to read: `asked`, or this share of PAIRS if `asked` is empty. Raises TwixtError."""
+    """Number of pairs of snapshots to read: the number in `asked`, or this share of PAIRS if `asked` is "". Raises
+    TwixtError if `asked` is not a number."""
     if asked and not (asked.isdecimal() and int(asked) >= FEWEST_ROUNDS):
         raise TwixtError(f"{PAIRS_VARIABLE} must be a whole number of reads >= {FEWEST_ROUNDS}, got {asked!r}")
     return int(asked) if asked else rounds_of(PAIRS, share)
 
 
 def _pairs_read(channel: Channel, reads: int) -> Row:
-    """Row of failed reads of the two newest snapshots while a thread publishes PAIRS_HZ times a second. Each read
-    copies both snapshots. The note has the failed reads while a thread publishes without a pause. Before the call at
-    least two snapshots must have been published."""
+    """Row of the failed reads of the two newest snapshots, while a thread publishes PAIRS_HZ times a second. Each read
+    copies both snapshots. The note tells how many reads failed while a thread published without a pause. At least
+    two snapshots must have been published before this call."""
     failed, retried = list[int](), list[int]()
     fewer = rounds_of(min(reads, PAIRS), 0.2)
     with contextlib.closing(attach(channel.host.name)) as link:
@@ -196,7 +201,7 @@ def _read(channel: Channel, link: Link, size: int, rounds: int) -> Iterator[Row]
         failed = 0
         read, copied = times_us(rounds, work, lambda: np.copyto(target, source), before=publish_one)
         notes = [f"{failed} of {rounds} failed"] if failed else []
-        if work is read_pair:  # a pair is copied into new memory, whose first use is slow
+        if work is read_pair:  # a pair of snapshots is copied into new memory, whose first use is slow
             (anew,) = times_us(rounds_of(rounds, 0.2), lambda: (source.copy(), source.copy()))
             notes.append(f"two copies into new memory take {statistics.median(anew):.0f} us")
         limit_name, limits = ("memcpy" if copies == 1 else f"{copies} x memcpy"), [copies * us for us in copied]
@@ -204,7 +209,8 @@ def _read(channel: Channel, link: Link, size: int, rounds: int) -> Iterator[Row]
 
 
 def show_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
-    """Rows of a publish through `twixt.show`. How much the viewer slows a loop down is in `python -m bench guest`."""
+    """Rows of a publish through `twixt.show`. `python -m bench guest` measures how much the viewer slows a loop
+    down."""
     for count, rounds in SHOWN.items():
         for kind in ("float32", "float64"):
             say(f"twixt.show, {count:,} bodies, {kind}")
@@ -212,12 +218,12 @@ def show_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
 
 
 def _show_row(count: int, kind: str, rounds: int) -> Row:
-    """Row of a publish through `twixt.show`, with position and orientation as arrays of dtype `kind`."""
+    """Row of a publish through `twixt.show`. Position and orientation are arrays of dtype `kind`."""
     random = np.random.default_rng(0)
     position = random.random((count, 3)).astype(kind)
     orientation: NDArray[np.floating] = random.normal(size=(count, 4)).astype(kind)
     orientation /= np.linalg.norm(orientation, axis=1, keepdims=True)
-    with contextlib.redirect_stderr(io.StringIO()):  # hides the messages about a viewer
+    with contextlib.redirect_stderr(io.StringIO()):  # hides the messages that the call prints about a viewer
         view = show(Scene([Sphere()]), count=count, name=f"bench-{os.getpid()}", viewer=False)
     with view:
 
@@ -254,7 +260,7 @@ def _wake_rows(share: float, say: Say) -> Iterator[Row]:
 def _waiting_viewer(host: Host) -> Iterator[Callable[[], None]]:
     """A viewer in another process that only waits for snapshots.
 
-    Yields a function that returns once the viewer sleeps. The function raises TwixtError if the viewer has ended or
+    Yields a function that returns when the viewer sleeps. That function raises TwixtError if the viewer has ended or
     does not request a wake.
     """
     with process(python(VIEWER.format(name=host.name))) as viewer:
@@ -270,7 +276,7 @@ def _waiting_viewer(host: Host) -> Iterator[Callable[[], None]]:
 
 @contextmanager
 def _sleeper() -> Iterator[Callable[[], object]]:
-    """A process that sleeps until a byte arrives. Yields a function that writes a byte."""
+    """Runs a process that sleeps until a byte arrives. Yields a function that writes a byte."""
     reading, writing = os.pipe()
     try:
         with process([python_program(), "-I", "-S", "-c", SLEEPER, str(reading)], pass_fds=[reading]):

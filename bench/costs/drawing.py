@@ -1,14 +1,16 @@
-"""Cost of drawing a cloud of bodies, without swap, clock or channel: shapes, marks, interpolation methods, shadows.
+"""Measures the cost of drawing a cloud of bodies, without swap, clock or channel. Costs of shapes, marks,
+interpolation methods and shadows are measured.
 
-Two ways of drawing take turns, picture by picture, in the same OpenGL context; each waits until its picture is
-complete. A shape is compared with the fastest known way to draw only that shape (`bench.lean`), although that omits
-everything that can be left out. An interpolation method on the GPU is compared with `linear`, one in numpy with a copy
-of its result. Marks, which numpy blends and lays out in every frame, are compared with bodies at the same positions
-and of the same sizes; five kinds of marks are also shapes of bodies.
+Two ways of drawing take turns, picture by picture, in the same OpenGL context. Each way waits until its picture is
+complete. A shape is compared with the fastest known way to draw only that shape (`bench.lean`). That way omits
+everything that can be left out. An interpolation method on the GPU is compared with the method `linear`. An
+interpolation method in numpy is compared with a copy of its result. Marks are compared with bodies at the same
+positions and of the same sizes. numpy blends marks and lays them out in every frame. Five kinds of marks are also
+shapes of bodies.
 
 Always: velocities of the cloud agree with its positions and orientations, because interpolation methods use them. All
-bodies are in view. Their size on the screen is that in the world `swarm` with the same number of bodies: in a picture
-600 px high a diameter of 18 px for a thousand bodies, and 3 px for a million.
+bodies are in view. They have the same size on the screen as in the world `swarm` with the same number of bodies. In a
+picture 600 px high, the diameter of a body is 18 px for a thousand bodies, and 3 px for a million bodies.
 """
 
 from __future__ import annotations
@@ -44,24 +46,26 @@ DIAMETER_PX, DIAMETER_POWER, HEIGHT_PX = 18.0, -0.26, 600
 REACH_M, SPEED_M_S, SPIN_RAD_S = 1.0, 0.3, 2.0
 CAMERA = Camera(eye=(0.0, -4.0, 0.7), target=(0.0, 0.0, 0.0), fov_y_deg=36.0)
 
-# Number of bodies -> number of rounds. More bodies have fewer rounds, because these take longer.
+# For each number of bodies, the number of rounds. More bodies have fewer rounds, because their rounds take longer.
 ROUNDS = {1_000: 120, 10_000: 32, 100_000: 9}
-# Time after which no new round begins, s: for a shape and number of bodies, for a method, and for a look.
+# Times in seconds after which no new round begins. BUDGET_S is for one shape and number of bodies, METHOD_BUDGET_S for
+# one interpolation method, and LOOK_BUDGET_S for one kind of shadows.
 BUDGET_S, METHOD_BUDGET_S, LOOK_BUDGET_S = 2.5, 1.5, 4.0
-# BAR is the limit for a row of BAR_COUNT bodies with a shape in OWN_LEAN. Other shapes have no limit, because they are
-# compared with lean drawing of a different shape.
+# BAR is the required ratio for a row of BAR_COUNT bodies with a shape in OWN_LEAN. For other shapes no ratio is
+# required, because they are compared with the lean drawing of a different shape.
 BAR_COUNT, BAR, OWN_LEAN = 10_000, "ratio >= 0.9", ("box", "capsule")
 UPLOADS = {10_000: 200, 1_000_000: 9}
 
 METHOD_BODIES, NUMPY_ROUNDS, GPU_ROUNDS = 10_000, 60, 40
-# Bytes of a body's position and orientation, as 32-bit floats.
+# Number of bytes of a body's position and orientation, as 32-bit floats.
 POSE_BYTES = 28
-# Methods that run on the GPU, and the simplest method, with which they are compared.
+# ON_GPU has the interpolation methods that run on the GPU. PLAINEST is the simplest method, with which the methods in
+# ON_GPU are compared.
 ON_GPU, PLAINEST = ("auto", "hermite", "none"), "linear"
-# Number of snapshots given to a method in numpy.
+# Number of snapshots that an interpolation method in numpy gets.
 KEPT = 6
 LOOK_COUNTS, LOOK_ROUNDS = (100, 1_000, 10_000), 60
-# Height of the ground, metres. The middle of the cloud is at height 0, and its radius is 1 m.
+# Height of the ground in metres. The middle of the cloud is at height 0, and the radius of the cloud is 1 m.
 GROUND_M = -1.0
 PLAIN = FULL._replace(name="no shadows", shadows=False)
 LOOKS: dict[str, Level] = {
@@ -71,7 +75,8 @@ LOOKS: dict[str, Level] = {
     "shadow map, contact, 4 samples": BEST,
 }
 MARK_COUNT, MARK_ROUNDS = 1_000, 120
-# Sizes of marks, in multiples of the radius of a sphere in the cloud; shapes of bodies that look alike.
+# MARK_SIZES has the sizes of marks, in multiples of the radius of a sphere in the cloud. AS_BODIES has the shapes of
+# bodies that look like these marks.
 MARK_SIZES = {
     "sphere": (1.0,), "box": (1.4, 1.4, 1.4), "capsule": (0.6, 1.2), "cylinder": (0.7, 1.4),
     "ellipsoid": (2.0, 1.6, 1.2), "arrow": (0.2, 3.0), "line": (0.2, 3.0), "axes": (2.0,),
@@ -112,7 +117,8 @@ def records(count: int, number: int) -> NDArray[np.void]:
 class Cloud:
     """`count` bodies that fly through each other. Three snapshots of them are on the GPU of `window`.
 
-    shapes: of all bodies, or one for each; None: spheres. ground: height of the ground in metres; None: no ground.
+    shapes: one shape for all bodies, or one shape for each body. If it is None, the bodies are spheres. ground: height
+    of the ground in metres, or None if there is no ground.
     """
 
     def __init__(self, window: Any, count: int, *shapes: Shape, ground: float | None = None) -> None:
@@ -127,7 +133,8 @@ class Cloud:
         self._screen, self._alphas = window.screen, itertools.cycle(np.linspace(0.05, 0.95, 7).tolist())
 
     def draw(self, alpha: float, method: str = "auto") -> None:
-        """Draws a blend of the last two snapshots, and waits until the picture is complete."""
+        """Draws a blend of the last two snapshots, and waits until the picture is complete. alpha: position between
+        the two snapshots, 0 to 1."""
         self.use_screen()
         layer = Layer(1, 2, 0, alpha, INTERVAL_S, INTERVAL_S, method)
         self.renderer.draw([layer], self.camera, self.viewport)
@@ -137,7 +144,7 @@ class Cloud:
         self.draw(next(self._alphas), method)
 
     def draw_level(self, level: Level) -> None:
-        """Draws a blend with this quality."""
+        """Draws a blend of the last two snapshots at this quality level."""
         self.renderer.level = level
         self.draw(0.5)
 
@@ -156,7 +163,8 @@ class Cloud:
 def _pictures_us(
     ours: Callable[[], object], theirs: Callable[[], object], rounds: int, budget_s: float
 ) -> tuple[list[float], list[float]]:
-    """Times of two ways of drawing in turns, us. The first two pictures, which compile programs, do not count."""
+    """Times of two ways of drawing that take turns, in us. The first two pictures do not count, because programs are
+    compiled for them."""
     for work in (ours, theirs) * 2:
         work()
     times, limits = times_us(rounds, ours, theirs, budget_s=budget_s)
@@ -164,7 +172,7 @@ def _pictures_us(
 
 
 def shape_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
-    """Rows of frames per second for each shape, and of uploads."""
+    """Rows of the frames per second for each shape, and rows of uploads."""
     with opened_window() as window:
         for count, rounds in ROUNDS.items() if share >= 1 else [*ROUNDS.items()][:1]:
             for shape in _shapes(radius_m(count)):
@@ -211,7 +219,7 @@ def _drawn(window: Any, name: str, count: int, shape: Shape, rounds: int) -> Row
 
 
 def _lean(window: Any, count: int, cloud: Cloud, shape: Shape) -> tuple[str, LeanSpheres | LeanBoxes | LeanCapsules]:
-    """The lean drawing with which the shape is compared, and its name."""
+    """Lean drawing with which the shape is compared, and the name of this drawing."""
     older, newer = cloud.records[1:]
     match shape:
         case Box((width, depth, height)):
@@ -224,7 +232,7 @@ def _lean(window: Any, count: int, cloud: Cloud, shape: Shape) -> tuple[str, Lea
 
 
 def method_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
-    """Rows of the interpolation methods, one for each."""
+    """Rows of the interpolation methods, one row for each method."""
     with opened_window() as window:
         cloud = Cloud(window, METHOD_BODIES)
         for method in ON_GPU:
@@ -250,7 +258,7 @@ def _sampled(name: str, rounds: int) -> Row:
 
 
 def look_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
-    """Rows of a frame with each kind of shadows in LOOKS, compared with a frame without shadows."""
+    """Rows of a frame with each kind of shadows in LOOKS. The frame is compared with a frame without shadows."""
     with opened_window() as window:
         for count in LOOK_COUNTS if share >= 1 else LOOK_COUNTS[:1]:
             cloud = Cloud(window, count, ground=GROUND_M)

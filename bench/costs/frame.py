@@ -1,17 +1,18 @@
-"""Cost of the parts of a frame: waking, playback clock, log; a frame without a new snapshot; each phase of drawing.
+"""Measures the cost of the parts of a frame: waking, playback clock, log, and each phase of drawing. Also measures a
+frame without a new snapshot.
 
-Work in Python is compared with an empty call. A wait is compared with only the spin at its end, because no wait can
-end on time if other programs interrupt the spin. The wait runs on a separate thread, because it asks the system for
-finer timers on its thread.
+Work in Python is compared with an empty call. A wait is compared with the spin at its end, because no wait can end on
+time if other programs interrupt the spin. The wait runs on a separate thread, because it asks the system for finer
+timers on its own thread.
 
 Frames without a new snapshot are measured with many and with few bodies, in turns. If such a frame did any work for
 each body, it would take up to a thousand times longer with many bodies.
 
 Phases take turns. Each phase is drawn alone, and timed until its drawing is complete. The costs of bodies and of their
 shadows on the ground are differences between the times of two pictures. "Recording" is the cost of a picture of
-TINY_PX: Python, OpenGL calls and vertices, which do not depend on the window's size. Times of phases are processor
-time of this process, which other busy programs hardly change. With software OpenGL they are the whole cost of a frame.
-The work of a GPU and of the window system is not measured.
+TINY_PX. It consists of Python, OpenGL calls and vertices, which do not depend on the window's size. Times of phases
+are processor time of this process, which other busy programs hardly change. With software OpenGL, these times are the
+whole cost of a frame. The work of a GPU and of the window system is not measured.
 """
 
 from __future__ import annotations
@@ -52,41 +53,44 @@ from twixt.render.scene.stage import Stage
 from twixt.sim.world.world import World
 from twixt.sim.worlds.balls import Balls
 
-# Number of wake-ups, large enough that the 99th percentile is not the single worst one. Duration of each wait, ns,
-# about as long as a frame waits.
+# WAKES is the number of wake-ups. It is so large that the 99th percentile is not the single worst wake-up. WAKE_NS is
+# the duration of each wait in ns, about as long as a frame waits.
 WAKES, WAKE_NS = 400, 4_000_000
-# Limits of the lateness of a wake-up, us. They apply only while a core is free.
+# Limits in us of the lateness of a wake-up. They apply only while a core is free.
 WAKE_BARS = {"p50": "figure <= 5", "p99": "figure <= 50"}
-# Number of rounds, and of calls per round. There are several calls per round, because one call takes only
-# microseconds, and reading the clock a tenth of that.
+# CALL_ROUNDS is the number of rounds, and CALLS is the number of calls per round. There are several calls per round,
+# because one call takes only microseconds. A reading of the clock takes a tenth of that.
 CALL_ROUNDS, CALLS = 200, 20
-# Interval of frames, and of snapshots for the playback clock: 60 Hz. Each snapshot arrives one frame ahead.
+# Interval between two frames in ns, for 60 frames per second. The playback clock gets one snapshot per interval. Each
+# snapshot arrives one interval before its due instant.
 FRAME_NS = 16_666_667
 
-# Numbers of bodies in a frame without a new snapshot, and limit of the ratio of the two frame times.
+# MANY and FEW are numbers of bodies in a frame without a new snapshot. STILL_BAR is the limit of a ratio: the time of
+# a frame with MANY bodies, divided by the time of a frame with FEW bodies.
 MANY, FEW = 100_000, 100
 STILL_BAR, STILL_ROUNDS = "ratio <= 1.1", 600
 SLOTS, SNAPSHOTS, INTERVAL_NS = 16, 12, 100_000_000
-# Frame interval of a display at 1000 Hz, so that a hundred frames are drawn between two snapshots.
+# Frame interval in ns of a display at 1000 Hz. At this interval, a hundred frames are drawn between two snapshots.
 STILL_FRAME_NS = 1_000_000
 
 SIZES_PX = ((800, 600), (1280, 800), (1920, 1080))
-# Number of rounds for one window size, and the time after which no new round begins, s.
+# ROUNDS is the number of rounds for one window size. BUDGET_S is the time in seconds after which no new round begins.
 ROUNDS, BUDGET_S = 150, 20.0
-# Number of first rounds that are not measured. In these, programs are compiled, and the renderer finds out whether it
-# is faster to copy the background or to draw it.
+# Number of first rounds that are not measured. In these rounds, programs are compiled. The renderer also finds out
+# whether it is faster to copy the background or to draw it.
 SETTLING = 12
-# Number of pictures after a change of level or size that are not measured. In these, programs are chosen and the
-# background is cached.
+# Number of pictures after a change of level or size that are not measured. In these pictures, programs are chosen and
+# the background is cached.
 CHANGED = 3
-# Number of steps of the world before the first round. After them the balls lie in a pile.
+# Number of steps of the world before the first round. After these steps, the balls lie in a pile.
 STEPS = 120
 HELD = 6
-# Further slots, in which all bodies are hidden, so that a picture of them shows only the background.
+# Further slots, in which all bodies are hidden. So a picture of these slots shows only the background.
 HIDDEN = range(SLOTS + 1, SLOTS + 3)
 # Size of a picture whose pixels take hardly any time.
 TINY_PX = 64, 48
-# Interval of the panels' regular redraws, ns. It is practically infinite, because the benchmark requests each redraw.
+# Interval in ns of the regular redraws of the panels. It is practically infinite, because the benchmark requests each
+# redraw.
 NEVER_NS = 10**18
 
 FULL_FRAME = "frame, full"
@@ -117,7 +121,8 @@ def frame_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
 
 
 def _wakes(rounds: int) -> Iterator[Row]:
-    """Rows of the lateness of three waits in turns: the pacer's wait, only the spin at its end, and only a sleep."""
+    """Rows of the lateness of three waits that take turns: the pacer's wait, only the spin at its end, and only a
+    sleep."""
     with ThreadPoolExecutor(1) as thread:
         wait = thread.submit(HybridWait).result()
         waits: dict[str, Callable[[], float]] = {
@@ -140,7 +145,8 @@ def _late_us(wait_until: Callable[[int], object]) -> float:
 
 
 def _spin_late_us(margin_ns: int) -> float:
-    """Lateness (us) of a spin of this length after a sleep, without the lateness of the sleep itself."""
+    """Lateness, in us, of a spin after a sleep, without the lateness of the sleep itself. margin_ns: length of the
+    spin in ns."""
     time.sleep((WAKE_NS - margin_ns) / 1e9)
     end_ns = time.perf_counter_ns() + margin_ns
     while time.perf_counter_ns() < end_ns:
@@ -171,7 +177,8 @@ def _clock_frame() -> Callable[[], object]:
 
 
 class DrawnStage:
-    """A stage that gets its snapshots in this process, one each `interval_ns`. bodies: returns the present records."""
+    """A stage that gets its snapshots in this process, one snapshot per `interval_ns`. bodies: function that returns
+    the current records of the bodies."""
 
     def __init__(self, window: Any, scene: Scene, bodies: Callable[[], NDArray[np.void]], interval_ns: int) -> None:
         self._interval_ns, self._bodies, self._tick = interval_ns, bodies, 0
@@ -197,13 +204,13 @@ class DrawnStage:
         self.stage.renderer.upload(slot, records.view("u1").data, len(records))
 
     def draw(self, size_px: tuple[int, int], share: float) -> None:
-        """Draws the picture of an instant shortly before the last snapshot into the framebuffer in use. share:
+        """Draws a picture into the framebuffer in use. It shows an instant shortly before the last snapshot. share:
         position of the instant between two snapshots, 0 to 1."""
         self.stage.draw(self.begin_ns + round((self._tick - 3 + share) * self._interval_ns), size_px)
 
 
 def still_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
-    """Row of a frame with many bodies, compared with a frame with few bodies."""
+    """Row of a frame with many bodies. It is compared with a frame with few bodies."""
     say("frames without a new snapshot")
     with opened_window() as window:
         with nothing_drawn():
@@ -237,7 +244,8 @@ class WatchedWorld(DrawnStage):
             self.step()
 
     def step(self) -> None:
-        """Steps the world and publishes its state to the stage, and the same bodies, hidden, to further slots."""
+        """Steps the world, and publishes its state to the stage. Publishes the same bodies, hidden, to further
+        slots."""
         self._world.step(self._dt_s)
         records = self.publish()
         records["flags"] &= ~np.uint16(VISIBLE)
@@ -250,10 +258,10 @@ class WatchedWorld(DrawnStage):
 
 
 def phase_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
-    """Rows of each phase, for each window size; in a quick run for the first one."""
+    """Rows of each phase, for each window size. In a quick run, only the first window size is measured."""
     for size_px in SIZES_PX if share >= 1 else SIZES_PX[:1]:
         with opened_window(Config(pacing="unlimited", size_px=size_px)) as window:
-            for _ in range(SETTLING):  # until the display has set the window's size
+            for _ in range(SETTLING):  # so many that the display has set the window's size
                 window.poll()
                 window.swap()
             name = "{}x{}".format(*window.framebuffer_size)
@@ -271,7 +279,7 @@ def phase_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
 
 
 def measured(window: Any, world: WatchedWorld, rounds: int) -> PhaseTimes:
-    """Phase -> processor time in each round, us. FULL_FRAME is a frame with all phases."""
+    """For each phase, the processor time in each round, in us. FULL_FRAME is a frame with all phases."""
     renderer, size_px = world.stage.renderer, window.framebuffer_size
     overlay, state = Overlay(), _overlay_state()
     overlay.every_ns = NEVER_NS

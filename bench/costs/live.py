@@ -1,8 +1,9 @@
-"""Frames per second of the viewer's frame loop, compared with minimal drawing on the same window.
+"""Measures the frames per second of the viewer's frame loop. They are compared with minimal drawing on the same
+window.
 
-The viewer's own frame loop runs in this process without pacing; a physics process publishes 30 times a second. The
-frame loop takes turns with two other loops. One draws a blend of two fixed snapshots of the same world with
-`LeanSpheres`, and swaps. The other only clears and swaps. Each turn has several frames, as in real use.
+The viewer's own frame loop runs in this process without pacing. A physics process publishes 30 times a second. The
+frame loop takes turns with two other loops. The first of them draws a blend of two fixed snapshots of the same world
+with `LeanSpheres`, and swaps. The second only clears and swaps. Each turn has several frames, as in real use.
 
 Always: the first frames of each turn do not count, because they read the snapshots that were published during the
 other turns. No garbage is collected during a turn. The limits (`BARS`) are for software OpenGL on one processor.
@@ -38,17 +39,17 @@ from twixt.sim.process.viewer_command import twixt_command
 WORLD, PUBLISH_HZ = "swarm", 30
 COUNTS = (1_000, 10_000, 100_000, 1_000_000)
 BARS = {1_000: 0.80, 10_000: 0.95, 100_000: 1.0, 1_000_000: 0.85}
-# Row with the overlay. The overlay's cost does not depend on the number of bodies, so its share is largest for the
-# smallest number.
+# Number of bodies, and required ratio, of the row with the overlay. The overlay's cost does not depend on the number
+# of bodies, so its share of the frame is largest for the smallest number.
 OVERLAY_COUNT, OVERLAY_BAR = 1_000, 0.45
-# Number of turns of each kind. A turn has as many frames as lean drawing makes in STRETCH_S, but at least
-# FEWEST_FRAMES. After BUDGET_S no new round of turns begins for the same number of bodies.
+# ROUNDS is the number of turns of each kind. A turn has as many frames as lean drawing makes in STRETCH_S seconds, but
+# at least FEWEST_FRAMES. After BUDGET_S seconds, no new round of turns begins for the same number of bodies.
 ROUNDS, STRETCH_S, FEWEST_FRAMES, BUDGET_S = 12, 0.25, 3, 14.0
-# First frames of a turn, which do not count: FRAMES_BEFORE frames, or fewer if these take longer than BEFORE_S. They
-# read the snapshots published during the other turns.
+# Limits for the first frames of a turn, which do not count. They are FRAMES_BEFORE frames, or fewer if these take
+# longer than BEFORE_S seconds. These frames read the snapshots that were published during the other turns.
 FRAMES_BEFORE, BEFORE_S = 5, 0.1
-# Number of frames before the first turn, in which programs are compiled and the playback clock settles; longest time
-# for these frames.
+# FRAMES_AT_FIRST is the number of frames before the first turn. In these frames, programs are compiled and the
+# playback clock settles. PATIENCE_NS is the longest time for these frames, in ns.
 FRAMES_AT_FIRST, PATIENCE_NS = 40, 20_000_000_000
 OURS, OVERLAY, LEAN = "ours", "with overlay", "lean draw"
 
@@ -56,7 +57,8 @@ Frame = Callable[[], object]
 
 
 def live_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
-    """Rows of frames per second compared with lean drawing, for each number of bodies, and one with the overlay."""
+    """Rows of the frames per second compared with lean drawing. There is one row for each number of bodies, and one
+    row with the overlay."""
     config = Config(pacing="unlimited")  # the overlay is available, but is not drawn without a panel
     rounds, stretch_s = rounds_of(ROUNDS, share), STRETCH_S * min(1.0, 4 * share)
     with opened_window(config) as window:
@@ -79,7 +81,7 @@ def live_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
 
 @contextmanager
 def _simulation(count: int) -> Iterator[Link]:
-    """Runs `twixt sim` with this number of bodies. Yields a link to it."""
+    """Runs `twixt sim` with this number of bodies. Yields a link to this simulation."""
     name = f"bench-{os.getpid()}"
     flags = ("--set", f"count={count}", "--publish-hz", str(PUBLISH_HZ), "--name", name)
     with process(twixt_command("sim", WORLD, *flags)) as physics:
@@ -92,7 +94,8 @@ def _simulation(count: int) -> Iterator[Link]:
 def running_loop(
     config: Config, window: Any, link: Link, settle: Callable[[FrameLoop], object], log: FrameLog | None = None
 ) -> Iterator[FrameLoop]:
-    """Makes a frame loop without pacing. settle: draws its first frames. What exists then is never garbage."""
+    """Makes a frame loop without pacing. settle: function that draws its first frames. The objects that exist after
+    these frames are never collected as garbage."""
     loop = FrameLoop(config, window, link, Pacer("unlimited"), log)
     try:
         settle(loop)
@@ -114,7 +117,8 @@ def _settle(loop: FrameLoop) -> None:
 
 
 def newest_two(link: Link) -> tuple[Snapshot, Snapshot]:
-    """Returns the two newest snapshots, older first. Retries for 20 s if none can be read; then raises TwixtError."""
+    """Returns the two newest snapshots, the older one first. Retries for 20 s if they cannot be read. After that,
+    raises TwixtError."""
     ends_ns = time.perf_counter_ns() + PATIENCE_NS
     while time.perf_counter_ns() < ends_ns:
         link.poll()
@@ -126,7 +130,8 @@ def newest_two(link: Link) -> tuple[Snapshot, Snapshot]:
 
 
 def _frames(window: Any, link: Link, loop: FrameLoop, ticks: set[int]) -> dict[str, Frame]:
-    """Kind -> function that makes one frame of this kind. ticks: each frame of the viewer adds its newest tick."""
+    """For each kind of frame, a function that makes one frame of this kind. ticks: set to which each frame of the
+    viewer adds its newest tick."""
     older, newer = (snapshot.bodies["position"] for snapshot in newest_two(link))
     lean = LeanSpheres(window.context, older, newer, loop.stage.scene.distinct_shapes[0].radius)  # type: ignore[union-attr]
     size_px = window.framebuffer_size
@@ -161,7 +166,7 @@ def _frames(window: Any, link: Link, loop: FrameLoop, ticks: set[int]) -> dict[s
 
 
 def _fps(frame: Frame, count: int) -> float:
-    """Frames per second over `count` frames, after a few that do not count."""
+    """Frames per second over `count` frames, after a few frames that do not count."""
     ends_s = time.perf_counter() + BEFORE_S
     for _ in range(FRAMES_BEFORE):
         frame()

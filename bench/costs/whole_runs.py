@@ -1,16 +1,18 @@
-"""Whole runs of twixt as a user starts them, measured from outside: the start, a million bodies, even frames.
+"""Measures whole runs of twixt as a user starts them, from outside. It measures the start, a million bodies, and even
+frames.
 
 Start: twixt needs two processes, one with numpy and one with a window. So its time to the first picture is compared
-with two bare processes that start at the same time, of which one imports numpy and the other swaps a window once. All
-instants are read from the same clock. A start before the first round makes sure that all files are cached and
+with two bare processes that start at the same time. One of them imports numpy, and the other swaps a window one time.
+All instants are read from the same clock. A start before the first round makes sure that all files are cached and
 compiled.
 
-A million bodies: the memory is compared with the smallest possible: the channel's slots, the viewer's ring on the GPU,
-and one world. The kernel measures the memory of both processes, and counts shared pages once.
+A million bodies: the memory is compared with the smallest possible memory. This is the memory of the channel's slots,
+of the viewer's ring on the GPU, and of one world. The kernel measures the memory of both processes, and counts shared
+pages once.
 
 Even frames: frames cannot be more even than the display. So a run with overlay and log takes turns with a bare loop
-that only clears and swaps, and the 99th percentiles of their frame intervals are compared. If swap does not wait for
-the display, there is no interval to compare with; then the row tells this and has no figure.
+that only clears and swaps. The 99th percentiles of their frame intervals are compared. If swap does not wait for the
+display, there is no interval to compare with. Then the row tells this and has no figure.
 """
 
 from __future__ import annotations
@@ -36,9 +38,10 @@ from twixt.render.display import glfw_library
 from twixt.render.draw.frame.snapshot_ring import gpu_slots
 from twixt.sim.process.viewer_command import python_program, twixt_command
 
-# World that is started, limit of the time to its first picture (s), and number of rounds of about two seconds each.
+# START_WORLD is the world that is started. START_BAR is the limit of the time to its first picture, in seconds.
+# START_ROUNDS is the number of rounds. Each round takes about two seconds.
 START_WORLD, START_BAR, START_ROUNDS = "balls", "figure <= 0.5", 7
-# Duration of a run whose start is measured, s. It ends soon after its first picture.
+# Duration, in seconds, of a run whose start is measured. The run ends soon after its first picture.
 START_SECONDS = 0.05
 NUMPY = "import numpy, time; print(time.perf_counter_ns())"
 BARE = "two bare processes"
@@ -46,20 +49,25 @@ REPORT = "report.json"
 
 SWARM, MILLION, FEWER, PUBLISH_HZ = "swarm", 1_000_000, 20_000, 30
 MILLION_SECONDS, MILLION_QUICK_SECONDS, MILLION_STARTS = 8.0, 0.5, 3
-# Interval between readings of the memory, s. It is long, because the kernel needs milliseconds for each.
+# Interval between two readings of the memory, in seconds. It is long, because the kernel needs milliseconds for each
+# reading.
 MEMORY_INTERVAL_S = 0.2
-# Limits: memory above the smallest possible (MB), and time to the first picture of a million bodies (s).
+# MEMORY_BAR is the limit of the memory above the smallest possible memory, in MB. FIRST_BAR is the limit of the time
+# to the first picture of a million bodies, in seconds.
 MEMORY_BAR, FIRST_BAR = "over <= 500", "figure <= 2"
 KIB, MB = 1024, 1e6
 
-# Runs for even frames, so long that the 99th percentile at 60 Hz is not one of the three worst frames.
+# VSYNC_COUNTS, VSYNC_BAR and VSYNC_ROUNDS are numbers of bodies, required ratio and number of rounds of the runs for
+# even frames. VSYNC_SECONDS is the length of these runs. They are so long that the 99th percentile at 60 Hz is not one
+# of the three worst frames.
 VSYNC_COUNTS, VSYNC_BAR, VSYNC_ROUNDS = (1_000, 10_000), "ratio <= 1.1", 3
 VSYNC_SECONDS, VSYNC_QUICK_SECONDS = 6.0, 0.2
 BARE_LOOP = "a bare loop"
 
 
 class WholeRun(NamedTuple):
-    """A run that has ended. seconds: from the command to its first picture. report: of `twixt measure`, or empty."""
+    """A run that has ended. seconds: time from the command to its first picture. report: report of `twixt measure`, or
+    empty."""
 
     seconds: float
     report: dict[str, Any]
@@ -71,14 +79,15 @@ def start_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
         say("a first start, which does not count")
         _start(START_WORLD), _bare_start()
     ours, bare = _starts(START_WORLD, (), START_ROUNDS if share >= 1 else 1, say)
-    usual = sorted(ours)[len(ours) // 2]  # with the median time
+    usual = sorted(ours)[len(ours) // 2]  # the run with the median time
     parts = usual.report["latency"].get("first_frame_parts_ms") or {}
     text = ", ".join(f"{name.replace('_', ' ')} {ms:.0f}" for name, ms in parts.items() if ms is not None)
     yield _start_row("first picture", ours, bare, START_BAR, f"in ms: {text}" if text else "")
 
 
 def million_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
-    """Rows of failed reads, memory and the first picture. share: if below 1, fewer bodies. Raises TwixtError."""
+    """Rows of failed reads, of memory and of the first picture, with a million bodies. share: share of a whole run's
+    rounds. If it is below 1, there are fewer bodies. Raises TwixtError."""
     count, seconds = (MILLION, MILLION_SECONDS) if share >= 1 else (FEWER, MILLION_QUICK_SECONDS)
     flags = ("--set", f"count={count}", "--publish-hz", str(PUBLISH_HZ), "--no-overlay", "--pacing", "unlimited")
     say(f"{count:,} bodies, {seconds:g} s")
@@ -88,7 +97,8 @@ def million_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
 
 
 def vsync_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
-    """Rows of the frame interval's p99, for several numbers of bodies. share: if below 1, one short round."""
+    """Rows of the 99th percentile of the frame interval, for several numbers of bodies. share: share of a whole run's
+    rounds. If it is below 1, there is one short round."""
     rounds, seconds = (VSYNC_ROUNDS, VSYNC_SECONDS) if share >= 1 else (1, VSYNC_QUICK_SECONDS)
     for count in VSYNC_COUNTS if share >= 1 else VSYNC_COUNTS[:1]:
         name = f"frame interval p99, {count:,} bodies"
@@ -114,7 +124,7 @@ def _start_row(name: str, ours: list[WholeRun], bare: list[WholeRun], bar: str, 
 
 
 def _start(world: str, *flags: str) -> WholeRun:
-    """Runs twixt with this world until it has shown a snapshot. Raises TwixtError."""
+    """Runs twixt with this world until it has shown a snapshot. Raises TwixtError if it fails."""
     with tempfile.TemporaryDirectory() as folder:
         log = os.path.join(folder, "log.csv")
         with _run(folder, world, START_SECONDS, "--log", log, *flags) as run:
@@ -127,9 +137,10 @@ def _start(world: str, *flags: str) -> WholeRun:
 
 
 def _bare_start() -> WholeRun:
-    """One process swaps a bare window and another imports numpy. Both start at once; the later end counts."""
+    """Runs two processes that start at once. One swaps a bare window, and the other imports numpy. The end of the
+    later process counts."""
     environ = dict(os.environ)
-    glfw_library.choose(environ)  # so that the bare window, like twixt's, need not search for its library
+    glfw_library.choose(environ)  # so that the bare window, like twixt's window, need not search for its library
     with (
         process([python_program(), "-P", "-c", NUMPY]) as numpy,
         process([python_program(), "-P", lean_window.__file__], environ) as window,
@@ -140,8 +151,8 @@ def _bare_start() -> WholeRun:
 
 
 def _p99_ms(count: int, seconds: float) -> float:
-    """The frame interval's p99 with the default pacing, the overlay and a log. Raises TwixtError if swap does not wait
-    for the display."""
+    """99th percentile of the frame interval, in ms, with the default pacing, the overlay and a log. Raises TwixtError
+    if swap does not wait for the display."""
     with tempfile.TemporaryDirectory() as folder:
         log = os.path.join(folder, "log.csv")
         with _run(folder, SWARM, seconds, "--set", f"count={count}", "--log", log) as run:
@@ -198,8 +209,8 @@ def _watched(count: int, seconds: float, flags: tuple[str, ...]) -> Iterator[Row
 
 
 def _held(pid: int) -> int:
-    """Bytes of memory of the process and its children; shared pages are counted once (Linux, proc(5): Pss). 0 if the
-    system does not report it, or if the process has just ended."""
+    """Memory of the process and its children, in bytes. Shared pages are counted once (Linux, proc(5): Pss). It is 0
+    if the system does not report it, or if the process has just ended."""
     try:
         with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
             pids = [pid, *map(int, file.read().split())]

@@ -1,9 +1,9 @@
-"""Minimal drawing of moving spheres, boxes and capsules, with which the viewer's drawing is compared.
+"""Draws moving spheres, boxes and capsules in a minimal way. The viewer's drawing is compared with this drawing.
 
-The vertex shader blends two buffers of positions, and for boxes and capsules two buffers of quaternions. Each body is
-drawn as one point. A pixel of a sphere is shaded by its place in the point; a pixel of a box or a capsule casts a ray.
-All bodies have one size and one colour, are visible, and have hard edges. All pixels of a body have the depth of its
-point. The background is only cleared.
+The vertex shader blends two buffers of positions. For boxes and capsules, it also blends two buffers of quaternions.
+Each body is drawn as one point. A pixel of a sphere is shaded by its place in the point. A pixel of a box or a capsule
+casts a ray. All bodies have one size and one colour, are visible, and have hard edges. All pixels of a body have the
+depth of its point. The background is only cleared.
 """
 
 from __future__ import annotations
@@ -127,7 +127,8 @@ void main() {
 
 
 class _LeanDraw:
-    """Draws points of one size and colour. rows: vertex shader's input -> values, shape (n, 3) or (n, 4)."""
+    """Draws points that all have one size and one colour. rows: for each input of the vertex shader, its values, shape
+    (n, 3) or (n, 4)."""
 
     def __init__(self, context: moderngl.Context, vertex: str, fragment: str, **rows: NDArray[np.floating]) -> None:
         self._context = context
@@ -138,7 +139,8 @@ class _LeanDraw:
         self._array = context.vertex_array(self._program, inputs)
 
     def draw(self, camera: CameraMatrices, viewport: Viewport, alpha: float) -> None:
-        """Clears the framebuffer in use and draws into `viewport`. Does not wait until the picture is complete."""
+        """Clears the framebuffer in use, and draws the bodies into `viewport`. Does not wait until the picture is
+        complete."""
         target = self._context.fbo
         target.viewport = viewport
         target.clear(0.0, 0.0, 0.0, 1.0, depth=1.0)
@@ -154,7 +156,7 @@ class _LeanDraw:
         self._program.release()
 
     def _look(self, camera: CameraMatrices, height_px: int) -> None:
-        """Sets the camera's uniforms."""
+        """Sets the shader's uniforms for the camera."""
         raise NotImplementedError
 
     def _set_matrix(self, name: str, matrix: NDArray[np.floating]) -> None:
@@ -162,7 +164,8 @@ class _LeanDraw:
 
 
 class LeanSpheres(_LeanDraw):
-    """Spheres. older, newer: positions in two snapshots, shape (n, 3), metres. radius: of every sphere, metres."""
+    """Spheres. older, newer: positions in two snapshots, shape (n, 3), in metres. radius: radius of every sphere, in
+    metres."""
 
     def __init__(
         self, context: moderngl.Context, older: NDArray[np.floating], newer: NDArray[np.floating], radius: float
@@ -176,7 +179,8 @@ class LeanSpheres(_LeanDraw):
 
 
 class LeanBoxes(_LeanDraw):
-    """Boxes that turn. older, newer: bodies in two snapshots, dtype `BODY`. half_size: half of each edge, metres."""
+    """Boxes that turn. older, newer: bodies in two snapshots, dtype `BODY`. half_size: half of the length of each
+    edge, in metres."""
 
     vertex, fragment = _POINT_VERTEX.replace("REACH", "x + y + z"), _CAST_BOX
 
@@ -197,19 +201,19 @@ class LeanBoxes(_LeanDraw):
 
 
 class LeanCapsules(LeanBoxes):
-    """Capsules that turn. half_size: radius, radius, half the length of the straight part, metres."""
+    """Capsules that turn. half_size: radius, radius again, and half the length of the straight part, in metres."""
 
     vertex, fragment = _POINT_VERTEX.replace("REACH", "z + half_size.x"), _CAST_CAPSULE
 
 
 @contextmanager
 def nothing_drawn() -> Iterator[None]:
-    """Replaces draw calls, clears and flushes by stubs while the context lasts. All other work is done.
+    """Replaces draw calls, clears and flushes by stubs, as long as the context lasts. All other work is done.
 
-    A flush is replaced only if its renderer is made inside the context.
+    The flushes of a renderer are replaced only if the renderer is made inside the context.
     """
     with (
-        # The stub has named parameters, because one with *args and **kwargs takes three times as long.
+        # The stub has named parameters. A stub with *args and **kwargs would take three times as long.
         patch.object(moderngl.VertexArray, "render", lambda _, mode=0, vertices=-1, *, first=0, instances=-1: None),
         patch.object(moderngl.Framebuffer, "clear", lambda *_, **__: None),
         patch.object(body_draws, "gl_function", lambda *_: lambda: None),

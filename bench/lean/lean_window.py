@@ -1,4 +1,4 @@
-"""Program that clears and swaps a window, without twixt.
+"""Clears and swaps a window, as a program without twixt.
 
     lean_window.py            swaps once; prints the instant at which the swap returned, of time.perf_counter_ns
     lean_window.py SECONDS    swaps for SECONDS, and waits for the display each time; prints {"count", "p50", "p99"}:
@@ -41,7 +41,7 @@ def main() -> None:
 
 
 def _window() -> Call:
-    """Opens a window. Returns a function that shows one empty frame in it."""
+    """Opens a window. Returns a function that shows one empty frame in the window."""
     import glfw
 
     if not glfw.init():
@@ -64,7 +64,7 @@ def _window() -> Call:
 
 
 def _picture() -> Call:
-    """Makes a framebuffer in memory. Returns a function that draws one empty picture into it."""
+    """Makes a framebuffer in memory. Returns a function that draws one empty picture into the framebuffer."""
     import moderngl
 
     context = moderngl.create_standalone_context(require=330, backend="egl")  # type: ignore[arg-type]  # stubs

@@ -1,1 +1,2 @@
-"""Slowdown of loops by a viewer. guest, mujoco_rows: the benches; watched_loop: the measured programs."""
+"""Measures how much a viewer slows loops down. `guest` and `mujoco_rows` are the benches. `watched_loop` has the
+programs that are measured."""

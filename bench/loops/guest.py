@@ -1,11 +1,12 @@
-"""`python -m bench guest`: how much a viewer slows down a loop that never waits, by the wall clock.
+"""Measures how much a viewer slows down a loop that never waits: `python -m bench guest`. The slowdown is measured in
+wall time.
 
 The default world and a user's own loop run as fast as possible, each in its own process. The viewer of a loop is
 stopped and continued in turns of a second (`watched_loop`). On free cores the viewer should not slow the loop down.
 While another program is busy, the viewer may slow it down a little, and must still draw motion.
 
-In the notes, animation errors are in ms of display time; free cores are those that nothing used before; others are
-other programs, beside the load that was asked for.
+In the notes, animation errors are in ms of display time. Free cores are the cores that no program used before the run.
+Others are the programs other than the loop, its viewer and the load that was asked for.
 """
 
 from __future__ import annotations
@@ -34,14 +35,15 @@ from twixt.render.measure.frame_rows import FrameTable
 BODIES, LOADS = (1_000, 10_000, 100_000), ("none", "loop")
 ROW_SECONDS, FEWEST_SECONDS = 10.0, 0.4
 TURN_S = 1.0
-# Time that is not measured after a viewer has attached: SETTLING_TURNS turns, but at most SETTLING_S seconds.
+# Limits of the time that is not measured after a viewer has attached. It lasts SETTLING_TURNS turns, but at most
+# SETTLING_S seconds.
 SETTLING_TURNS, SETTLING_S = 5, 3.0
-# Load -> largest slowdown in percent, and smallest frames per second.
+# For each load, the largest slowdown in percent, and the smallest number of frames per second.
 BARS = {"none": (3.0, 0.0), "loop": (8.0, 15.0)}
 
 
 class LoopCase(NamedTuple):
-    """A loop to be measured. folder: checkout of twixt that the loop runs."""
+    """A loop that is measured. folder: checkout of twixt that the loop runs."""
 
     way: str
     bodies: int
@@ -58,15 +60,15 @@ class LoopCase(NamedTuple):
 
 
 def rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
-    """Rows of all loops, without other programs and beside one."""
+    """Rows of all loops, without other programs and beside one other program."""
     seconds = max(FEWEST_SECONDS, ROW_SECONDS * min(1.0, 4 * share))
     for load in LOADS if share >= 1 else LOADS[:1]:
         yield from _measured(cases(BODIES if share >= 1 else BODIES[:1], load), seconds, say)
 
 
 def cases(bodies: tuple[int, ...], load: str, before: str | None = None) -> Iterator[LoopCase]:
-    """Cases in the order of measurement. before: checkout of an earlier version, or None. Each of its cases comes
-    right after the same case of this version."""
+    """Cases in the order of measurement. before: folder of a checkout of an earlier version, or None. Each case of
+    that version comes right after the same case of this version."""
     for way in (WORLD, LOOP):
         for count in bodies:
             yield LoopCase(way, count, load)
@@ -75,10 +77,10 @@ def cases(bodies: tuple[int, ...], load: str, before: str | None = None) -> Iter
 
 
 def run(results: Results, bodies: tuple[int, ...], load: str, seconds: float, before: str | None) -> int:
-    """Measures the cases, shows and writes the figures, and returns the exit code. Raises TwixtError before the first
-    measurement if files or `before` cannot be used."""
+    """Measures the cases. Shows and writes the figures, and returns the exit code. Raises TwixtError before the first
+    measurement if a file or `before` cannot be used."""
     if before is not None:
-        version_command(before)  # raises for a folder that is no checkout
+        version_command(before)  # raises TwixtError for a folder that is no checkout
     wanted = list(cases(bodies, load, before))
     groups = {"guest": lambda _share, say: _measured(wanted, seconds, say)}
     return cost_suite.run(groups, results, cost_suite.SuiteOptions())
@@ -91,7 +93,7 @@ def _measured(wanted: Iterable[LoopCase], seconds: float, say: Say) -> Iterator[
 
 
 def measure(case: LoopCase, seconds: float) -> Row:
-    """Runs one loop with its viewer and returns its figures."""
+    """Runs one loop with its viewer, and returns its figures."""
     turn_s = min(TURN_S, seconds / 4)
     rounds = max(1, round(seconds / 2 / turn_s))
     free = free_cores()
@@ -104,10 +106,10 @@ def measure(case: LoopCase, seconds: float) -> Row:
             for number in range(2 * rounds + 1):  # an odd number, so that each watched turn has two neighbours
                 turns.append(loop.turn(number % 2 == 1, turn_s))
                 others = CpuTime.now(*busy, *loop.pids).lost_since(begin)
-        if loop.failure:  # the viewer may have died, and then it did not run during the whole last turn
+        if loop.failure:  # the viewer may have died; then it did not run during the whole last turn
             turns = []
         fps, error_p99_ms = None, None
-        with contextlib.suppress(TwixtError):  # no viewer attached, so there is no log
+        with contextlib.suppress(TwixtError):  # if no viewer attached, there is no log
             fps, error_p99_ms = watched_frames(read_log(log), turns)
     slow, watched_us = slowdown(turns), step_us(turns, True)
     more: dict[str, Any] = {"way": case.way, "bodies": case.bodies, "load": case.load, "version": case.version}
@@ -135,7 +137,7 @@ def _text(value: float | None, form: str) -> str:
 
 
 def watched_frames(frames: FrameTable, turns: list[LoopTurn]) -> tuple[float | None, float | None]:
-    """Frames a second and p99 of the animation error, in ms of display time, over the watched turns."""
+    """Frames per second, and 99th percentile of the animation error in ms of display time, over the watched turns."""
     shown, seconds = 0, 0.0
     errors: list[NDArray[np.float64]] = [np.zeros(0)]
     for turn in turns:

@@ -1,11 +1,13 @@
-"""Processes of watched loops (start, requests for turns, end), and the slowdown of a loop by its viewer.
+"""Starts the processes of watched loops, requests turns from them, and ends them. Also computes by how much a viewer
+slows down a loop.
 
-A turn with the viewer running is compared with the turns right before and after it, with the viewer stopped, so that
-drift (clocks, other programs, the loop's own work) cancels out. The figure is the median over the turns, with a
-bootstrap interval and the worst turn. `watched_loop` has the commands to a loop and its answers.
+A turn with the viewer running is compared with the turns right before and after it. In those turns the viewer is
+stopped. So drift (clocks, other programs, the loop's own work) cancels out. The figure is the median over the turns,
+with a bootstrap interval and the worst turn. `watched_loop` describes the commands to a loop and the answers of the
+loop.
 
-Always: the program is stopped (SIGSTOP) between its turns, so that it does not disturb the turns of other programs. It
-ends with its context. An unknown figure is None.
+Always: the program of a loop is stopped (SIGSTOP) between its turns, so that it does not disturb the turns of other
+programs. The program ends with its context. An unknown figure is None.
 """
 
 from __future__ import annotations
@@ -23,20 +25,22 @@ from bench.processes import HERE, Process, function_call, process
 from twixt.ipc.errors import TwixtError
 
 WORLD, LOOP, MODEL = "world", "show", "model"
-# Kind of loop -> function that yields it.
+# For each kind of loop, the function that yields this loop.
 LOOPS = {
     WORLD: "bench.loops.watched_loop:world_loop",
     LOOP: "bench.loops.watched_loop:show_loop",
     MODEL: "bench.loops.model_viewers:model_loop",
 }
-# Time that a viewer may take to close, seconds.
+# Longest time that a viewer may take to close, in seconds.
 EXIT_GRACE_S = 10.0
-# Number of bootstrap resamples, and the share of them that lies inside the interval.
+# RESAMPLES is the number of bootstrap resamples. INTERVAL_SHARE is the share of the resamples that lies inside the
+# interval.
 RESAMPLES, INTERVAL_SHARE = 2000, 0.95
 
 
 class LoopTurn(NamedTuple):
-    """One turn of the loop. watched: True if the viewer was running. cpu_ns: processor time of the loop's thread."""
+    """One turn of the loop. watched: True if the viewer was running. cpu_ns: processor time of the loop's thread, in
+    ns."""
 
     watched: bool
     begin_ns: int
@@ -46,17 +50,18 @@ class LoopTurn(NamedTuple):
 
     @property
     def step_us(self) -> float:
-        """Mean duration of a step, us."""
+        """Mean duration of a step, in us."""
         return (self.end_ns - self.begin_ns) / 1e3 / max(1, self.steps)
 
     @property
     def by_cpu(self) -> LoopTurn:
-        """The same turn in processor time."""
+        """The same turn, measured in processor time."""
         return self._replace(begin_ns=0, end_ns=self.cpu_ns)
 
 
 class Slowdown(NamedTuple):
-    """Slowdown in percent of the duration of a step with the viewer stopped. low, high: interval of the median."""
+    """Slowdown of a loop by its viewer, in percent of the duration of a step with the viewer stopped. low, high:
+    limits of the interval of the median."""
 
     median: float
     low: float
@@ -66,12 +71,13 @@ class Slowdown(NamedTuple):
 
     @property
     def noise(self) -> float:
-        """Uncertainty of the median, as a share of the duration of a step."""
+        """Uncertainty of the median slowdown, as a share of the duration of a step."""
         return max(0.0, (self.high - self.low) / 4 / 100)
 
 
 def slowdown(turns: Sequence[LoopTurn], seed: int = 0) -> Slowdown | None:
-    """Slowdown of the watched turns, each relative to its two unwatched neighbours. None if no turn has two."""
+    """Slowdown of the watched turns, each relative to its two unwatched neighbours. It is None if no watched turn has
+    two unwatched neighbours."""
     ratios = np.array(
         [
             2 * turn.step_us / (before.step_us + after.step_us) - 1
@@ -88,13 +94,14 @@ def slowdown(turns: Sequence[LoopTurn], seed: int = 0) -> Slowdown | None:
 
 
 def step_us(turns: Sequence[LoopTurn], watched: bool) -> float | None:
-    """Median duration of a step, us, in the watched turns (`watched` True) or in the others."""
+    """Median duration of a step, in us. If `watched` is True, it is the median of the watched turns, else of the other
+    turns."""
     return float(np.median([t.step_us for t in turns if t.watched == watched] or [np.nan])) if turns else None
 
 
 class LoopProcess:
-    """A running loop. failure: reason why it cannot run turns (any more), else empty. pids: the loop's process and, if
-    the loop names one, its viewer's process."""
+    """A running loop. failure: reason why the loop cannot run turns (any more), or "" if it can. pids: process id of
+    the loop. If the loop names a viewer's process, the id of that process follows."""
 
     def __init__(self, child: Process, commands: Any) -> None:
         self._child, self._commands, self._lines = child, commands, child.lines()
@@ -104,7 +111,7 @@ class LoopProcess:
         with suppress(TwixtError):
             if viewer := self._answer().get("viewer"):
                 self.pids.append(viewer)
-                with suppress(AttributeError, OSError):  # not on this system, or it has ended
+                with suppress(AttributeError, OSError):  # not possible on this system, or the process has ended
                     self._viewer = os.pidfd_open(viewer)
         self._stop()
 
@@ -113,7 +120,8 @@ class LoopProcess:
         return LoopTurn(watched, **self._ask(do="turn", watched=watched, seconds=seconds))
 
     def sync_us(self, calls: int) -> list[float]:
-        """Times of `calls` syncs in direct succession, us. Raises TwixtError as `turn` does."""
+        """Durations of `calls` calls of `sync`, one right after the other, in us. Raises TwixtError if the viewer or
+        the program has ended."""
         return list(self._ask(do="sync", calls=calls)["us"])
 
     def end(self) -> None:
@@ -122,7 +130,8 @@ class LoopProcess:
         self._commands.close()
         self._child.failure(EXIT_GRACE_S)
         if self._viewer is not None:
-            with suppress(OSError):  # raised if the loop was killed while stopped; the viewer then ends by itself
+            # raised if the loop was killed while it was stopped; the viewer then ends by itself
+            with suppress(OSError):
                 signal.pidfd_send_signal(self._viewer, signal.SIGCONT)
             os.close(self._viewer)
 
@@ -155,7 +164,8 @@ class LoopProcess:
 
 @contextmanager
 def loop_process(kind: str, settle_s: float, folder: str = HERE, **options: Any) -> Iterator[LoopProcess]:
-    """Starts a loop of this kind of `LOOPS`. folder: checkout whose twixt it runs."""
+    """Starts a loop of this kind of `LOOPS`. settle_s: time in seconds before the first turn, in which the viewer
+    settles. folder: checkout whose twixt the loop runs."""
     reads, writes = os.pipe()
     call = function_call(
         "bench.loops.watched_loop:main",
@@ -166,7 +176,8 @@ def loop_process(kind: str, settle_s: float, folder: str = HERE, **options: Any)
         has_threads=kind == MODEL,
         opens=LOOPS[kind],
     )
-    # Unbuffered, because after a broken pipe `close` would write the rest of a buffer again, and raise.
+    # The file is unbuffered. With a buffer, `close` would write the rest of the buffer again after a broken pipe, and
+    # raise.
     with os.fdopen(writes, "wb", buffering=0) as commands, process(call, is_read=True, pass_fds=(reads,)) as child:
         os.close(reads)
         loop = LoopProcess(child, commands)

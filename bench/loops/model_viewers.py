@@ -1,8 +1,8 @@
-"""Common interface to the viewers of a MuJoCo model that the benchmark compares, and the loop that steps a model.
+"""Common interface of the viewers of a MuJoCo model that the benchmark compares, and the loop that steps a model.
 
-The constructor of a viewer takes a model and its data, and opens the window. It raises an exception if the viewer
-cannot run, for lack of a library, a display or a driver. `sync` is the viewer's own method without a wrapper, because
-the cost of that call is measured.
+The constructor of a viewer takes a model and the data of the model, and opens the window. It raises an exception if
+the viewer cannot run, for lack of a library, a display or a driver. `sync` is the viewer's own method, without a
+wrapper, because the cost of that call is measured.
 """
 
 from __future__ import annotations
@@ -25,29 +25,30 @@ from bench.processes import process
 
 TWIXT, PASSIVE, STUDIO, VISER = "twixt", "mujoco.viewer", "mujoco.studio", "viser"
 PEERS = (PASSIVE, STUDIO, VISER)
-# Longest start of a viewer, seconds.
+# Longest time, in seconds, that the start of a viewer may take.
 TIMEOUT_S = 30.0
-# Size of twixt's window, also used for every other window whose size can be chosen, pixels.
+# Size of twixt's window in pixels. Every other window whose size can be chosen has the same size.
 WIDTH_PX, HEIGHT_PX = 1280, 720
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-# The browser opens a window without a frame and draws with the system's OpenGL, always at full speed. It may be
-# stopped for any time: no watchdog ends it.
+# Options of the browser. The browser opens a window without a frame, and always draws at full speed with the system's
+# OpenGL. It may be stopped for any time, because no watchdog ends it.
 BROWSER_OPTIONS = (
     f"--window-size={WIDTH_PX},{HEIGHT_PX}", "--window-position=0,0", "--no-first-run", "--no-default-browser-check",
     "--use-angle=gl", "--ignore-gpu-blocklist", "--ozone-platform-hint=auto",
     "--disable-gpu-watchdog", "--disable-hang-monitor",
     "--disable-backgrounding-occluded-windows", "--disable-renderer-backgrounding",
 )  # fmt: skip
-# Test picture from the browser: its side lengths in pixels, and the smallest standard deviation of its values. A
-# smaller one means that the picture is blank, so the browser does not draw.
+# PROBE_PX has the side lengths, in pixels, of a test picture from the browser. LEAST_CONTRAST is the smallest standard
+# deviation of the values of this picture. A smaller standard deviation means that the picture is blank, so the browser
+# does not draw.
 PROBE_PX, LEAST_CONTRAST = (90, 160), 1.0
-# Number of steps after which a model's data is reset, so that all turns see the same states. A humanoid falls for
+# Number of steps after which the data of a model are reset. So all turns see the same states. A humanoid falls for
 # about two seconds in that time.
 RESET_STEPS = 700
 
 
 class ModelViewer(LoopViewer, Protocol):
-    """A viewer of one model. sync: hands the current state over to the viewer."""
+    """A viewer of one model. sync: method that hands the current state over to the viewer."""
 
     sync: Callable[[], object]
 
@@ -55,7 +56,7 @@ class ModelViewer(LoopViewer, Protocol):
 
 
 class TwixtViewer:
-    """twixt's viewer, a separate process. Without a display it draws offscreen."""
+    """twixt's viewer, which is a separate process. Without a display, it draws offscreen."""
 
     def __init__(self, model: mujoco.MjModel, data: mujoco.MjData, **options: Any) -> None:
         from twixt.sim.engines.mujoco.mujoco_viewer import launch_passive
@@ -78,16 +79,17 @@ class TwixtViewer:
 
 
 class ThreadViewer:
-    """A viewer that is a thread of this process, and so has no processes to stop. handle: what MuJoCo returned."""
+    """A viewer that is a thread of this process. So it has no processes to stop. handle: object that MuJoCo returned
+    for this viewer."""
 
     def __init__(self, handle: Any) -> None:
         self.sync, self.close = handle.sync, handle.close
 
     def stop(self) -> None:
-        """No-op."""
+        """Does nothing."""
 
     def resume(self) -> None:
-        """No-op."""
+        """Does nothing."""
 
 
 def passive_viewer(model: mujoco.MjModel, data: mujoco.MjData) -> ThreadViewer:
@@ -101,10 +103,11 @@ def studio_viewer(model: mujoco.MjModel, data: mujoco.MjData) -> ThreadViewer:
     """MuJoCo's Studio, without its panels."""
     from mujoco.studio import launch_passive, native_viewer, viewer_protocol
 
-    del native_viewer  # imported first: if its import failed later, only the viewer's thread would end
+    # Imported here, before the viewer's thread. If its import failed later, only that thread would end.
+    del native_viewer
     require_display()
-    # With MuJoCo 4.0 Python's Studio draws only in this mode. In the others its first frame ends the process with
-    # "Target not found".
+    # With MuJoCo 4.0, Python's Studio draws only in this mode. In the other modes, its first frame ends the process
+    # with "Target not found".
     config = viewer_protocol.ViewerConfig(width=WIDTH_PX, height=HEIGHT_PX, gfx="opengl_software")
     handle = launch_passive.launch(config)
     handle.set_model(model, data=data)
@@ -112,8 +115,8 @@ def studio_viewer(model: mujoco.MjModel, data: mujoco.MjData) -> ThreadViewer:
 
 
 class ViserViewer:
-    """Viser's viewer. `stop` stops only the browser, because the server is idle without a `sync`. scene: mjviser's
-    scene. client: handle of the browser in Viser's server."""
+    """Viser's viewer. `stop` stops only the browser, because the server is idle without a `sync`. scene: scene object
+    of mjviser. client: handle of the browser in Viser's server."""
 
     def __init__(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         try:
@@ -176,7 +179,7 @@ def require_display() -> None:
 
 
 class Browser:
-    """A browser that shows an address, with its own process group and its own folder."""
+    """A browser that shows an address. It has its own process group and its own folder."""
 
     def __init__(self, program: str, address: str) -> None:
         sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []  # the browser's sandbox does not work for root
@@ -208,13 +211,14 @@ def _browser() -> str:
 def model_loop(
     viewer: str, model: str, sync_hz: float | None = None, publish_hz: float | None = None
 ) -> Iterator[Loop]:
-    """Steps a MuJoCo model. sync_hz: calls of `sync` per second of the wall clock; None calls it after every step."""
+    """Steps a MuJoCo model. sync_hz: number of calls of `sync` per second of the wall clock. If it is None, `sync` is
+    called after every step."""
     made_model = mujoco.MjModel.from_xml_path(model)
     data = mujoco.MjData(made_model)
     options = {} if publish_hz is None else {"publish_hz": publish_hz}
     try:
         opened = VIEWERS[viewer](made_model, data, **options)
-    except Exception as error:  # a missing library, display or driver
+    except Exception as error:  # a library, a display or a driver is missing
         raise RuntimeError(f"{type(error).__name__}: {error}") from error
     sync, period_ns, next_ns, made = opened.sync, 0 if sync_hz is None else round(1e9 / sync_hz), 0, 0
 

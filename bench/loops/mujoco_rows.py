@@ -1,8 +1,9 @@
-"""`python -m bench mujoco`: how much a viewer slows a loop down, and the cost of a call of `sync`.
+"""Measures how much a viewer slows a MuJoCo loop down, and the cost of a call of `sync`: `python -m bench mujoco`.
 
-For each viewer a separate process steps the same model (`watched_loop`). The processes take turns; while one runs, the
-others and their viewers are stopped. A watched turn is compared with the turns right before and after it, which have
-no viewer. Viewers use the display of the environment; without one, twixt draws offscreen.
+For each viewer, a separate process steps the same model (see `watched_loop`). The processes take turns. During the
+turn of one process, the other processes and their viewers are stopped. A watched turn, in which the viewer runs, is
+compared with the turns right before and after it, which have no viewer. Viewers use the display of the environment.
+Without a display, twixt draws offscreen.
 
 Always: all processes end with the measurement. The row of a viewer that cannot run tells the reason.
 """
@@ -43,28 +44,31 @@ HEAD = """<mujoco>
   </worldbody>
 </mujoco>
 """
-# Distance between humanoids, and between spheres, metres. The spheres have a radius of 0.1 m, so they never touch.
+# STRIDE_M is the distance between two humanoids, and GRID_M is the distance between the centres of two spheres, in
+# metres. The spheres have a radius of 0.1 m, so they never touch.
 STRIDE_M, GRID_M = 3.0, 0.5
 LOOP_ROWS, SYNC_ROWS = "loops", "sync"
 GATED, PUBLISHED = "no frame would show", "published"
-# States published per second: so few that practically no `sync` publishes, and so many that every `sync` does.
+# Numbers of states that are published per second. With NO_STATE_HZ, practically no `sync` publishes a state. With
+# ALL_STATES_HZ, every `sync` publishes a state.
 NO_STATE_HZ, ALL_STATES_HZ = 0.1, 1e6
 GATED_BAR_US = 3.0
 
 
 def humanoids_xml(count: int = 1) -> str:
-    """Model of humanoids side by side. A humanoid takes as long to step as gymnasium's; the integrator is the same."""
+    """Model of humanoids side by side, as XML. A step of a humanoid takes as long as a step of gymnasium's humanoid.
+    Both use the same integrator."""
     return _model("".join(_humanoid(STRIDE_M * number) for number in range(count)), integrator="RK4")
 
 
 def spheres_xml(count: int) -> str:
-    """Model of free spheres on a grid, far from each other and from the ground."""
+    """Model of free spheres on a grid, as XML. The spheres are far from each other and from the ground."""
     sphere = '<body pos="{}"><freejoint/><geom type="sphere" size="0.1"/></body>\n'
     return _model("".join(map(sphere.format, _grid(count))), memory="500M")
 
 
 def mocap_xml(count: int) -> str:
-    """Model of mocap bodies on a grid."""
+    """Model of mocap bodies on a grid, as XML."""
     geom = '<geom type="sphere" size="0.1" contype="0" conaffinity="0"/>'
     return _model("".join(f'<body mocap="true" pos="{at}">{geom}</body>\n' for at in _grid(count)), memory="1G")
 
@@ -120,9 +124,10 @@ def _hinges(*axes: str) -> str:
 
 
 class StepOptions(NamedTuple):
-    """Options of the benchmark. model: path of the model to step instead of a humanoid; "" for a humanoid. only:
-    LOOP_ROWS, SYNC_ROWS, or None for both. peers: viewers to compare with twixt. pairs: number of pairs of turns; None
-    for that of `Effort`. is_large: also measure `sync` of 10,000 bodies."""
+    """Options of the benchmark. model: path of the model that is stepped instead of a humanoid, or "" for a humanoid.
+    only: LOOP_ROWS, SYNC_ROWS, or None for both. peers: viewers that are compared with twixt. pairs: number of
+    pairs of turns, or None for the number in `Effort`. is_large: True if `sync` is also measured with 10,000
+    bodies."""
 
     model: str = ""
     only: str | None = None
@@ -132,9 +137,10 @@ class StepOptions(NamedTuple):
 
 
 class Effort(NamedTuple):
-    """Length of a measurement. pairs, turn_s: number of pairs of turns, and duration of a turn. settling_s: time
-    before the first turn, in which a viewer loads its overlay and compiles its programs. sync_turns, sync_calls:
-    number of turns for the cost of `sync`, and of calls in each."""
+    """Length of a measurement. pairs: number of pairs of turns. turn_s: duration of a turn in seconds. settling_s:
+    time in seconds before the first turn. In this time, a viewer loads its overlay and compiles its programs.
+    sync_turns: number of turns in which the cost of `sync` is measured. sync_calls: number of calls of `sync` in
+    each of these turns."""
 
     pairs: int = 40
     turn_s: float = 1.0
@@ -148,7 +154,7 @@ WHOLE, QUICK = Effort(), Effort(2, 0.1, 0.2, 2, 20)
 
 class EngineLoop(NamedTuple):
     """A loop that is measured with viewers. model: path of a model file, or a model as XML text. bar: limit of the
-    ratio of the time of a step with twixt's viewer to that without a viewer."""
+    ratio between the durations of a step with twixt's viewer and without a viewer."""
 
     name: str
     model: str
@@ -158,14 +164,15 @@ class EngineLoop(NamedTuple):
 
 def run(results: Results, model: str, only: str | None, peers: tuple[str, ...], pairs: int | None, is_large: bool,
         **wanted: Any) -> int:  # fmt: skip
-    """Measures; returns the exit code. wanted: of `cost_suite.SuiteOptions`."""
+    """Measures the loops and `sync`, and returns the exit code. wanted: values of `cost_suite.SuiteOptions`."""
     options = StepOptions(model, only, peers or PEERS, pairs, is_large)
     groups = {"mujoco": partial(mujoco_rows, options=options)}
     return cost_suite.run(groups, results, cost_suite.SuiteOptions(**wanted, is_logged=True))
 
 
 def mujoco_rows(share: float, say: Say, options: StepOptions) -> Iterator[Row]:
-    """Rows of loops, then of `sync`. share: if below 1, few rows and few turns. Raises TwixtError without MuJoCo."""
+    """Rows of loops, then rows of `sync`. share: share of a whole run's rounds. If it is below 1, there are few rows
+    and few turns. Raises TwixtError without MuJoCo."""
     required()
     if options.model and not os.path.isfile(options.model):
         raise TwixtError(f"no file {options.model!r}; give the path of a MuJoCo model, such as humanoid.xml")
@@ -182,7 +189,8 @@ def mujoco_rows(share: float, say: Say, options: StepOptions) -> Iterator[Row]:
 
 
 def _loops(model: str) -> list[EngineLoop]:
-    """Two loops of a humanoid, or of the model in the file `model`; then a loop whose steps take at least 0.5 ms."""
+    """Loops that are measured. These are two loops of a humanoid, or of the model in the file `model`. The third is a
+    loop whose steps take at least 0.5 ms."""
     name, one = (os.path.basename(model), model) if model else ("humanoid", humanoids_xml())
     return [
         EngineLoop(f"{name}, sync after every step", one, None, 1.05),
@@ -192,7 +200,8 @@ def _loops(model: str) -> list[EngineLoop]:
 
 
 def _sync_cases(is_large: bool, share: float) -> dict[str, tuple[str, float]]:
-    """Models whose `sync` is measured, as XML, and limits of the median time of a `sync` that publishes, us."""
+    """For each model whose `sync` is measured, its XML text, and the limit of the median duration of a `sync` that
+    publishes, in us."""
     cases = {"humanoid": (humanoids_xml(), 45.0)}
     if share >= 1:
         cases["1,000 free spheres"] = spheres_xml(1000), 75.0
@@ -228,8 +237,8 @@ def _loop_rows(case: EngineLoop, path: str, peers: tuple[str, ...], effort: Effo
 def _measured_turns(
     case: EngineLoop, loops: dict[str, LoopProcess], effort: Effort, say: Say
 ) -> dict[str, list[LoopTurn]]:
-    """Turns for each viewer, in groups of three: without a viewer, with the viewer, without a viewer. If a viewer
-    other than twixt's fails, the others continue."""
+    """Turns for each viewer. They come in groups of three: without a viewer, with the viewer, without a viewer. If a
+    viewer other than twixt's viewer fails, the other viewers continue."""
     turns: dict[str, list[LoopTurn]] = {name: [] for name in loops}
     ours = loops[TWIXT]
     before = ours.turn(False, effort.turn_s)
@@ -297,8 +306,8 @@ def _sync_rows(name: str, path: str, bar_us: float, effort: Effort) -> Iterator[
     note = f"{PASSIVE} not measured: {theirs}" if theirs else "back to back"
     for case, most_us in ((GATED, GATED_BAR_US), (PUBLISHED, bar_us)):
         _require(loops[case])
-        # The limit for a state that is not published is for a humanoid only, because the cost grows with the model: a
-        # copy of the state is stored for a later publish.
+        # The limit for a state that is not published holds only for a humanoid. The cost of such a state grows with
+        # the model, because a copy of the state is stored for a later publish.
         bar = "" if case == GATED and name != "humanoid" else f"figure <= {most_us:g}"
         median, calls = statistics.median(times[case]), len(times[case])
         yield Row(f"sync, {name}, {case}", "us", median, f"sync of {PASSIVE}", limit, calls, note, bar=bar)

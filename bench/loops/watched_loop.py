@@ -1,17 +1,19 @@
-"""Programs of `python -m bench guest` and `mujoco`: a loop that never waits, in turns with its viewer and without it.
+"""Runs the programs that `python -m bench guest` and `python -m bench mujoco` measure. Each program is a loop that
+never waits. Turns with its viewer alternate with turns without the viewer.
 
-They read commands from a file descriptor and write answers to standard output, each as one line of JSON. The first
-answer says that the loop is ready; its `viewer` is the pid of a viewer process that must be continued at the end, if
-there is one. An answer with `failure` means that the loop has ended.
+A program reads commands from a file descriptor and writes answers to standard output. Each command and each answer is
+one line of JSON. The first answer says that the loop is ready. If there is a viewer process that must be continued at
+the end, the field `viewer` of this answer is its pid. An answer with the field `failure` means that the loop has
+ended.
 
     command                                           fields of the answer
     {"do": "turn", "watched": true, "seconds": 1.0}   begin_ns, end_ns, steps, cpu_ns of the loop
     {"do": "sync", "calls": 200}                      us: durations of calls of `sync`, one right after the other
 
-Always: all turns run the same loop in the same process. A viewer with processes of its own is stopped (by SIGSTOP,
-which the channel tolerates) outside the watched turns, and ends before this program. The loops of `guest` can also run
-in a checkout of an earlier version of twixt. So they use only names that earlier versions have, and import each from
-the module where that version has it (`HOMES`).
+Always: all turns run the same loop in the same process. A viewer that has its own processes is stopped outside the
+watched turns. It is stopped by SIGSTOP, which the channel tolerates. The viewer ends before this program. The loops of
+`guest` can also run in a checkout of an earlier version of twixt. So they use only names that earlier versions have.
+Each name is imported from the module where that version has it (see `HOMES`).
 """
 
 from __future__ import annotations
@@ -31,14 +33,15 @@ import numpy as np
 
 from bench.processes import json_writer
 
-# The default world, and a time scale so large that its loop never waits.
+# WORLD_NAME is the default world. TIME_SCALE is so large that the loop of this world never waits.
 WORLD_NAME, TIME_SCALE = "balls", 1000.0
-# Time at the start of a turn that is not measured, s. STOPPED_S: work of the stopped viewer may still be in progress.
-# GOES_ON_S: the continued viewer works off its backlog.
+# Times in seconds at the start of a turn that are not measured. STOPPED_S: work of the stopped viewer may still be in
+# progress. GOES_ON_S: the continued viewer works off its backlog.
 STOPPED_S, GOES_ON_S = 0.1, 0.4
-# Longest time for a viewer to attach, and to end (s).
+# TIMEOUT_S is the longest time for a viewer to attach. EXIT_GRACE_S is the longest time for a viewer to end. Both are
+# in seconds.
 TIMEOUT_S, EXIT_GRACE_S = 30.0, 10.0
-# Name -> modules of twixt that define it, in this version and in earlier ones.
+# For each name, the modules of twixt that define it, in this version and in earlier versions.
 HOMES = {
     "Config": ("ipc.config.flags", "ipc.config.config"),
     "Host": ("ipc.session",),
@@ -57,17 +60,18 @@ Step = Callable[[bool], int]  # runs the loop for a moment, watched or not; retu
 
 
 class LoopViewer(Protocol):
-    """A loop's viewer. It raises RuntimeError if it has ended."""
+    """Viewer of a loop. Its methods raise RuntimeError if it has ended."""
 
     def stop(self) -> None:
-        """Stops the viewer's processes, if it has any."""
+        """Stops the viewer's processes, if the viewer has processes."""
 
     def resume(self) -> None:
         """Continues the viewer's processes."""
 
 
 class Loop(NamedTuple):
-    """A loop. sync: hands the state over to a model's viewer. pid: of a viewer that must be continued at the end."""
+    """A loop that is measured. sync: function that hands the state over to the viewer of a model. pid: id of a viewer
+    process that must be continued at the end."""
 
     step: Step
     viewer: LoopViewer
@@ -76,7 +80,7 @@ class Loop(NamedTuple):
 
 
 class ViewerProcess:
-    """twixt's viewer, a separate process. process: as `start_viewer` returns it."""
+    """twixt's viewer, which is a separate process. process: object that `start_viewer` returned for it."""
 
     def __init__(self, process: Any) -> None:
         self._process = process
@@ -88,8 +92,8 @@ class ViewerProcess:
         self._signal(signal.SIGSTOP)
 
     def _signal(self, number: signal.Signals) -> None:
-        """Sending a signal succeeds even for an ended process, until its parent has waited for it. So that is checked
-        before."""
+        """A signal can be sent without an error even to a process that has ended, until its parent has waited for it.
+        So it is checked first whether the process has ended."""
         with contextlib.suppress(ChildProcessError, ProcessLookupError):
             if os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
                 os.kill(self._process.pid, number)
@@ -99,12 +103,14 @@ class ViewerProcess:
 
 
 def attached(host: Any, process: Any, go_on: Callable[[], object]) -> ViewerProcess:
-    """Calls `go_on` until the viewer has attached. Raises RuntimeError if it ends, or after TIMEOUT_S."""
+    """Calls `go_on` until the viewer has attached. Raises RuntimeError if the viewer ends, or if it has not attached
+    after TIMEOUT_S."""
     ends_s = time.monotonic() + TIMEOUT_S
 
     def has_attached() -> bool:
         event = getattr(host, "viewer_attached", None)
-        return host.viewer_came.is_set() if event is None else event.is_set  # the first in earlier versions
+        # `viewer_came` exists only in earlier versions
+        return host.viewer_came.is_set() if event is None else event.is_set
 
     while not has_attached():
         if process.poll() is not None or time.monotonic() > ends_s:
@@ -172,7 +178,8 @@ def show_loop(bodies: int, log: str) -> Iterator[Loop]:
 
 
 def run_turn(step: Step, seconds: float, watched: bool = True) -> dict[str, int]:
-    """Runs complete steps for about `seconds`. Returns instants, number of steps and the thread's processor time."""
+    """Runs complete steps for about `seconds`. Returns the instants, the number of steps and the processor time of the
+    thread."""
     made = begin_made = step(watched)
     begin_cpu_ns = time.thread_time_ns()
     begin_ns = now_ns = time.perf_counter_ns()
@@ -185,7 +192,8 @@ def run_turn(step: Step, seconds: float, watched: bool = True) -> dict[str, int]
 
 
 def _turn(loop: Loop, watched: bool, seconds: float) -> dict[str, Any]:
-    """Runs a turn with the viewer running (`watched`) or stopped. Stops the viewer afterwards."""
+    """Runs a turn. If `watched` is True, the viewer runs during the turn, else it is stopped. Stops the viewer
+    afterwards."""
     (loop.viewer.resume if watched else loop.viewer.stop)()
     run_turn(loop.step, GOES_ON_S if watched else STOPPED_S, watched)
     found = run_turn(loop.step, seconds, watched)
@@ -194,7 +202,7 @@ def _turn(loop: Loop, watched: bool, seconds: float) -> dict[str, Any]:
 
 
 def _syncs(loop: Loop, calls: int) -> dict[str, Any]:
-    """Durations (us) of calls of `sync`, one right after the other."""
+    """Durations, in us, of calls of `sync`, one right after the other."""
     times = []
     loop.viewer.resume()
     for _ in range(calls):
@@ -209,9 +217,9 @@ COMMANDS: dict[str, Callable[..., dict[str, Any]]] = {"turn": _turn, "sync": _sy
 
 
 def main(opens: str, commands: int, settle_s: float, options: dict[str, Any], has_threads: bool) -> None:
-    """Runs a loop until the file descriptor `commands` is closed. opens: `module:function` that yields the loop, for
-    these options. settle_s: time in which the viewer loads its overlay and compiles its programs. has_threads: True if
-    threads of a viewer may keep the process alive at its end."""
+    """Runs a loop until the file descriptor `commands` is closed. opens: `module:function` that yields the loop.
+    options: values for that function. settle_s: time in seconds in which the viewer loads its overlay and compiles
+    its programs. has_threads: True if threads of a viewer may keep the process alive at its end."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _interrupt)
     tell = json_writer()

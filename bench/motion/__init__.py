@@ -1,2 +1,2 @@
-"""`python -m bench motion`: drawn motion against true motion. recordings: true motion; drawn_motion: replay,
-figures."""
+"""Compares drawn motion with true motion: `python -m bench motion`. `recordings` records the true motion.
+`drawn_motion` replays it through a viewer's clock and interpolation methods, and computes the errors."""

@@ -1,13 +1,15 @@
-"""Replay of a recorded world through clock and method under each trouble, and errors of the drawn motion.
+"""Replays a recorded world through a playback clock and an interpolation method, under each trouble. Computes the
+errors of the drawn motion. A trouble is, for example, a stall or a slow network.
 
-`MotionReplay.show` plays a trace. At each frame of a display, a playback clock and a method receive the snapshots that
-have arrived, and the poses that the method returns are stored. `motion_figures` compares these with the recording. A
-trace replaces the network and a grid of instants replaces the display, so the speed of the machine changes no figure.
+`MotionReplay.show` plays a trace. At each frame of a display, a playback clock and an interpolation method receive the
+snapshots that have arrived. The poses that the method returns are stored. `motion_figures` compares these poses with
+the recording. A trace replaces the network, and a grid of instants replaces the display. So the speed of the machine
+changes no figure.
 
-Always: a frame uses only snapshots that arrived before it; the same seed gives the same poses, bit for bit. Bodies that
-never move do not count. A body counts in frames in which it is visible and has one life between the two snapshots
-around the draw time. If it is spawned, despawned or teleported between them, its distance from its true paths counts
-instead (`off_path`). Runs no process, reads no clock.
+Always: a frame uses only snapshots that arrived before it. The same seed gives the same poses, bit for bit. Bodies
+that never move do not count. A body counts in a frame if it is visible and lives on between the two snapshots around
+the draw time. If it is spawned, despawned or teleported between these snapshots, its distance from its true paths
+counts instead (`off_path`). This module runs no process and reads no clock.
 """
 
 from __future__ import annotations
@@ -28,28 +30,30 @@ from twixt.render.interpolation.poses import compose
 from twixt.render.playback import PlaybackClock
 from twixt.render.scene.groups import AS_PUBLISHED
 
-# Methods are sampled for this time before the first counted frame, because some depend on their earlier poses.
+# Length of the time, in ns, in which interpolation methods are sampled before the first counted frame. Some methods
+# depend on their earlier poses.
 BEFORE_NS = 250_000_000
-# The method that ignores the clock. It is compared with the state that is due when the frame is visible.
+# Name of the interpolation method that ignores the clock. Its poses are compared with the state that is due when the
+# frame is visible.
 OF_THE_PRESENT = "latest"
 
 Floats = NDArray[np.float64]
 
 
 class DrawnFrames(NamedTuple):
-    """f drawn frames. `present_ns` is wall time; all other times are simulated."""
+    """Drawn frames; their number is f. `present_ns` is in wall time. All other times are simulated times."""
 
     present_ns: Times
-    asked_ns: Times  # the clock's draw time
+    asked_ns: Times  # draw time of the clock
     drawn_ns: Times  # time of the drawn state
-    previous_ns: Times  # newest arrived snapshot at or before asked_ns
-    next_ns: Times  # oldest arrived snapshot after asked_ns; asked_ns if there was none
+    previous_ns: Times  # time of the newest arrived snapshot at or before asked_ns
+    next_ns: Times  # time of the oldest arrived snapshot after asked_ns, or asked_ns if there was none
     places: RecordedPoses
 
 
 @dataclass(frozen=True)
 class MotionFigures:
-    """Errors of drawn motion, in mm, degrees and ms; docs/motion.md defines each error."""
+    """Errors of drawn motion, in mm, degrees and ms. docs/motion.md defines each error."""
 
     position_p50_mm: float
     position_p99_mm: float
@@ -67,7 +71,8 @@ class MotionFigures:
     compared: int  # number of compared poses
 
 
-# Length of a trace. The clock settles in the first 3 s. A stall lasts from 4.5 to 5.0 s; then the clock catches up.
+# Length of a trace in seconds. The clock settles in the first 3 s. A stall lasts from 4.5 s to 5.0 s. Then the clock
+# catches up.
 SECONDS = 5.6
 FPS = 60.0
 
@@ -93,7 +98,7 @@ TROUBLES = {
 
 
 class MotionReplay:
-    """Plays a recorded world to a viewer's clock and methods."""
+    """Plays a recorded world to the clock and the interpolation methods of a viewer."""
 
     def __init__(self, recorded: Recording) -> None:
         self._states = recorded.states
@@ -102,13 +107,13 @@ class MotionReplay:
         self.truth = Truth(recorded.states, self._parents)
 
     def rows(self, trace: Sequence[Arrival]) -> list[Arrival]:
-        """The trace with each simulated time replaced by the time of the nearest recorded state."""
+        """The trace, in which each simulated time is replaced by the time of the nearest recorded state."""
         times = self.truth.times_ns
         nearest = np.searchsorted((times[1:] + times[:-1]) / 2, [row.sim_ns for row in trace])
         return [row._replace(sim_ns=int(times[index])) for row, index in zip(trace, nearest, strict=True)]
 
     def show(self, rows: Sequence[Arrival], method: str, seed: int) -> DrawnFrames:
-        """The frames that a viewer draws with this method, on the default clock."""
+        """Frames that a viewer draws with this interpolation method, on the default clock."""
         return self.play(rows, create(method), seed, method == OF_THE_PRESENT, method in AS_PUBLISHED)
 
     def play(
@@ -121,9 +126,10 @@ class MotionReplay:
     ) -> DrawnFrames:
         """Plays the trace `rows`. Its simulated times must be times of recorded states.
 
-        of_the_present: compare a frame with the state due when it is visible, not with the state at the draw time.
-        as_published: the method draws a snapshot unchanged, either the newest (with of_the_present) or the newest at
-        or before the draw time. Frames before the clock has settled are excluded.
+        of_the_present: True if a frame is compared with the state that is due when the frame is visible. Else the
+        frame is compared with the state at the draw time. as_published: True if the method draws a snapshot unchanged.
+        With of_the_present, this is the newest snapshot. Else it is the newest snapshot at or before the draw time.
+        Frames before the clock has settled are excluded.
         """
         clock = PlaybackClock()
         due_ns, sim_ns = _map_of(rows)
@@ -160,7 +166,7 @@ class MotionReplay:
 
 
 def motion_figures(truth: Truth, shown: DrawnFrames, rows: Sequence[Arrival]) -> MotionFigures:
-    """Errors of the drawn frames `shown` relative to true motion. rows: the trace that was played."""
+    """Errors of the drawn frames `shown`, relative to true motion. rows: the trace that was played."""
     drawn, there = shown.places, truth.at(shown.asked_ns)
     passed = _passed(truth, shown)
     counts = _comparable(drawn, there) & passed.one_life & truth.moves
@@ -194,7 +200,8 @@ def motion_figures(truth: Truth, shown: DrawnFrames, rows: Sequence[Arrival]) ->
 
 
 class Passed(NamedTuple):
-    """Between the two snapshots around each frame: bounding box of true positions; is each body's life one?"""
+    """True motion between the two snapshots around each frame. low, high: corners of the bounding box of each body's
+    true positions. one_life: True for each body that lives on, without spawn, despawn or teleport."""
 
     low: NDArray[np.floating]  # (f, n, 3)
     high: NDArray[np.floating]  # (f, n, 3)
@@ -213,7 +220,8 @@ def _passed(truth: Truth, shown: DrawnFrames) -> Passed:
 
 
 def _off_path(truth: Truth, shown: DrawnFrames, passed: Passed) -> Floats:
-    """Metres from the drawn position to the nearest true one, for bodies whose life changed between the snapshots."""
+    """Distance, in metres, from the drawn position of a body to its nearest true position. It is computed for bodies
+    that were spawned, despawned or teleported between the two snapshots."""
     off = [np.zeros(0)]
     for frame, key in enumerate(_between(shown)):
         cut = np.flatnonzero(~passed.one_life[frame] & shown.places.visible[frame])
@@ -232,7 +240,7 @@ def _comparable(drawn: RecordedPoses, true: RecordedPoses) -> Flags:
 
 
 def _stacked(poses: Sequence[Poses], count: int) -> RecordedPoses:
-    """Poses of all frames, shape (f, count). Bodies that do not exist yet are hidden."""
+    """Poses of all frames, shape (f, count). Bodies that do not exist yet are hidden in these poses."""
     position = np.zeros((len(poses), count, 3), np.float32)
     orientation = np.zeros((len(poses), count, 4), np.float32)
     orientation[:, :, 3] = 1.0
@@ -246,13 +254,14 @@ def _stacked(poses: Sequence[Poses], count: int) -> RecordedPoses:
 
 
 def _map_of(rows: Sequence[Arrival]) -> tuple[Times, Times]:
-    """Due instants and simulated times of a trace (ns), in order of simulated time."""
+    """Due instants and simulated times of a trace, both in ns, in order of simulated time."""
     ordered = sorted(rows)
     return np.array([row.due_ns for row in ordered]), np.array([row.sim_ns for row in ordered])
 
 
 def _angles(a: NDArray[np.floating], b: NDArray[np.floating]) -> Floats:
-    """Angles between orientations, radians. Uses 4 atan, which is exact for small angles; arccos is not."""
+    """Angles between the orientations `a` and `b`, in radians. Each angle is 4 times an arctangent, which is exact for
+    small angles. An arccosine is not exact for small angles."""
     b = np.where((a * b).sum(axis=-1, keepdims=True) < 0, -b, b)
     return 4.0 * np.arctan2(_lengths(a - b), _lengths(a + b))
 

@@ -1,9 +1,11 @@
-"""`python -m bench motion`: errors of each method, for each world under each trouble, against true motion.
+"""Measures the errors of each interpolation method, relative to true motion, for each world under each trouble:
+`python -m bench motion`.
 
-The figures depend only on the clock and the methods, not on the speed of the machine, because worlds are recorded,
-arrivals of snapshots come from a trace, and the display is a grid of instants.
+The figures depend only on the clock and the methods, and not on the speed of the machine. For this, worlds are
+recorded, the arrivals of snapshots come from a trace, and the display is a grid of instants.
 
-Always: the table, the JSON document and the page in docs/ have the same figures. Runs no process, reads no clock.
+Always: the table, the JSON document and the page in docs/ have the same figures. This module runs no process and reads
+no clock.
 """
 
 from __future__ import annotations
@@ -42,9 +44,10 @@ METHOD = TableColumn("method", lambda row: row.method)
 WIDTH_IN, HEIGHT_IN = 8.0, 4.6  # 800 px
 PICTURED_METHODS = ("none", "linear", "catmull", "hermite", "auto")
 TROUBLE = "ahead 10 Hz"
-# Intervals in the picture, simulated seconds: around one impact of the bounce, and one turn of the circle.
+# Two intervals in the picture, in simulated seconds. BOUNCE_S is around one impact of the bouncing ball. ROUND_S is
+# one turn on the circle.
 BOUNCE_S, ROUND_S = (4.6, 5.0), (3.4, 4.4)
-# Visible depth of the floor (metres).
+# Visible depth of the floor, in metres.
 BELOW_M = 0.1
 TRUE, DRAWN, KNOWN, FLOOR = "#9fd3b0", "#2a78c2", "#d62728", "#dddddd"
 SCHEMA = "twixt-bench-motion-1"
@@ -52,14 +55,14 @@ QUICK_SECONDS, QUICK_WORLDS, QUICK_TROUBLES = 4.0, 1, 2
 
 
 def as_text(value: float) -> str:
-    """Text of a figure: three digits, at most two decimals; "-" if nothing could be compared."""
+    """Text of a figure. It has three digits, and at most two decimals. It is "-" if nothing could be compared."""
     if value != value:
         return "-"
     return f"{value:.0f}" if abs(value) >= 99.5 else f"{value:.1f}" if abs(value) >= 9.95 else f"{value:.2f}"
 
 
 def _figure(name: str, unit: str, statistic: str, key: str, where: str = BOTH) -> TableColumn:
-    """The column of a field of `MotionFigures`. Its title is narrow in a terminal."""
+    """Column of the table for one field of `MotionFigures`. The title of the column is narrow in a terminal."""
     narrow = name.replace(" ", "\n") + f"\n{unit} {statistic}"
     return TableColumn(f"{name} {unit} {statistic}", lambda row: getattr(row.figures, key), as_text, narrow, where)
 
@@ -99,7 +102,7 @@ def page(what: Size, results: Sequence[Result]) -> Iterator[Block]:
 
 
 def picture(recorded: Recording, path: str, seed: int = 0) -> None:
-    """Saves the picture. Raises TwixtError.
+    """Saves the picture at `path`. Raises TwixtError if it cannot be saved.
 
     recorded: body 0 bounces in the xz plane, body 1 moves on a circle in the xy plane.
     """
@@ -126,7 +129,8 @@ def _draw(
     axes: Axes, replay: MotionReplay, rows: Sequence[Arrival], shown: DrawnFrames, body: int, up: int,
     span_s: tuple[float, float],
 ) -> float:  # fmt: skip
-    """Draws the paths of a body in the plane of x and of axis `up`. Returns its largest true `up`, metres."""
+    """Draws the paths of a body in the plane of the x axis and of axis `up`. Returns the largest true coordinate of
+    the body on axis `up`, in metres."""
     truth, (begin_ns, end_ns) = replay.truth, (round(second * 1e9) for second in span_s)
 
     def path(times_ns: NDArray[np.int64], positions: NDArray[np.floating]) -> NDArray[np.floating]:
@@ -145,7 +149,7 @@ def _draw(
 
 
 class Result(NamedTuple):
-    """One line of the table."""
+    """One line of the table, for one world, trouble and interpolation method."""
 
     world: str
     trouble: str
@@ -154,7 +158,7 @@ class Result(NamedTuple):
 
 
 class Size(NamedTuple):
-    """Worlds, troubles and methods to measure. seconds: length of each trace."""
+    """Worlds, troubles and interpolation methods to measure. seconds: length of each trace in seconds."""
 
     worlds: Mapping[str, Subject]
     troubles: Mapping[str, TroubleTrace]
@@ -166,13 +170,14 @@ class Size(NamedTuple):
 def size(
     worlds: Mapping[str, Subject], troubles: Sequence[str], methods: Sequence[str], seed: int, quick: bool
 ) -> Size:
-    """`Size` for the options of a command; no names: all. Raises TwixtError for an unknown name."""
+    """`Size` for the options of a command. If an option has no names, all names are used. Raises TwixtError for an
+    unknown name."""
     for name in troubles:
         if name not in TROUBLES:
             raise TwixtError(f"--trouble must be one of: {'; '.join(TROUBLES)}; got {name!r}")
     chosen = {name: TROUBLES[name] for name in troubles or TROUBLES}
     for name in methods:
-        create(name)  # raises for an unknown name
+        create(name)  # raises TwixtError for an unknown name
     if quick:
         worlds, chosen = dict([*worlds.items()][:QUICK_WORLDS]), dict([*chosen.items()][:QUICK_TROUBLES])
     return Size(worlds, chosen, methods or tuple(METHODS), QUICK_SECONDS if quick else SECONDS, seed)
@@ -181,13 +186,13 @@ def size(
 def run(
     results: Results, worlds: Sequence[str], troubles: Sequence[str], methods: Sequence[str], seed: int, quick: bool
 ) -> int:
-    """The command. Raises TwixtError for an unknown name."""
+    """Runs the command, and returns the exit code. Raises TwixtError for an unknown name."""
     return measure(size(subjects(worlds), troubles, methods, seed, quick), results)
 
 
 def measure(what: Size, results: Results) -> int:
-    """Measures, with progress on standard error; shows and writes the results. Returns the exit code. Raises
-    TwixtError.
+    """Measures all errors, with progress on standard error. Shows and writes the results, and returns the exit code.
+    Raises TwixtError.
 
     The picture shows `PICTURED`, in which body 0 bounces and body 1 moves on a circle.
     """
@@ -205,7 +210,7 @@ def measure(what: Size, results: Results) -> int:
 
 
 def measured(what: Size, say: Say = str) -> Iterator[Result]:
-    """Yields the results one by one. say: called with a text about the next piece of work."""
+    """Yields the results one by one. say: function that is called with a text about the next piece of work."""
     for world, subject in what.worlds.items():
         say(f"recording {world}")
         replay = MotionReplay(subject.record(what.seconds, what.seed))

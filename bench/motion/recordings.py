@@ -1,12 +1,12 @@
-"""Reference recordings of finely stepped worlds: true poses at any instant, for comparison with drawn motion.
+"""Records finely stepped worlds. A recording has the true poses at any instant, for comparison with drawn motion.
 
 A world with contacts moves differently at another dt. So each world is recorded once, with `FINE` steps per snapshot
 of the highest rate. The snapshots are some of these states, so the motion between two snapshots is known.
 
-Always: states are copies, `1 / (SNAPSHOT_HZ * FINE)` s apart; a corrected body has its visible pose. Between two
-states, true motion is a straight line and the shortest turn, in the frame of the body's parent if it has one. If the
-life of a body changes between two states, the older state holds until the newer one. A body that does not exist yet
-is hidden. Worlds are only stepped, without process, clock or schedule.
+Always: states are copies, `1 / (SNAPSHOT_HZ * FINE)` s apart. A body whose visible pose is corrected has this
+corrected pose. Between two states, true motion is a straight line and the shortest turn. If a body has a parent, this
+motion is in the frame of the parent. If the life of a body changes between two states, the older state holds until the
+newer one. A body that does not exist yet is hidden. Worlds are only stepped, without a process, a clock or a schedule.
 """
 
 from __future__ import annotations
@@ -28,16 +28,18 @@ from twixt.sim.world.bodies import Bodies
 from twixt.sim.world.world import World, drawable_scene, filled_bodies
 from twixt.sim.worlds.find import load_world
 
-# Highest rate of snapshots. Snapshots at rates that divide it (30, 20, 10 Hz) are states of the same recording.
+# Highest rate of snapshots. Snapshots at lower rates that divide this rate (30, 20, 10 Hz) are states of the same
+# recording.
 SNAPSHOT_HZ = 60
-# States per snapshot at the highest rate. A straight line through 1 ms of free fall is off by 1 um.
+# Number of recorded states per snapshot at the highest rate. In 1 ms of free fall, a straight line differs from the
+# true path by 1 um.
 FINE = 16
 # Rate of steps before the recording begins.
 WARM_UP_HZ = 240
 
 
 class Recording(NamedTuple):
-    """Recorded states of a world. states: evenly spaced, from simulated time 0."""
+    """Recorded states of a world. states: states at even intervals, from simulated time 0."""
 
     scene: Scene
     states: Sequence[Snapshot]
@@ -45,7 +47,8 @@ class Recording(NamedTuple):
 
 @dataclass(frozen=True)
 class Subject:
-    """A world to record. begin_s: simulated time before the recording. velocities: True if snapshots have them."""
+    """A world to record. begin_s: simulated seconds before the recording. velocities: True if snapshots have
+    velocities."""
 
     about: str
     world: str
@@ -54,7 +57,7 @@ class Subject:
     velocities: bool = True
 
     def record(self, seconds: float, seed: int = 0) -> Recording:
-        """Records `seconds` of simulated time. seed: used by worlds that accept a seed."""
+        """Records `seconds` of simulated time. seed: seed for worlds that accept a seed."""
         world = Known() if self.world == KNOWN else load_world(self.world, self.settings, seed)
         for _ in range(round(self.begin_s * WARM_UP_HZ)):
             world.step(1 / WARM_UP_HZ)
@@ -64,15 +67,16 @@ class Subject:
 
 # Name of the world `Known`, below.
 KNOWN = "known"
-# World of the picture. Bounce and circle are so fast that methods differ visibly at ten snapshots a second.
+# World of the picture. The bounce and the circle are so fast that the interpolation methods differ visibly at ten
+# snapshots a second.
 PICTURED = Subject("a ball that bounces, and one that runs round, 36 degrees in a tenth of a second", KNOWN)
 SUBJECTS = {
     "circles": Subject("balls on a circle, 15 degrees in a tenth of a second, and balls that bounce", "circles"),
     "circles, no velocities": Subject("the same; physics publishes no velocities", "circles", velocities=False),
     "balls": Subject("60 balls pour from side to side in a rocking box", "balls", (("count", "60"),), begin_s=3.0),
     "verlet": Subject("a curtain of 120 beads in the wind", "verlet", (("columns", "12"), ("rows", "10")), begin_s=1.0),
-    # `turns` is per half second. At 20 Hz (one snapshot per 50 ms), the last three turn 0.5, 1.5 and 3 times between
-    # two snapshots.
+    # `turns` has the numbers of turns per half second. At 20 Hz there is one snapshot per 50 ms. So the last three
+    # bodies turn 0.5, 1.5 and 3 times between two snapshots.
     "spinners": Subject("bars and balls that turn 1 to 60 times a second", "spinners", (("turns", "0.5,1.5,5,15,30"),)),
     "wobble": Subject("a cube turning 2.5 times a second, balls on its corners as children and on their own", "wobble"),
     "teleporters": Subject("12 balls that jump between two rails, come and go", "teleporters"),
@@ -80,7 +84,8 @@ SUBJECTS = {
 
 
 def subjects(names: Sequence[str]) -> Mapping[str, Subject]:
-    """Entries of SUBJECTS with these names; all if there are no names. Raises TwixtError for an unknown name."""
+    """Entries of SUBJECTS with these names. If there are no names, returns all entries. Raises TwixtError for an
+    unknown name."""
     for name in names:
         if name not in SUBJECTS:
             raise TwixtError(f"--world must be one of: {'; '.join(SUBJECTS)}; got {name!r}")
@@ -118,14 +123,16 @@ class Known(World):
     """Motion computed from formulas. Body 0 falls and bounces, drifts along x, and is then teleported back to its
     start. Body 1 moves on a circle.
 
-    Centres bounce at z = 0, as if the balls had no size.
+    The centre of body 0 bounces at z = 0, as if the body had no size.
     """
 
     GRAVITY_M_S2 = 9.81
-    # The height is chosen so that an impact comes shortly before a multiple of 0.1 s (a snapshot at 10 Hz), where an
-    # interpolated curve goes below the floor.
+    # DROP_M is the height of the fall in metres, and DRIFT_M_S is the speed of the drift. This height makes an impact
+    # come shortly before a multiple of 0.1 s, which is a snapshot at 10 Hz. There, an interpolated curve goes below
+    # the floor.
     DROP_M, DRIFT_M_S = 2.004, 0.6
-    # Share of the speed that is left after an impact; number of impacts before the ball returns to its start.
+    # RESTITUTION is the share of the speed that is left after an impact. BOUNCES is the number of impacts before the
+    # ball returns to its start.
     RESTITUTION, BOUNCES = 0.8, 3
     CIRCLE_RADIUS_M, CIRCLE_RAD_S = 0.5, math.pi / 0.5
 
@@ -142,7 +149,7 @@ class Known(World):
 
     def _write(self) -> None:
         impact_m_s = math.sqrt(2 * self.GRAVITY_M_S2 * self.DROP_M)
-        # Durations of the flights between impacts. The first flight is only a fall, half of a full flight.
+        # Duration of each flight between impacts. The first flight is only a fall, half of a full flight.
         speeds = [impact_m_s * self.RESTITUTION**bounce for bounce in range(self.BOUNCES + 1)]
         flights = [speed / self.GRAVITY_M_S2 * (1 if speed == impact_m_s else 2) for speed in speeds]
         drops, since_drop_s = divmod(self._time_s, sum(flights))
@@ -170,7 +177,8 @@ Flags = NDArray[np.bool_]
 
 
 class RecordedPoses(NamedTuple):
-    """Poses of n bodies at f instants, in the world frame. life: continuity epochs."""
+    """Poses of n bodies at f instants, in the world frame. life: continuity epochs. A body's epoch changes when it is
+    spawned, despawned or teleported."""
 
     position: NDArray[np.floating]  # (f, n, 3), metres
     orientation: NDArray[np.floating]  # (f, n, 4)
@@ -179,7 +187,8 @@ class RecordedPoses(NamedTuple):
 
 
 class Truth:
-    """A recording as arrays over time. It interpolates linearly between its states, which are close to each other."""
+    """Arrays over time from a recording. Poses between two states are interpolated linearly, because the states are
+    close to each other."""
 
     def __init__(self, states: Sequence[Snapshot], parent_rows: NDArray[np.int32] | None = None) -> None:
         self.times_ns: Times = np.array([state.sim_time_ns for state in states])
@@ -197,16 +206,17 @@ class Truth:
             poses.visible.reshape(shape),
         )
         self.states = self._in_the_world(self._own)
-        # Mask of moving bodies. The others, which are the majority in some worlds, do not test a method.
+        # Mask of the bodies that move. The other bodies do not test an interpolation method. They are the majority in
+        # some worlds.
         self.moves = _changes(self.states.position) | _changes(self.states.orientation) | _changes(self.states.visible)
 
     @property
     def count(self) -> int:
-        """Largest number of bodies."""
+        """Largest number of bodies in a state."""
         return self.states.life.shape[1]
 
     def at(self, sim_times_ns: Times) -> RecordedPoses:
-        """Poses of all bodies at the simulated times `sim_times_ns`, (f,), in ns."""
+        """Poses of all bodies at simulated times. sim_times_ns: these times in ns, shape (f,)."""
         times, own = self.times_ns, self._own
         index = np.clip(np.searchsorted(times, sim_times_ns, side="right") - 1, 0, len(times) - 2)
         share = np.clip((sim_times_ns - times[index]) / (times[index + 1] - times[index]), 0.0, 1.0)[:, None, None]
@@ -220,14 +230,14 @@ class Truth:
         )
 
     def during(self, since_ns: int, until_ns: int) -> slice:
-        """Slice of the states that cover the simulated time from since_ns to until_ns."""
+        """Slice of the recorded states that cover the simulated time from since_ns to until_ns."""
         first = np.searchsorted(self.times_ns, since_ns, side="right") - 1
         last = np.searchsorted(self.times_ns, until_ns, side="left")
         return slice(max(0, int(first)), int(last) + 1)
 
     def _in_the_world(self, own: RecordedPoses) -> RecordedPoses:
-        """Converts poses from the parents' frames to the world frame. Interpolation happens before, in the parents'
-        frames, so that children of a turning parent have the right distance between states too."""
+        """Converts poses from the frames of the parents to the world frame. Poses are interpolated before this, in the
+        frames of the parents. So children of a turning parent have the right distance from it, also between states."""
         if self._parents is None:
             return own
         frames, count = own.life.shape
@@ -242,5 +252,6 @@ class Truth:
 
 
 def _changes(values: NDArray[Any]) -> Flags:
-    """Mask (n,) of the bodies whose values, (f, n, ...), change over time."""
+    """Mask of the bodies whose values change over time, shape (n,). values: values of n bodies at f instants, shape
+    (f, n, ...)."""
     return (values != values[0]).reshape(*values.shape[:2], -1).any(axis=(0, 2))

@@ -1,9 +1,11 @@
-"""Cases of the laboratory (displays and works), and targets: figures of the pacer that must keep a limit.
+"""Defines the cases of the laboratory, which are displays and work traces. A work trace has the cost of each frame.
+Also defines the targets, which are figures of the pacer that must keep a limit.
 
 A target's figure is computed from the pacer's plans and from the true instants at which frames became visible. It is
 the worst of all seeds. Only costs are means of all seeds, because they are compared with costs on another display.
 
-Always: each case is created from its seed again for every contestant, so all contestants get the same case.
+Always: each case is created from its seed again for every contestant (a pacer, or an algorithm for comparison). So all
+contestants get the same case.
 """
 
 from __future__ import annotations
@@ -20,13 +22,15 @@ from bench.pacing.play import SETTLING_NS, VISIBLE_ERROR_MS, ContestantFactory, 
 from bench.pacing.works import ALL_WORKS, MS, SECOND, Make, Work, constant, single, spikes, step
 from twixt.cli.progress import Say
 
-# Contestants: the real pacer, one that never widens its interval, and one that knows all work in advance.
+# Names of the contestants: the real pacer, a contestant that never makes its frame interval longer, and a contestant
+# that knows all work in advance.
 TWIXT, NEVER, ORACLE = "twixt", "never widen", "oracle"
 CONTESTANTS = (TWIXT, NEVER, ORACLE)
 
-# A real display's rate differs from its nominal rate by up to this share.
+# Largest difference between a real display's rate and its nominal rate, as a share of the nominal rate.
 OFF_NOMINAL = 0.002
-# Changes of mode are delayed at random by up to this, so that they come at any point between two frames.
+# Changes of the display's mode are delayed at random by up to this time, in ns. So a change comes at any point between
+# two frames.
 LATEST_CHANGE_NS = 100_000_000
 SECONDS, QUICK_SECONDS = 10.0, 4.0
 QUICK_WORKS = ("constant 10 ms", "25 ms in one of 30", "stolen 5-40 ms")
@@ -41,13 +45,14 @@ class Shape(NamedTuple):
     sends_reports: bool = False
 
     def made(self, seed: int) -> ModelDisplay:
-        """A display of this kind, with rate and phase chosen from the seed."""
+        """A display of this kind, whose rate and phase are chosen from the seed."""
         choose = random.Random(seed * 13 + 1)
         hz = self.hz if self.kind is Timer else self.hz * (1 + choose.uniform(-OFF_NOMINAL, OFF_NOMINAL))
         return self._of(displays.steady(hz, -choose.randrange(round(1e9 / hz))), seed)
 
     def changing(self, then_hz: float, at_ns: int, gap_ns: int, seed: int) -> ModelDisplay:
-        """A display of this kind that changes its mode while running, at `at_ns` or up to LATEST_CHANGE_NS later."""
+        """A display of this kind that changes its mode during the run. The change comes at `at_ns` or up to
+        LATEST_CHANGE_NS later."""
         later_ns = random.Random(seed).randrange(LATEST_CHANGE_NS)
         return self._of(displays.changing(self.hz, then_hz, at_ns + later_ns, gap_ns), seed)
 
@@ -56,15 +61,15 @@ class Shape(NamedTuple):
 
 
 FENCE, WORD = ", fence", ", own word"
-# Displays on which the cost must be close to the cost on `Blocking`. Each is played without additions, with a fence,
-# and with the display's reports.
+# Displays on which the cost must be close to the cost on the display `Blocking`. Each of them is played in three ways:
+# without additions, with a fence, and with the display's reports.
 TRICKY = {
     "returns at once": displays.ReturnsAtOnce,
     "queue of two": displays.Queue,
     "queue of three": displays.QueueOfThree,
 }
-# How fences are made on these displays. On a queue, twixt's window tries no fence, because swaps wait; there a fence
-# is always made, to measure its effect.
+# How fences are made on these displays. On a queue, twixt's window tries no fence, because swaps wait. The bench makes
+# a fence in every frame there, to measure its effect.
 FENCES = {"returns at once": TRIED, "queue of two": ALWAYS, "queue of three": ALWAYS}
 BLOCKING = "blocking"
 SHAPES: dict[str, Shape] = {
@@ -83,7 +88,8 @@ SHAPES: dict[str, Shape] = {
 
 
 class ModeChange(NamedTuple):
-    """A change of mode at CHANGE_NS. gap_ns: time in which nothing is shown. work_ms: cost of each frame."""
+    """A change of the display's mode at CHANGE_NS. gap_ns: time in which nothing is shown. work_ms: cost of each
+    frame."""
 
     hz: float
     then_hz: float
@@ -102,12 +108,13 @@ CHANGES: dict[str, ModeChange] = {
     "60 to 30 Hz": ModeChange(60, 30, gap_ns=120_000_000),
 }
 CHANGED_ON = (BLOCKING, BLOCKING + WORD, "returns at once" + FENCE)
-# Displays that give no information about when a frame became visible. They are shown on the page, without targets.
+# Displays that give no information about the instant at which a frame became visible. They are shown on the page,
+# without targets.
 CHANGED_UNSEEN_ON = ("returns at once", "queue of two")
 
 
 class Trial(NamedTuple):
-    """Work and length of a run that has targets."""
+    """Work trace and length of a run for which there are targets."""
 
     work: Make
     seconds: float
@@ -128,26 +135,27 @@ TRIED_ON = {
 
 
 def works(quick: bool) -> dict[str, Make]:
-    """Works by name; for a quick run only a few."""
+    """Work traces by name. For a quick run, only a few of them."""
     return {name: make for name, make in ALL_WORKS.items() if not quick or name in QUICK_WORKS}
 
 
-# An interval longer than this number of refreshes is slow.
+# An interval that is longer than this number of refreshes is slow.
 SLOW = 1.1
 MOST_SLOW, MOST_FRAMES_TO_WIDEN, MOST_SECONDS_BACK, LEAST_FPS = 2, 5, 3.0, 57.5
 # The pacer has recovered when its interval is at most this number of refreshes.
 BACK = 1.02
-# Limit of a cost: COST_SHARE times the cost on `Blocking`, plus COST_MORE.
+# Limit of a cost. It is COST_SHARE times the cost on the display `Blocking`, plus COST_MORE.
 COST_SHARE, COST_MORE = 1.1, 1.0
-# After a change of mode, this share of the new rate must be reached after FOLLOW_NS, and at most MOST_OFF of the
-# frames may have a visible error.
+# Limits for a change of mode. FOLLOW_NS after the change, the frame rate must reach the share FOLLOWED of the new
+# rate. At most the share MOST_OFF of the frames may have a visible error.
 FOLLOWED = 0.95
 FOLLOW_NS = 3 * SECOND
 MOST_OFF = 0.01
 
 
 class Target(NamedTuple):
-    """A figure with a limit. is_most: the figure must be <= the limit, else >=. unit: unit of figure and limit."""
+    """A figure with a limit. is_most: True if the figure must be <= the limit, False if it must be >= the limit. unit:
+    unit of figure and limit."""
 
     name: str
     figure: float
@@ -197,7 +205,8 @@ def of_changes(make_contestant: ContestantFactory, seeds: Sequence[int], say: Sa
 
 
 def of_costs(costs: Mapping[tuple[str, str], Figures]) -> Iterator[Target]:
-    """Targets for costs on TRICKY displays, relative to those on `Blocking`. costs: figures by display and work."""
+    """Targets for costs on the TRICKY displays, relative to the costs on the display `Blocking`. costs: figures for
+    each pair of display and work."""
     for display, work in costs:
         if display.split(",")[0] in TRICKY and (BLOCKING, work) in costs:
             limit = COST_SHARE * costs[BLOCKING, work].cost + COST_MORE
@@ -205,7 +214,8 @@ def of_costs(costs: Mapping[tuple[str, str], Figures]) -> Iterator[Target]:
 
 
 class PlayedRun(NamedTuple):
-    """A run with its display and work. change_ns: instant of the change of mode; 0: no change."""
+    """A run with its display and its work trace. change_ns: instant of the change of mode, or 0 if the mode does not
+    change."""
 
     seen: list[PlayedFrame]
     display: ModelDisplay
@@ -214,7 +224,7 @@ class PlayedRun(NamedTuple):
 
 
 def changed(make_contestant: ContestantFactory, name: str, display_name: str, seed: int) -> PlayedRun:
-    """Plays a change of mode of CHANGES on a display of SHAPES."""
+    """Plays a change of mode on a display. name: its name in CHANGES. display_name: name of the display in SHAPES."""
     hz, then_hz, gap_ns, work_ms = CHANGES[name]
     display = SHAPES[display_name]._replace(hz=hz).changing(then_hz, CHANGE_NS, gap_ns, seed)
     work = constant(work_ms)(seed)
@@ -223,7 +233,7 @@ def changed(make_contestant: ContestantFactory, name: str, display_name: str, se
 
 
 def tried(make_contestant: ContestantFactory, trial: str, display_name: str, seed: int) -> PlayedRun:
-    """Plays a trial of TRIALS on a display of SHAPES."""
+    """Plays a trial on a display. trial: its name in TRIALS. display_name: name of the display in SHAPES."""
     make, seconds = TRIALS[trial]
     display, work = SHAPES[display_name].made(seed), make(seed)
     return PlayedRun(play(make_contestant, display, work, seconds, seed), display, work)
@@ -241,19 +251,21 @@ def _loaded(run: PlayedRun) -> list[PlayedFrame]:
 
 
 def _frames_to_widen(run: PlayedRun) -> int:
-    """Number of frames during the load before the first frame with a planned interval of at least LOAD_MS."""
+    """Number of frames during the load that are planned before the first wide frame. A frame is wide if its planned
+    interval is at least LOAD_MS."""
     loaded = _loaded(run)
     return next((n for n, frame in enumerate(loaded) if frame.interval_ns >= LOAD_MS * MS), len(loaded))
 
 
 def _shortest_ms(run: PlayedRun) -> float:
-    """Shortest interval (ms) planned during the load, from the first wide frame on, or from frame MOST_FRAMES_TO_WIDEN
-    on if no earlier frame is wide."""
+    """Shortest interval, in ms, that is planned during the load. It is taken from the first wide frame on. If the
+    first MOST_FRAMES_TO_WIDEN frames are not wide, it is taken from the frame after them on."""
     return min(frame.interval_ns for frame in _loaded(run)[min(_frames_to_widen(run), MOST_FRAMES_TO_WIDEN) :]) / MS
 
 
 def _seconds_back(run: PlayedRun) -> float:
-    """Seconds from the end of the load to the last frame that is planned wider than the display's own interval."""
+    """Seconds from the end of the load to the last frame whose planned interval is wider than the display's own
+    interval."""
     (load,) = run.work.loads
     limit_ns, later = BACK * run.display.modes[0].period_ns, [f for f in run.seen if f.start_ns >= load.end_ns]
     wide = [frame.start_ns for frame in later if frame.interval_ns > limit_ns]
@@ -261,19 +273,20 @@ def _seconds_back(run: PlayedRun) -> float:
 
 
 def _fps_from(run: PlayedRun, after_ns: int) -> float:
-    """Frames per second, counted from `after_ns` after the change of mode (without a change, after the start) on."""
+    """Frames per second, counted from `after_ns` after the change of mode. If there is no change, they are counted
+    from `after_ns` after the start."""
     shown = [frame.visible_ns for frame in run.seen if frame.visible_ns >= run.change_ns + after_ns]
     return (len(shown) - 1) / (shown[-1] - shown[0]) * SECOND if len(shown) > 1 else 0.0
 
 
 def _off_from(run: PlayedRun) -> float:
-    """Share of frames with a visible error after the change of mode; the interval of the change itself is excluded."""
+    """Share of frames with a visible error after the change of mode. The interval of the change itself is excluded."""
     after = [frame for frame in run.seen if frame.visible_ns >= run.change_ns]
     return sum(abs(error) > VISIBLE_ERROR_MS for error in errors_ms(after)) / len(after)
 
 
 class CaseRow(NamedTuple):
-    """Figures of one contestant on one display under one work, as means of all seeds."""
+    """Figures of one contestant (a pacer) on one display with one work trace. Each figure is the mean of all seeds."""
 
     display: str
     work: str
@@ -284,6 +297,7 @@ class CaseRow(NamedTuple):
 class LaboratoryResults(NamedTuple):
     rows: list[CaseRow]
     targets: list[Target]
-    changes: list[CaseRow]  # `work` names the change of mode; figures count from the change on
+    # rows of the changes of mode; `work` names the change, and figures count from the change on
+    changes: list[CaseRow]
     seeds: int
-    seconds: float  # length of each trace
+    seconds: float  # length of each trace in seconds

@@ -1,7 +1,7 @@
-"""Model displays: they compute when a swapped frame becomes visible, and when the swap returns.
+"""Models displays. A model computes when a swapped frame becomes visible, and when the swap returns.
 
-`visible_ns` has the true instants at which frames become visible. A pacer gets only the results of calls. Times are in
-ns of virtual time.
+`visible_ns` has the true instants at which frames become visible. A pacer gets only the results of its calls. Times
+are in ns of virtual time.
 
     timer           the frame is shown at once; swap waits for nothing
     blocking        swap returns when its own frame is shown
@@ -9,7 +9,7 @@ ns of virtual time.
     queue of N      swap returns when fewer than N frames wait to be shown
     variable        the frame is shown at once, but at least 1/144 s after the one before; swap returns at that time
 
-Always: visible instants increase, with at most one frame per refresh. Independent of pacers.
+Always: visible instants increase, with at most one frame per refresh. This module does not depend on pacers.
 """
 
 from __future__ import annotations
@@ -21,24 +21,28 @@ from typing import NamedTuple
 from twixt.render.pacing.refresh import WAITED_NS, FenceTrial
 
 SECOND = 1_000_000_000
-# Time to copy a picture if nothing waits (Xvfb at 800x600); time of a call that only hands a frame over.
+# COPY_NS is the time to copy a picture if nothing waits (measured on Xvfb at 800x600). CALL_NS is the time of a call
+# that only hands a frame over.
 COPY_NS, CALL_NS = 400_000, 60_000
-# Range of the delay between a refresh and the return of a call that waited for it.
+# Shortest and longest delay, in ns, from a refresh to the return of a call that waited for the refresh.
 RETURN_NS = (20_000, 150_000)
-# Number of these delays that are generated in advance; frames use them cyclically.
+# Number of these delays that are generated in advance. Frames use them in turn, again and again.
 RETURNS = 127
-# A frame that is handed over less than this before a refresh misses it and is shown at the next one.
+# Time before a refresh, in ns. A frame that is handed over later than this misses the refresh, and is shown at the
+# next refresh.
 AHEAD_NS = 500_000
-# Fence modes, see `ModelDisplay`.
+# Names of the fence modes, see `ModelDisplay`.
 ALWAYS, TRIED = "always", "tried"
-# The display reports a frame once this number of later frames has been handed over.
+# Number of later frames that must be handed over before the display reports a frame.
 WORD_FRAMES_LATER = 2
-# Variable rate: shortest time between frames; time after which the last frame is shown again if no new frame comes.
+# Times of a display with a variable rate, in ns. FASTEST_NS is the shortest time between two frames. If no new frame
+# comes within SLOWEST_NS, the last frame is shown again.
 FASTEST_NS, SLOWEST_NS = round(SECOND / 144), round(SECOND / 48)
 
 
 class DisplayMode(NamedTuple):
-    """A mode of the display. It refreshes at begin_ns, begin_ns + period_ns, ... before end_ns (None: without end)."""
+    """A mode of the display. Its refreshes are at begin_ns, begin_ns + period_ns, and so on, before end_ns. If end_ns
+    is None, they do not end."""
 
     begin_ns: int
     period_ns: int
@@ -46,15 +50,16 @@ class DisplayMode(NamedTuple):
 
 
 class Fenced(NamedTuple):
-    """Result of a wait for a fence. presented_ns: instant at which the frame became visible; None if the call did not
-    wait or the fence is not trusted yet."""
+    """Result of a wait for a fence. presented_ns: instant at which the frame became visible. It is None if the call
+    did not wait, or if the fence is not trusted yet."""
 
     return_ns: int
     presented_ns: int | None = None
 
 
 class DisplayReport(NamedTuple):
-    """When a frame became visible, and the refresh period at that time (None: variable rate)."""
+    """Report of the instant at which a frame became visible, and of the refresh period at that time. The period is
+    None for a variable rate."""
 
     presented_ns: int
     refresh_ns: int | None
@@ -65,14 +70,15 @@ def steady(hz: float, begin_ns: int = 0) -> tuple[DisplayMode, ...]:
 
 
 def changing(hz: float, then_hz: float, at_ns: int, gap_ns: int = 0) -> tuple[DisplayMode, ...]:
-    """Two modes; the change is at the first refresh at or after at_ns. Nothing is shown for gap_ns (0: seamless)."""
+    """Two modes of a display. The change between them is at the first refresh at or after at_ns. gap_ns: time in which
+    nothing is shown. If it is 0, the change has no gap."""
     first = DisplayMode(0, round(SECOND / hz))
     change_ns = -(-at_ns // first.period_ns) * first.period_ns
     return (first._replace(end_ns=change_ns), DisplayMode(change_ns + gap_ns, round(SECOND / then_hz)))
 
 
 class ModelDisplay:
-    """A display with refreshes. Its swap waits for nothing; subclasses override this.
+    """A display with refreshes. Its swap waits for nothing. Subclasses override this.
 
     fence_mode: "" (no fence), "always" (a fence in every frame), or "tried" (twixt's `FenceTrial` decides).
     sends_reports: True if the display reports frames, see `reports`.
@@ -89,11 +95,11 @@ class ModelDisplay:
         self.ahead_ns, self.trial, self.visible_ns = ahead_ns, FenceTrial(), list[int]()
         choose = random.Random(seed)
         self._returns_ns = tuple(choose.randrange(*RETURN_NS) for _ in range(RETURNS))
-        self._reported = 0  # frames reported
+        self._reported = 0  # number of frames that were reported
 
     @property
     def reported_hz(self) -> float | None:
-        """Rate that the window system reports, which is the rate of the first mode."""
+        """Rate in Hz that the window system reports. It is the rate of the first mode."""
         return SECOND / self.modes[0].period_ns
 
     def mode_at(self, at_ns: int) -> DisplayMode:
@@ -111,7 +117,7 @@ class ModelDisplay:
         raise AssertionError("the last mode is for good")
 
     def refreshes_between(self, begin_ns: int, end_ns: int) -> float:
-        """Number of refreshes between two instants, not rounded."""
+        """Number of refreshes between two instants. It is not rounded."""
         shown = ((min(end_ns, mode.end_ns or end_ns) - max(begin_ns, mode.begin_ns), mode) for mode in self.modes)
         return sum(max(0, shown_ns) / mode.period_ns for shown_ns, mode in shown)
 
@@ -122,14 +128,15 @@ class ModelDisplay:
         return at_ns
 
     def swap(self, at_ns: int) -> int:
-        """Hands a frame over; returns the instant at which the call returns."""
+        """Hands a frame over. Returns the instant at which the call returns. at_ns: instant of the call."""
         self.visible_ns.append(self._shown_at(at_ns))
         return_ns = max(at_ns + CALL_NS, self._swap_waits_until(at_ns))
         self.trial.swapped(return_ns - at_ns, is_vsynced=self.fence_mode == TRIED)
         return return_ns
 
     def fence(self, at_ns: int) -> Fenced:
-        """Waits until the frame that was handed over last is visible. Does not wait if there is no fence."""
+        """Waits until the frame that was handed over last is visible. Does not wait if there is no fence. at_ns:
+        instant of the call."""
         if not self.fence_mode or (self.fence_mode == TRIED and not self.trial.is_on):
             return Fenced(at_ns)
         waits = self.visible_ns[-1] > at_ns
@@ -160,7 +167,8 @@ class ModelDisplay:
 
 
 class Timer(ModelDisplay):
-    """No call ever waits; a frame is visible as soon as it is copied. The reported refresh has no effect."""
+    """A display on which no call ever waits. A frame is visible as soon as it is copied. The reported refresh has no
+    effect."""
 
     def _shown_at(self, at_ns: int) -> int:
         return at_ns + COPY_NS
@@ -170,20 +178,21 @@ class Timer(ModelDisplay):
 
 
 class Blocking(ModelDisplay):
-    """Swap returns when its frame is visible."""
+    """A display whose swap returns when its frame is visible."""
 
     def _swap_waits_until(self, at_ns: int) -> int:
         return self._returned(self.visible_ns[-1])
 
 
 class ReturnsAtOnce(ModelDisplay):
-    """Swap returns at once; the first GL call of the next frame waits until the frame is visible."""
+    """A display whose swap returns at once. The first GL call of the next frame waits until the frame is visible."""
 
     blocks_next_call = True
 
 
 class Queue(ModelDisplay):
-    """Swap returns when fewer than `length` frames wait to be shown, with 2 while the next one is drawn."""
+    """A display whose swap returns when fewer than `length` frames wait to be shown. With a length of 2, one frame
+    waits while the next frame is drawn."""
 
     length = 2
 
@@ -198,8 +207,8 @@ class QueueOfThree(Queue):
 
 
 class Variable(Blocking):
-    """Refreshes when a frame comes, 48 to 144 times a second. If frames come more slowly, it shows the last frame
-    again, and a new frame must wait until that refresh is over."""
+    """A display that refreshes when a frame comes, 48 to 144 times a second. If frames come more slowly, the display
+    shows the last frame again. A new frame must then wait until that refresh is over."""
 
     varies = True
 

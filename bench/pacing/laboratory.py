@@ -1,12 +1,13 @@
-"""`python -m bench pacing`: plays every contestant on every display under every work, then checks the targets.
+"""Plays every contestant on every display with every work trace, then checks the targets: `python -m bench pacing`. A
+contestant is a pacer, or an algorithm for comparison. A work trace has the cost of each frame.
 
 Rows are means of all seeds. The page, the plot, the table and the JSON document have the same rows.
 
-There are two more results. One is the time of the pacer's own calls per frame. It is the only figure in real time; it
-matters because a slow pacer delays its own frames, most when it replays its history. The other is a CSV file of one
-run, frame by frame, to examine a missed target. In this file, `drawn_for` is the instant for which the frame was
-drawn, `seen` is the instant at which the model display showed it, and `error` is as in `play`; all in ms of virtual
-time.
+There are two more results. The first is the time of the pacer's own calls per frame. It is the only figure in real
+time. It matters because a slow pacer delays its own frames, most of all when it replays its history. The second is a
+CSV file of one run, frame by frame. With this file, a missed target can be examined. In the file, `drawn_for` is the
+instant for which the frame was drawn. `seen` is the instant at which the model display showed the frame. `error` is
+the error as defined in `play`. All three are in ms of virtual time.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ SETTLED_FRAMES = 60
 
 
 class _Timed:
-    """A contestant that measures the time of its own calls. spent_ns: total time of the calls in each frame."""
+    """A contestant that measures the time of its own calls. spent_ns: total time of the calls in each frame, in ns."""
 
     def __init__(self, pacer: Contestant) -> None:
         self._pacer, self.spent_ns = pacer, list[int]()
@@ -66,7 +67,7 @@ class _Timed:
 
 
 def call_cost() -> str:
-    """Cost of the pacer's calls in ten virtual seconds of the work "evening", as text."""
+    """Text that tells the cost of the pacer's calls in ten virtual seconds of the work trace "evening"."""
     timed: list[_Timed] = []
 
     def make_timed(display: ModelDisplay, refresh: Refresh) -> Contestant:
@@ -88,7 +89,8 @@ COLUMNS = (
 
 
 def write_frames(display: str, work: str, seed: int, seconds: float, path: str) -> None:
-    """Plays one run of the pacer and writes its frames as CSV. Raises TwixtError."""
+    """Plays one run of the pacer, and writes its frames as CSV at `path`. Raises TwixtError if the file cannot be
+    written."""
     seen = play(twixt_pacer, cases.SHAPES[display].made(seed), cases.ALL_WORKS[work](seed), seconds, seed)
     try:
         with open(path, "w", newline="", encoding="utf-8") as file:
@@ -116,9 +118,9 @@ class LaboratoryOptions(NamedTuple):
     seeds: int = 10
     first_seed: int = 0
     quick: bool = False
-    displays: tuple[str, ...] = ()  # displays to play; empty: all
+    displays: tuple[str, ...] = ()  # names of the displays to play; if there are no names, all displays are played
     works: tuple[str, ...] = ()
-    frames: str | None = None  # CSV file for the frames of the first display, work and seed
+    frames: str | None = None  # CSV file for the frames of the first display, work trace and seed
     fail: bool = False
 
     @property
@@ -132,10 +134,10 @@ class LaboratoryOptions(NamedTuple):
 
 
 def run(results: Results, **chosen: Any) -> int:
-    """Plays all cases, with progress on standard error; shows and writes the results. Returns the exit code.
+    """Plays all cases, with progress on standard error. Shows and writes the results, and returns the exit code.
 
-    chosen: of `LaboratoryOptions`. Raises TwixtError, before anything is played, if a name is unknown or a file cannot
-    be written.
+    chosen: values of `LaboratoryOptions`. Raises TwixtError, before anything is played, if a name is unknown or a file
+    cannot be written.
     """
     choice = LaboratoryOptions(**chosen)
     _check(choice)
@@ -193,7 +195,8 @@ def _row(row: CaseRow) -> dict[str, Any]:
 
 def _rows(choice: LaboratoryOptions, say: Say) -> Iterator[CaseRow]:
     for display in (name for name in cases.SHAPES if not choice.displays or name in choice.displays):
-        # The other contestants know true visible instants, so only the pacer plays on displays with fences or reports.
+        # The other contestants know the true visible instants. So only the pacer plays on displays with fences or
+        # reports.
         contestants = CONTESTANTS if "," not in display else (TWIXT,)
         for work in cases.works(choice.quick):
             if not choice.works or work in choice.works:

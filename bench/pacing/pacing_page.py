@@ -1,7 +1,8 @@
-"""Tables and picture of `python -m bench pacing`, for docs/pacing.md.
+"""Makes the tables and the picture of `python -m bench pacing`, for docs/pacing.md.
 
-The upper half of the picture shows the cost of each contestant under each work (left is better). The lower half shows,
-against time, for how long each frame was visible. It is readable at 900 px. matplotlib is imported only for a picture.
+The upper half of the picture shows the cost of each contestant with each work trace. Costs further left are better.
+The lower half shows, against time, for how long each frame was visible. The picture is readable at a width of 900 px.
+matplotlib is imported only for a picture.
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ if TYPE_CHECKING:
 
 
 SHORT = {"twixt": "twixt", "never widen": "never", "oracle": "oracle"}
-COSTS = "cost"  # unit of targets that compare costs. They are many, so only missed ones are shown.
+COSTS = "cost"  # unit of the targets for costs; there are many of these targets, so only missed ones are shown
 
 
-# A case is listed if its cost exceeds COSTLIER_SHARE times the cost of a fixed interval, plus COSTLIER_MORE.
+# A case is listed if its cost exceeds a limit. The limit is COSTLIER_SHARE times the cost of a fixed interval, plus
+# COSTLIER_MORE.
 COSTLIER_SHARE, COSTLIER_MORE = 1.25, 20
 
 
@@ -42,7 +44,7 @@ def page(found: LaboratoryResults) -> Iterator[Block]:
 
 
 def shown(found: LaboratoryResults) -> list[Block]:
-    """Tables of the displays and of the changes of mode, and the targets, for a terminal."""
+    """Tables of the displays and of the changes of mode, and a table of the targets, for a terminal."""
     targets = [
         f"{'met    ' if target.is_met else 'NOT MET'} {in_words(target)}"
         for target in found.targets
@@ -66,8 +68,9 @@ def _tables(found: LaboratoryResults, change_title: str) -> Iterator[tuple[str, 
 
 
 def _table(title: str, rows: Sequence[CaseRow]) -> Table:
-    """Table with one line per work. It has the costs of all contestants and, for twixt's pacer (the first contestant),
-    frames a second, error p99, share of frames off by > 2 ms, and lag (time from start to visible)."""
+    """Table with one line per work trace. It has the costs of all contestants. It also has four figures of twixt's
+    pacer, which is the first contestant: frames per second, 99th percentile of the error, share of frames that are
+    off by more than 2 ms, and lag. The lag is the time from the start of a frame until the frame is visible."""
     contestants = list(dict.fromkeys(row.contestant for row in rows))
     own = contestants[0]
 
@@ -123,7 +126,8 @@ COSTLIER_COLUMNS = (
 
 
 def _costlier(rows: Sequence[CaseRow]) -> Iterator[Block]:
-    """Cases in which a fixed interval costs much less than twixt, with the shares of frames that are off."""
+    """Cases in which a fixed interval costs much less than twixt's pacer. They are listed with their shares of frames
+    that are off."""
     of = {(row.display, row.work, row.contestant): row.figures for row in rows}
     compared = [
         (f"{display}: {work}", figures, of[display, work, NEVER])
@@ -142,7 +146,7 @@ def _costlier(rows: Sequence[CaseRow]) -> Iterator[Block]:
 
 WIDTH_IN, HEIGHT_IN = 9.0, 7.2
 COMPARED = ("timer", "blocking", "returns at once", "queue of two")
-# Markers of the contestants. The largest is drawn first, so that all markers of equal costs are visible.
+# Markers of the contestants. The largest marker is drawn first. So all markers are visible where costs are equal.
 MARKERS = {
     "oracle": {"marker": "o", "s": 60, "facecolors": "none", "edgecolors": "#999999"},
     "never widen": {"marker": "|", "s": 70, "color": "#d62728"},
@@ -154,7 +158,7 @@ LONGEST_MS = 55.0
 
 
 def draw(found: LaboratoryResults, path: str) -> None:
-    """Saves the picture. Raises TwixtError."""
+    """Saves the picture at `path`. Raises TwixtError if it cannot be saved."""
     figure = empty_figure(WIDTH_IN, HEIGHT_IN)
     halves: Any = figure.subfigures(2, 1, height_ratios=(4, 3))
     upper, lower = halves

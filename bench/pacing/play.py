@@ -1,4 +1,5 @@
-"""One run of a contestant on a model display in virtual time, and its figures; contestants for comparison.
+"""Plays one run of a contestant on a model display in virtual time, and computes its figures. Also has the contestants
+for comparison.
 
 The order of calls is the same as in the frame loop: plan, wait, draw, wait, swap, record. For each frame, the result
 has the instant for which the frame was drawn and the instant at which it became visible.
@@ -9,16 +10,18 @@ has the instant for which the frame was drawn and the instant at which it became
     cost                hitch + 16.7 * lost: visible jerks and missing frames, in ms a second
     error               interval between drawn instants minus interval between visible instants: ms of display time
 
-All figures use the true visible instants of the display, not the pacer's estimates. Reads no clock.
+All figures use the true visible instants of the display, not the pacer's estimates. This module reads no clock.
 
-`NeverWiden` starts each frame at once and draws it for the next point of a grid, or for the first later point that its
-usual work can reach. It never widens its interval. The model tells it when the previous frame became visible.
+`NeverWiden` starts each frame at once, and draws the frame for the next instant on a grid. If the usual work takes
+longer, it uses the first later instant on the grid that the work can reach. It never widens its interval. The model
+tells it when the previous frame became visible.
 
-`best` searches before every few frames: it plays each interval of a list on a copy of the display, with the true work
-of the next 0.4 s, and uses the cheapest one. Every frame is drawn for the instant at which it becomes visible, so that
-errors are 0. It also tries whole runs at one fixed interval. The result is the cheapest run of all.
+`best` searches for the cheapest interval before every few frames. It plays each interval of a list on a copy of the
+display, with the true work of the next 0.4 s. Then it uses the cheapest interval. Every frame is drawn for the instant
+at which the frame becomes visible, so that errors are 0. `best` also tries whole runs at one fixed interval. Its
+result is the cheapest run of all.
 
-Always: `best` costs no more than `NeverWiden` under the same work.
+Always: `best` costs no more than `NeverWiden` with the same work trace.
 """
 
 from __future__ import annotations
@@ -35,14 +38,14 @@ from bench.pacing.works import Work
 from twixt.render.pacing import FramePlan, FrameTimes, Pacer, Refresh
 from twixt.render.pacing.refresh import SwapProbe
 
-# Time from the return of a swap until the next frame is planned, for events, log and figures.
+# Time in ns from the return of a swap until the next frame is planned. It is used for events, log and figures.
 OVERHEAD_NS = 300_000
-# Range of the lateness of a wake-up.
+# Smallest and largest lateness of a wake-up, in ns.
 WAKE_NS = (1_000, 60_000)
 
 
 class Contestant(Protocol):
-    """Interface of a pacer in the laboratory, see `Pacer`; all instants in ns of virtual time."""
+    """Interface of a pacer in the laboratory (see `Pacer`). All instants are in ns of virtual time."""
 
     def next_frame(self, now_ns: int) -> FramePlan: ...
     def drawn(self, start_ns: int, work_end_ns: int) -> int | None: ...
@@ -51,18 +54,19 @@ class Contestant(Protocol):
 
 
 class PlayedFrame(NamedTuple):
-    """One frame, drawn for the instant `drawn_ns` and visible at `visible_ns`. interval_ns: planned interval."""
+    """One frame. drawn_ns: instant for which the frame was drawn. visible_ns: instant at which it became visible.
+    interval_ns: planned interval."""
 
     start_ns: int
     drawn_ns: int
     visible_ns: int
     interval_ns: int
-    refreshes: int = 1  # planned length in refreshes
+    refreshes: int = 1  # planned length of the interval in refreshes
     work_end_ns: int = 0
     swap_begin_ns: int = 0
     swap_end_ns: int = 0
-    presented_ns: int | None = None  # visible instant according to a fence
-    reason: str = ""  # the pacer's reason
+    presented_ns: int | None = None  # instant at which the frame became visible, according to a fence
+    reason: str = ""  # reason that the pacer gives for its plan
 
 
 ContestantFactory = Callable[[ModelDisplay, Refresh], Contestant]
@@ -75,7 +79,7 @@ def twixt_pacer(display: ModelDisplay, refresh: Refresh) -> Contestant:
 def play(
     make_contestant: ContestantFactory, display: ModelDisplay, work: Work, seconds: float, seed: int = 0
 ) -> list[PlayedFrame]:
-    """Plays frames for `seconds` of virtual time. As at a real start, the display is probed first."""
+    """Plays frames for `seconds` of virtual time. The display is probed first, as at a real start."""
     refresh, now_ns = probed(display)
     return drive(make_contestant(display, refresh), display, work, now_ns, round(seconds * 1e9), seed)
 
@@ -83,7 +87,7 @@ def play(
 def drive(
     pacer: Contestant, display: ModelDisplay, work: Work, now_ns: int, end_ns: int, seed: int = 0
 ) -> list[PlayedFrame]:
-    """Plays frames with that pacer from now_ns to end_ns."""
+    """Plays frames with the contestant `pacer`, from now_ns to end_ns."""
     late = random.Random(seed)
     frames: list[PlayedFrame] = []
     while now_ns < end_ns:
@@ -111,7 +115,7 @@ def drive(
 
 
 def probed(display: ModelDisplay) -> tuple[Refresh, int]:
-    """The refresh that twixt's own probe finds, and the instant at which the probe ends (ns)."""
+    """Refresh that twixt's own probe finds on the display, and the instant in ns at which the probe ends."""
     probe, now_ns = SwapProbe(display.reported_hz), 1_000_000
     while not probe.done:
         begin_ns = display.first_call(now_ns) + 50_000 + probe.pause_ns
@@ -122,26 +126,26 @@ def probed(display: ModelDisplay) -> tuple[Refresh, int]:
 
 
 LOST_FRAME_MS = 16.7
-# Larger errors are visible.
+# Errors above this value are visible, in ms.
 VISIBLE_ERROR_MS = 2.0
-# Frames of the first second do not count, because shaders compile and the pacer learns.
+# Time at the start, in ns, whose frames do not count. In this time, shaders compile and the pacer learns.
 SETTLING_NS = 1_000_000_000
 
 
 class Figures(NamedTuple):
-    """Figures of one run, or means of several runs. The module's docstring defines them."""
+    """Figures of one run, or means of several runs. The module's docstring defines these figures."""
 
     cost: float
     hitch_ms_per_s: float
     lost_per_s: float
     fps: float
     error_p99_ms: float
-    off_share: float  # share of frames with an error over VISIBLE_ERROR_MS
+    off_share: float  # share of frames whose error is above VISIBLE_ERROR_MS
     latency_ms: float  # mean time from the start of a frame until it is visible
 
 
 def figures(seen: Sequence[PlayedFrame], display: ModelDisplay, begin_ns: int = SETTLING_NS) -> Figures:
-    """Figures of the frames that became visible from begin_ns on. There must be at least three such frames."""
+    """Figures of the frames that became visible at or after begin_ns. There must be at least three such frames."""
     frames = [frame for frame in seen if frame.visible_ns >= begin_ns]
     first_ns, last_ns = frames[0].visible_ns, frames[-1].visible_ns
     seconds = (last_ns - first_ns) / 1e9
@@ -167,7 +171,7 @@ def hitches_ms(visible_ns: Sequence[int], display: ModelDisplay) -> float:
 
 
 def errors_ms(seen: Sequence[PlayedFrame]) -> list[float]:
-    """Error of each frame after the first, ms."""
+    """Error of each frame except the first frame, in ms."""
     return [
         (later.drawn_ns - earlier.drawn_ns - later.visible_ns + earlier.visible_ns) / 1e6
         for earlier, later in pairwise(seen)
@@ -183,7 +187,7 @@ UNKNOWN_NS = round(1e9 / 60)
 
 
 class NeverWiden:
-    """Contestant with a fixed interval. display: source of true visible instants."""
+    """Contestant with a fixed interval. display: display from which it gets the true visible instants."""
 
     def __init__(self, display: ModelDisplay, refresh: Refresh) -> None:
         self._display, self._period_ns = display, refresh.period_ns or UNKNOWN_NS
@@ -210,25 +214,27 @@ class NeverWiden:
         return self._due_ns - COPY_NS if self._swaps_itself and self._due_ns is not None else None
 
     def frame_done(self, times: FrameTimes) -> None:
-        """No-op: the interval is fixed."""
+        """Does nothing, because the interval is fixed."""
 
     def display_reported(self, presented_ns: int, refresh_ns: int | None) -> None:
-        """No-op: the true visible instants are known."""
+        """Does nothing, because the true visible instants are known."""
 
 
-# Each interval is tried over AHEAD_NS; the cheapest is then used for TAKEN_FRAMES frames.
+# AHEAD_NS is the virtual time, in ns, over which each interval is tried. The cheapest interval is then used for
+# TAKEN_FRAMES frames.
 AHEAD_NS, TAKEN_FRAMES = 400_000_000, 8
-# Intervals to try, in refreshes. On a timer or a variable rate any length is possible, else only whole numbers.
+# Intervals to try, in refreshes. On a timer or a variable rate, any length is possible. On other displays, only whole
+# numbers are possible.
 ANY_LENGTH, WHOLE = (1.0, 1.08, 1.15, 1.25, 1.4, 1.6, 2.0), (1.0, 2.0, 3.0)
-# If all work is below this share of a refresh, no search is needed.
+# If all work takes less than this share of a refresh, no search is needed.
 LIGHT = 0.9
 
 
 class _SearchState(NamedTuple):
     display: ModelDisplay
     now_ns: int
-    number: int  # frames shown
-    due_ns: int  # grid point of the last frame
+    number: int  # number of frames shown so far
+    due_ns: int  # instant on the grid for which the last frame was drawn
 
 
 def best(display: ModelDisplay, work: Work, seconds: float, seed: int = 0) -> tuple[list[PlayedFrame], Figures]:
@@ -247,7 +253,8 @@ def best(display: ModelDisplay, work: Work, seconds: float, seed: int = 0) -> tu
 
 
 def _played(display: ModelDisplay, work: Work, end_ns: int, length: float | None = None) -> list[PlayedFrame]:
-    """Frames at one interval, in refreshes; None: at the cheapest, searched before every few frames."""
+    """Frames that are played at one interval. length: this interval in refreshes. If it is None, the cheapest interval
+    is used, which is searched for before every few frames."""
     _, now_ns = probed(display)
     state, seen = _SearchState(display, now_ns, 0, display.visible_ns[-1]), list[PlayedFrame]()
     while state.now_ns < end_ns:
@@ -264,14 +271,14 @@ def _cheapest(state: _SearchState, work: Work) -> float:
     if work.is_light(state.number, frames, state.now_ns, state.now_ns + AHEAD_NS, round(LIGHT * period_ns)):
         return 1.0
     cost_ms = _cost(state, work, 1.0)
-    if cost_ms < period_ns / 1e7:  # less than a tenth of a refresh, so no other interval can gain much
+    if cost_ms < period_ns / 1e7:  # the cost is less than a tenth of a refresh, so no other interval can gain much
         return 1.0
     costs = {1.0: cost_ms} | {length: _cost(state, work, length) for length in _lengths(state.display)[1:]}
     return min(costs, key=costs.__getitem__)
 
 
 def _cost(state: _SearchState, work: Work, length: float) -> float:
-    """Cost (ms) over the next AHEAD_NS at an interval of `length` refreshes."""
+    """Cost, in ms, over the next AHEAD_NS at an interval of `length` refreshes."""
     display = _copied(state.display)
     trial, end_ns = state._replace(display=display), state.now_ns + AHEAD_NS
     known = len(display.visible_ns)
@@ -283,7 +290,8 @@ def _cost(state: _SearchState, work: Work, length: float) -> float:
 
 
 def _frame(state: _SearchState, work: Work, length: float) -> tuple[PlayedFrame, _SearchState]:
-    """Plays one frame that begins at once. Its swap is delayed so that it becomes visible at its grid point."""
+    """Plays one frame that begins at once. Its swap is delayed so that the frame becomes visible at its instant on the
+    grid."""
     display, start_ns = state.display, state.now_ns
     period_ns = display.mode_at(start_ns).period_ns
     done_ns = work.end_ns(display.first_call(start_ns), work.cost_ns(state.number, start_ns))
@@ -305,7 +313,8 @@ def _lengths(display: ModelDisplay) -> tuple[float, ...]:
 
 
 def _copied(display: ModelDisplay) -> ModelDisplay:
-    """A copy of the display that behaves in the same way from now on. Of earlier frames it has only the last four."""
+    """Copy of the display that behaves in the same way from now on. Of the earlier frames, the copy has only the last
+    four."""
     made = copy.copy(display)
     made.visible_ns = display.visible_ns[-4:]
     made.trial = copy.copy(display.trial)

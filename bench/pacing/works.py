@@ -1,15 +1,17 @@
-"""Work traces, generated and recorded: the cost of each frame, and stolen time, in which other programs run.
+"""Makes work traces, from a generator or from recordings. A work trace has the cost of each frame, and stolen time, in
+which other programs run.
 
 A whole trace is generated from its seed before the run, so that every contestant gets the same trace. Costs depend on
-the frame number; loads and stolen time depend on the instant.
+the frame number. Loads and stolen time depend on the instant.
 
-`recorded.txt` has one line per recording: its name, a colon, and for each frame its cost and the time of its swap, in
-units of 10 us. (The swap waited for nothing, but needed a core to copy the picture.) The recordings are 22 s of
-`twixt run WORLD --log FILE` each, on two cores without a GPU, on Xvfb. In the first, a busy loop ran on each core. In
-the second, programs woke once a second and used both cores for 40 ms. `line_of` (`tests/bench/pacing/recording.py`)
-makes such a line from any log. Each seed starts at another frame of the recording.
+`recorded.txt` has one line per recording. A line has the name of the recording, a colon, and for each frame its cost
+and the time of its swap. These times are in units of 10 us. (The swap waited for nothing, but needed a core to copy
+the picture.) Each recording is 22 s of `twixt run WORLD --log FILE`, on two cores without a GPU, on Xvfb. In the first
+recording, a busy loop ran on each core. In the second recording, programs woke one time per second and used both cores
+for 40 ms. `line_of` (`tests/bench/pacing/recording.py`) makes such a line from any log. Each seed starts at another
+frame of the recording.
 
-Always: costs are > 0; intervals of stolen time do not overlap. Independent of pacers.
+Always: costs are greater than 0, and intervals of stolen time do not overlap. This module does not depend on pacers.
 """
 
 from __future__ import annotations
@@ -25,16 +27,16 @@ from typing import Concatenate, NamedTuple, ParamSpec
 from bench.pacing.displays import COPY_NS
 
 MS, SECOND = 1_000_000, 1_000_000_000
-# Number of costs before they repeat, more than a run has frames.
+# Number of costs in a trace before they repeat. A run has fewer frames than this number.
 FRAMES = 2400
-# Loads are delayed at random by up to this, so that they begin at any point between two frames.
+# Loads are delayed at random by up to this time, in seconds. So a load begins at any point between two frames.
 LATER_S = 0.1
 # Generated costs vary at random by up to this share.
 SPREAD = 0.03
 
 
 class Load(NamedTuple):
-    """A load: frames that begin between begin_ns and end_ns cost work_ns each."""
+    """A load. Each frame that begins between begin_ns and end_ns costs work_ns."""
 
     begin_ns: int
     end_ns: int
@@ -49,10 +51,11 @@ class Steal(NamedTuple):
 
 
 class Work:
-    """One work trace. costs_ns, handing_ns: one value per frame; after the last value, the first is used again.
+    """One work trace. costs_ns: cost of each frame. handing_ns: hand-over time of each frame. After the last value,
+    the first value is used again.
 
-    handing_ns: time from the call of swap until the frame is handed over, minus the time that this takes on a free
-    core.
+    The hand-over time is the time from the call of swap until the frame is handed over, minus the time that this takes
+    on a free core.
     """
 
     def __init__(
@@ -64,23 +67,24 @@ class Work:
         self._steals_ns = [steal.begin_ns for steal in steals]
 
     def cost_ns(self, number: int, at_ns: int) -> int:
-        """Cost of frame `number`, which begins at at_ns."""
+        """Cost of frame `number`, in ns. at_ns: instant at which the frame begins."""
         for load in self.loads:
             if load.begin_ns <= at_ns < load.end_ns:
                 return load.work_ns
         return self.costs_ns[number % len(self.costs_ns)]
 
     def handed_over(self, number: int, swap_begin_ns: int) -> int:
-        """Instant at which frame `number` is handed over, if swap is called at swap_begin_ns."""
+        """Instant at which frame `number` is handed over. swap_begin_ns: instant at which swap is called."""
         return swap_begin_ns + self._handing_ns[number % len(self._handing_ns)]
 
     def awake(self, at_ns: int) -> int:
-        """Instant from which the program can run: at_ns, or the end of stolen time if at_ns lies in it."""
+        """First instant, at or after at_ns, at which the program can run. It is at_ns, or the end of stolen time if
+        at_ns lies in stolen time."""
         last = bisect_right(self._steals_ns, at_ns) - 1
         return at_ns if last < 0 else max(at_ns, sum(self.steals[last]))
 
     def end_ns(self, begin_ns: int, cost_ns: int) -> int:
-        """Instant at which work of cost_ns that begins at begin_ns is done."""
+        """Instant at which work is done. begin_ns: instant at which the work begins. cost_ns: its cost."""
         end_ns = self.awake(begin_ns) + cost_ns
         for steal in self.steals[bisect_left(self._steals_ns, begin_ns + 1) :]:
             if steal.begin_ns >= end_ns:
@@ -89,8 +93,8 @@ class Work:
         return end_ns
 
     def is_light(self, number: int, frames: int, begin_ns: int, end_ns: int, limit_ns: int) -> bool:
-        """True if no frame of the next `frames` costs more than limit_ns, and there is no load or stolen time near the
-        interval from begin_ns to end_ns."""
+        """True if none of the next `frames` frames costs more than limit_ns. Also, there must be no load and no stolen
+        time near the interval from begin_ns to end_ns."""
         if any(load.begin_ns < end_ns and begin_ns < load.end_ns for load in self.loads):
             return False
         first = bisect_left(self._steals_ns, begin_ns - SECOND // 10)
@@ -104,7 +108,8 @@ P = ParamSpec("P")
 
 
 def maker(of_seed: Callable[Concatenate[int, P], Work]) -> Callable[P, Make]:
-    """Turns a function of (seed, values) into a function of the values that returns a function of the seed."""
+    """Makes a function from a function of (seed, values). The new function gets the values, and returns a function of
+    the seed."""
     return lambda *values, **named: lambda seed: of_seed(seed, *values, **named)
 
 
@@ -115,7 +120,7 @@ def constant(seed: int, ms: float) -> Work:
 
 @maker
 def spikes(seed: int, ms: float, spike_ms: float, one_in: int) -> Work:
-    """Frames of equal cost; in each group of `one_in` frames, a random one costs more."""
+    """Frames of equal cost. In each group of `one_in` frames, one random frame costs more."""
     choose = random.Random(seed * 7919 + one_in)
     costs = [ms] * FRAMES
     for first in range(0, FRAMES, one_in):
@@ -125,7 +130,7 @@ def spikes(seed: int, ms: float, spike_ms: float, one_in: int) -> Work:
 
 @maker
 def single(seed: int, ms: float, spike_ms: float, at_frame: int = 180) -> Work:
-    """Frames of equal cost; only one frame costs more."""
+    """Frames of equal cost. Only the frame number `at_frame` costs more."""
     costs = [ms] * FRAMES
     costs[at_frame + seed % 7] = spike_ms
     return Work(_about(costs, seed))
@@ -140,14 +145,14 @@ def drift(seed: int, low_ms: float, high_ms: float, seconds: float) -> Work:
 
 @maker
 def bimodal(seed: int, low_ms: float, high_ms: float, share: float) -> Work:
-    """Each frame has one of two costs at random; a `share` of the frames has the higher cost."""
+    """Each frame has one of two costs at random. A `share` of the frames has the higher cost."""
     choose = random.Random(seed * 104729 + 1)
     return Work(_about([high_ms if choose.random() < share else low_ms for _ in range(FRAMES)], seed))
 
 
 @maker
 def step(seed: int, ms: float, load_ms: float, begin_s: float, seconds: float) -> Work:
-    """Frames of equal cost, and one load that lasts `seconds`."""
+    """Frames of equal cost, with one load that lasts `seconds`."""
     begin_ns = round((begin_s + random.Random(seed).uniform(0, LATER_S)) * SECOND)
     load = Load(begin_ns, begin_ns + round(seconds * SECOND), round(load_ms * MS))
     return Work(_about([ms] * FRAMES, seed), [load])
@@ -155,14 +160,15 @@ def step(seed: int, ms: float, load_ms: float, begin_s: float, seconds: float) -
 
 @maker
 def stolen(seed: int, ms: float, a_second: float, shortest_ms: float = 5, longest_ms: float = 40) -> Work:
-    """Frames of equal cost, and stolen time, on average `a_second` times a second."""
+    """Frames of equal cost, with stolen time. a_second: average number of times per second at which time is stolen."""
     steals = _steals(random.Random(seed * 31 + 5), a_second, shortest_ms, longest_ms)
     return Work(_about([ms] * FRAMES, seed), steals=steals)
 
 
 @maker
 def evening(seed: int, ms: float) -> Work:
-    """A desktop in use: other programs slow some intervals and steal some time, and single frames are long."""
+    """Work as on a desktop in use. Other programs slow some intervals and steal some time, and single frames are
+    long."""
     choose = random.Random(seed * 17 + 3)
     costs, slow = [], 1.0
     for number in range(FRAMES):
@@ -207,7 +213,7 @@ WORKS: dict[str, Make] = {
 
 UNIT_NS = 10_000
 FILE = Path(__file__).with_name("recorded.txt")
-# Two consecutive seeds start this number of frames apart.
+# Number of frames between the starts of two consecutive seeds.
 APART = 137
 
 
@@ -230,7 +236,7 @@ def recordings() -> dict[str, RecordedWork]:
 
 @maker
 def replayed(seed: int, name: str) -> Work:
-    """The recording of that name. Each seed starts at another frame."""
+    """The recording with this name. Each seed starts at another frame of the recording."""
     costs, swaps = recordings()[name]
     first = seed * APART % len(costs)
     handing = [max(0, swap_ns - COPY_NS) for swap_ns in swaps]

@@ -1,3 +1,3 @@
-"""Displays. Only this folder calls glfw. display: interface and choice of a display. window, window_events, input:
-window, its events, another monitor or mode. offscreen: picture in memory. present_times, wayland, x11: present
-times."""
+"""Opens displays to draw on. Only this folder calls glfw. `display` has the interface of a display and chooses one.
+`window`, `window_events` and `input` handle a window, its input events, and a change to another monitor or mode.
+`offscreen` draws a picture in memory. `present_times`, `wayland` and `x11` find out when frames were shown."""

@@ -1,4 +1,5 @@
-"""Display that a viewer draws on: its interface, the choice between a window and memory, and its refresh.
+"""Defines the display that a viewer draws on. It has the interface of a display, chooses between a window and memory,
+and measures the refresh of the display.
 
 Always: if there is no display server, a run draws in memory and ends after a limited time. A user's own loop without a
 display continues.
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
     from twixt.render.draw.frame.context import Context
     from twixt.render.pacing.refresh import FenceTrial
 
-# Default length of a run without a display. There is no window that the user could close, so the run ends by itself.
+# Default length of a run without a display, in seconds. Such a run has no window that the user could close, so the run
+# ends by itself.
 OFFSCREEN_SECONDS = 10.0
 OFFSCREEN_SCREENSHOT = "twixt-screenshot.png"
 OFFSCREEN_PLOT = "twixt-pacing.png"
@@ -34,9 +36,9 @@ OFFSCREEN_PLOT = "twixt-pacing.png"
 class Display(Protocol):
     """Surface that frames are drawn on: a window, a picture in memory, or a test's own object.
 
-    backend: window system, such as "x11", or "offscreen". renderer: GL_RENDERER. refresh_reported_hz: refresh rate
-    that the display reports, or None; the rate is not trusted. is_called: True if a swap waits only for the
-    compositor's frame callback. at_gone: see `Window`.
+    backend: window system, such as "x11", or "offscreen". renderer: GL_RENDERER. refresh_reported_hz: refresh rate in
+    Hz that the display reports, or None. This rate is not trusted. is_called: True if a swap waits only for the
+    compositor's frame callback. at_gone: function that is called when the display server ends, see `Window`.
     """
 
     backend: str
@@ -46,14 +48,14 @@ class Display(Protocol):
 
     @property
     def context(self) -> Context:
-        """OpenGL context to draw with, current on this thread."""
+        """OpenGL context to draw with. It is current on this thread."""
 
     @property
     def is_called(self) -> bool: ...
 
     @property
     def should_close(self) -> bool:
-        """True once the user has closed the window."""
+        """True after the user has closed the window."""
 
     @property
     def is_hidden(self) -> bool:
@@ -61,11 +63,11 @@ class Display(Protocol):
 
     @property
     def framebuffer_size(self) -> tuple[int, int]:
-        """Width and height in pixels, at least 1x1."""
+        """Width and height of the framebuffer in pixels, at least 1x1."""
 
     @property
     def resizes(self) -> int:
-        """Number of changes of the framebuffer's size."""
+        """Number of changes of the framebuffer's size so far."""
 
     @property
     def content_scale(self) -> float:
@@ -73,11 +75,12 @@ class Display(Protocol):
 
     @property
     def present_source(self) -> str:
-        """Source of present times: display | fence | swap | timer."""
+        """Source of present times: "display", "fence", "swap" or "timer"."""
 
     @property
     def fence_trial(self) -> FenceTrial | None:
-        """Trial that decides whether fences after swaps are useful here; None if no fences are made."""
+        """Trial that decides whether fences after swaps are useful on this display. It is None if no fences are
+        made."""
 
     @property
     def swap_number(self) -> int:
@@ -86,33 +89,35 @@ class Display(Protocol):
     def set_title(self, title: str) -> None: ...
 
     def set_vsync(self, vsync: bool) -> None:
-        """vsync: True requests that `swap` waits for the display; False requests that it does not wait."""
+        """If `vsync` is True, requests that `swap` waits for the display. If it is False, requests that `swap` does
+        not wait."""
 
     def poll(self) -> list[Event]:
-        """Input events since the last call. Never waits."""
+        """Returns the input events since the last call. Never waits."""
 
     def wait_events(self, timeout_s: float) -> list[Event]:
-        """Like `poll`, but waits up to `timeout_s` for an event or a `wake`."""
+        """Waits up to `timeout_s` seconds for an event or a `wake`. Returns the input events, as `poll` does."""
 
     def wake(self) -> None:
-        """Makes the current `wait_events` return, or the next one if none is running. Any thread may call it."""
+        """Makes the current `wait_events` return. If none is running, makes the next one return. Any thread may call
+        this."""
 
     def pop_damage(self) -> bool:
         """Returns True if the picture on the screen was lost since the last call."""
 
     def swap(self, meanwhile: Callable[[AwaitCall], None] | None = None) -> None:
-        """Shows the drawn frame. meanwhile: called between the hand-over of the frame and the wait, but only if
-        `is_called` is True."""
+        """Shows the drawn frame. meanwhile: function that is called after the hand-over of the frame and before the
+        wait. It is called only if `is_called` is True."""
 
     def fence(self) -> int | None:
-        """After a swap, waits until the next buffer can be drawn on, and returns the instant at which the wait ended.
-        Returns None if fences are not in use or this fence did not wait."""
+        """Waits, after a swap, until the next buffer can be drawn on. Returns the instant at which the wait ended.
+        Returns None if fences are not in use, or if this fence did not wait."""
 
     def ask_for_presents(self) -> None:
-        """From now on, asks the display for the present time of each swap, and watches the display for changes."""
+        """From now on, asks the display for the present time of each swap. Also watches the display for changes."""
 
     def drain_changes(self) -> list[str]:
-        """Changes of the display since the last call, in words."""
+        """Returns the changes of the display since the last call, in words."""
 
     def drain_presents(self) -> list[Presented]:
         """Returns the display's reports about shown swaps since the last call. Never waits."""
@@ -121,11 +126,12 @@ class Display(Protocol):
 
 
 def open_display(config: Config) -> Display:
-    """Opens a window of the config's size, or draws in memory if that is requested or there is no display.
+    """Opens a window of the config's size. If this is requested or there is no display, opens a picture in memory
+    instead.
 
     Raises NoDisplay if there is no display, the run is a user's own loop, and nothing uses its frames. The loop then
-    continues without a viewer, because a viewer would only use processor time. Raises TwixtError if neither a window
-    nor memory can be drawn on.
+    continues without a viewer, because a viewer would only use processor time. Raises TwixtError if it can draw
+    neither on a window nor in memory.
     """
     if config.offscreen:
         return OffscreenWindow(config.size_px)
@@ -142,9 +148,9 @@ def open_display(config: Config) -> Display:
 
 
 def without_display(config: Config, renderer: str) -> Config:
-    """Returns the config for drawing in memory when there is no display, and prints the reason. The run ends after a
-    time, with a report and pictures. If the run is a user's own loop without a given length, the loop continues and
-    the config is not changed."""
+    """Returns the config for a run that draws in memory because there is no display. Prints the reason. The run ends
+    after a time, with a report and pictures. If the run is a user's own loop without a given length, the loop
+    continues, and the config is not changed."""
     if config.users_loop and config.seconds is None:
         see = f"see it with: twixt view {config.name}"
         print_notice(f"{NO_DISPLAY}: drawing offscreen ({renderer}); the loop goes on; {see}")
@@ -163,17 +169,18 @@ def without_display(config: Config, renderer: str) -> Config:
 
 
 def _is_kept(config: Config) -> bool:
-    """True if something uses the frames: a length, screenshot, log, profile or the user's own drawing is set."""
+    """True if something uses the frames: a length of the run, a screenshot, a log, a profile or the user's own
+    drawing."""
     return any(
         setting is not None for setting in (config.seconds, config.screenshot, config.log, config.profile, config.draw)
     )
 
 
 def probe_refresh(display: Display, early: list[Event]) -> Refresh:
-    """Measures the refresh period with empty swaps, and finds out whether swaps block. Call it before there is
-    anything to draw.
+    """Measures the refresh period with empty swaps. Also finds out whether swaps wait for the display. Call this
+    before there is anything to draw.
 
-    early: list to which the input events during the measurement are appended.
+    early: list to which input events during the measurement are appended.
     """
     probe = SwapProbe(display.refresh_reported_hz, display.is_called)
     while not probe.done and not display.is_hidden:

@@ -1,12 +1,13 @@
-"""Choice of the libglfw build (X11 or Wayland) that the window and the overlay share, and handlers for X errors.
+"""Chooses the libglfw build (X11 or Wayland) that the window and the overlay share. Also installs handlers for X
+errors.
 
 The glfw package contains an X11 build and a Wayland build. The overlay's package links a third build, for X11. Two
 copies in one process have separate states, and a window of one copy is invalid in the other. On Linux the loader
-reuses a library that is already loaded under the same SONAME, so the first copy loaded serves both packages. `choose`
-sets the path of this copy before glfw is imported. If the path is set, the glfw package does not start a subprocess to
-compare versions.
+reuses a library that is already loaded under the same SONAME, so the copy that is loaded first serves both packages.
+`choose` sets the path of this copy before glfw is imported. If the path is set, the glfw package does not start a
+subprocess that compares versions.
 
-Does not import glfw.
+This module does not import glfw.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ VARIANT_VARIABLE = "PYGLFW_LIBRARY_VARIANT"
 
 
 def choose(environ: dict[str, str] | os._Environ[str] = os.environ) -> None:
-    """Sets PYGLFW_LIBRARY, unless the variable is already set or the library's file is missing. If the variable stays
-    unset, glfw searches for a library."""
+    """Sets PYGLFW_LIBRARY to the path of the chosen library. Does nothing if the variable is already set or the
+    library's file is missing. If the variable stays unset, glfw searches for a library."""
     if environ.get(LIBRARY_VARIABLE):
         return
     if sys.platform == "linux":
         library = os.path.join(_folder_of("glfw"), variant(environ), "libglfw.so")
-    else:  # other systems identify a library by its path, so both packages use the overlay's copy (untested)
+    else:  # Other systems identify a library by its path. So both packages use the overlay's copy. This is not tested.
         name = "libglfw.3.dylib" if sys.platform == "darwin" else "glfw3.dll"
         library = os.path.join(_folder_of("imgui_bundle"), name)
     if os.path.isfile(library):
@@ -42,7 +43,8 @@ def choose(environ: dict[str, str] | os._Environ[str] = os.environ) -> None:
 
 
 def variant(environ: dict[str, str] | os._Environ[str] = os.environ) -> str:
-    """Returns "wayland" if a Wayland compositor answers, else "x11". PYGLFW_LIBRARY_VARIANT overrides this."""
+    """Returns "wayland" if a Wayland compositor answers, else "x11". The variable PYGLFW_LIBRARY_VARIANT overrides
+    this."""
     wish = environ.get(VARIANT_VARIABLE, "").lower()
     if wish in ("x11", "wayland"):
         return wish
@@ -52,8 +54,8 @@ def variant(environ: dict[str, str] | os._Environ[str] = os.environ) -> str:
 @contextmanager
 def sharing() -> Iterator[None]:
     """In this context, loaded libraries resolve each symbol at its first call and not when the library is loaded. Use
-    it to import the overlay's native module: the module refers to X11 functions that the Wayland build lacks, but does
-    not call them on Wayland."""
+    this context to import the overlay's native module. That module refers to X11 functions that the Wayland build
+    lacks, but it does not call them on Wayland."""
     if not hasattr(sys, "setdlopenflags"):
         yield
         return
@@ -87,17 +89,17 @@ def _folder_of(package: str) -> str:
 # In the first two cases, Xlib's own handlers would end the process. In the third case, GLFW reports nothing.
 #
 # When the server ends, a display call detects the end and calls the handler. The handler writes the report and informs
-# physics. The display call never returns. If it returned, the caller (usually Mesa) would use answers that never
-# arrived, for example the window's size. It would then write to memory that it does not own. The first refused request
-# is reported, and frames continue. Refused requests to a destroyed window are not reported.
+# the physics process. The display call never returns. If it returned, the caller (usually Mesa) would use answers that
+# never arrived, for example the window's size. It would then write to memory that it does not own. The first refused
+# request is reported, and frames continue. Refused requests to a destroyed window are not reported.
 
 
 _IO_ERROR = CFUNCTYPE(c_int, c_void_p)
 _ERROR = CFUNCTYPE(c_int, c_void_p, c_void_p)
 _WIRE_TO_EVENT = CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p)
 _DESTROY_NOTIFY, _BAD_WINDOW, _BAD_DRAWABLE = 17, 3, 9
-_installed: list[object] = []  # Xlib stores the addresses of these objects, so they must not be garbage-collected
-_watched: set[int] = set()  # ids of windows
+_installed: list[object] = []  # Xlib stores the addresses of these objects, so they must stay alive
+_watched: set[int] = set()  # ids of the watched windows
 _destroyed: set[int] = set()  # ids of the watched windows that are destroyed
 _has_reported = False
 
@@ -117,8 +119,9 @@ class _XDestroyWindowEvent(ctypes.Structure):
 
 
 def end_with_the_server(gone: Callable[[], int]) -> None:
-    """Installs the handlers. When the X server ends, calls `gone` within the display call that detects the end. Then
-    ends the process with the exit code that `gone` returns. `gone` must not call the display or OpenGL."""
+    """Installs the handlers for X errors. When the X server ends, `gone` is called within the display call that
+    detects the end. `gone` returns an exit code, and the process ends with this code. `gone` must call neither the
+    display nor OpenGL."""
 
     def last(_display: int) -> int:
         code = TwixtError.exit_code
@@ -140,8 +143,9 @@ def end_with_the_server(gone: Callable[[], int]) -> None:
 
 
 def watch(display: int, window: int) -> None:
-    """Watches a window, for `is_destroyed`. display: address of the window's Display."""
-    _destroyed.discard(window)  # a later connection may reuse the id
+    """Watches a window, so that `is_destroyed` can tell its end. display: address of the window's Display. window: id
+    of the window."""
+    _destroyed.discard(window)  # a later connection may reuse this id
     _watched.add(window)
     convert = ctypes.CDLL("libX11.so.6").XESetWireToEvent
     convert.argtypes, convert.restype = [c_void_p, c_int, _WIRE_TO_EVENT], _WIRE_TO_EVENT
@@ -168,7 +172,7 @@ def _refused(_display: int, address: int) -> int:
     global _has_reported
     error = _XErrorEvent.from_address(address)
     if error.error_code in (_BAD_WINDOW, _BAD_DRAWABLE) and error.resourceid in _watched:
-        _destroyed.add(int(error.resourceid))  # the event of the destruction may not have arrived yet
+        _destroyed.add(int(error.resourceid))  # the event that reports the destruction may not have arrived yet
     if not _has_reported and not _destroyed:
         _has_reported = True
         request = f"{error.request_code}.{error.minor_code}"

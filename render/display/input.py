@@ -1,13 +1,13 @@
-"""Input events of a window as plain values, and the conversion of key events to keys.
+"""Defines the input events of a window as plain values, and converts key events to keys.
 
-A display reports a key press as two events. The first event has the key with its unshifted character; the second event
-has the character typed with Shift or AltGr. `Keyboard` reports the first event at once, and corrects the key if the
-second event differs.
+A display reports a key press as two events. The first event has the key with its unshifted character. The second event
+has the character that was typed, with Shift or AltGr if they are held. `Keyboard` reports the first event at once, and
+corrects the key if the second event differs.
 
 Always: one press is one key. If Shift or AltGr was needed to type the character, this modifier is not among the key's
-modifiers. `acted_ns` of each event is the instant at which the event was received from the display server
-(perf_counter_ns). The delay from input to picture is measured from this instant. Positions are framebuffer pixels from
-the top left. Pure: uses no window library.
+modifiers. `acted_ns` of each event is the instant (perf_counter_ns) at which the event was received from the display
+server. The delay from input to picture is measured from this instant. Positions are in framebuffer pixels, from the
+top left corner. Pure: this module uses no window library.
 """
 
 from __future__ import annotations
@@ -22,11 +22,10 @@ NONE: frozenset[str] = frozenset()
 
 
 class Key(NamedTuple):
-    """Key press. name: the character (letters are capitals), or a name such as Space, Esc, Enter, Left, F12.
+    """Key press. name: character of the key (letters are capitals), or a name such as Space, Esc, Enter, Left, F12.
 
-    modifiers: the held keys among Ctrl, Alt, Super and Shift, except keys needed to type the character. place: "" or
-    the character of this key on a US keyboard; it is set if the user's layout cannot type that character without
-    Shift.
+    modifiers: the held keys among Ctrl, Alt, Super and Shift, except keys that are needed to type the character.
+    place: character of this key on a US keyboard. It is "" if the user's layout can type that character without Shift.
     """
 
     name: str
@@ -38,7 +37,8 @@ class Key(NamedTuple):
 class KeyAction(NamedTuple):
     """Press, release or repetition of a key, without regard to the key's meaning.
 
-    code: GLFW's code of the key's position. action: "press", "release" or "repeat". mods: GLFW's bits of modifiers.
+    code: GLFW's code of the key's position. action: "press", "release" or "repeat". mods: held modifiers as GLFW's
+    bits.
     """
 
     code: int
@@ -71,7 +71,7 @@ class MouseButton(NamedTuple):
 
 
 class Scroll(NamedTuple):
-    """The wheel or touchpad was scrolled. dx, dy: in the window library's steps."""
+    """The wheel or touchpad was scrolled. dx, dy: movement in the window library's steps."""
 
     dx: float
     dy: float
@@ -85,8 +85,8 @@ class Keyboard:
     """Keys of one window.
 
     layout: function that returns the characters that the user's layout can type without Shift. The layout may change
-    at any time. So `layout` is called when a key is pressed without modifiers and its character differs from the
-    character on a US keyboard.
+    at any time. So `layout` is called again at a key press. It is called only if the key is pressed without modifiers
+    and its character differs from the character on a US keyboard.
     """
 
     def __init__(self, layout: Callable[[], Iterable[str]]) -> None:
@@ -95,7 +95,8 @@ class Keyboard:
 
     def press(self, character: str, place: str, modifiers: frozenset[str], acted_ns: int) -> Key:
         """Records the press of a key that types a character. character: the key's unshifted character in the user's
-        layout, or "". place: the key's character on a US keyboard, or "". acted_ns: perf_counter_ns."""
+        layout, or "". place: the key's character on a US keyboard, or "". acted_ns: instant of the press
+        (perf_counter_ns)."""
         name = character.upper()
         is_plain = not modifiers and place.upper() != name
         lacks = is_plain and place.upper() not in {made.upper() for made in self._layout()}
@@ -108,8 +109,8 @@ class Keyboard:
         return Key(name, acted_ns, modifiers)
 
     def typed(self, character: str) -> tuple[Key | None, Key] | None:
-        """Records the character typed by the last press. Returns the key as first reported (None if the key had no
-        name), and the corrected key. Returns None if there is nothing to correct."""
+        """Records the character that the last press typed. Returns the key as it was first reported (None if the key
+        had no name), and the corrected key. Returns None if there is nothing to correct."""
         before, self._pressed = self._pressed, None
         if before is None or character.upper() == before.name or not character.strip():
             return None

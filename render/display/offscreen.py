@@ -1,6 +1,6 @@
-"""Drawing without a display, in a framebuffer of an EGL context.
+"""Draws without a display, in a framebuffer of an EGL context.
 
-Always: `swap` waits until drawing is complete; it does not wait for a display. The picture is never hidden and has no
+Always: `swap` waits until drawing is complete, but does not wait for a display. The picture is never hidden and has no
 input events.
 """
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 class OffscreenWindow:
-    """Picture in memory of `size_px` (width, height), drawn in the framebuffer `screen`. Raises TwixtError if there is
-    no OpenGL."""
+    """Picture in memory. size_px: its width and height. screen: framebuffer in which it is drawn. Raises TwixtError if
+    there is no OpenGL."""
 
     backend = "offscreen"
     refresh_reported_hz: float | None = None
@@ -36,7 +36,7 @@ class OffscreenWindow:
     resizes = 0
 
     def __init__(self, size_px: tuple[int, int]) -> None:
-        # Never called, because there is no display that could end.
+        # The function `at_gone` is never called, because there is no display that could end.
         self.at_gone: Callable[[TwixtError], int] = lambda _gone: TwixtError.exit_code
         context.prepare_driver()
         self.context = context.without_window()

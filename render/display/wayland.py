@@ -1,11 +1,12 @@
-"""Wayland: present times from `wp_presentation` (presentation-time, version 1), and frame callbacks.
+"""Reads present times on Wayland, from `wp_presentation` (protocol presentation-time, version 1). Also waits for frame
+callbacks.
 
 The protocol has few messages. The messages are written here as libwayland's structures, so no code generator and no
-Python binding is needed. Requests never wait. Events arrive while frames are made. The events of the registry, of the
-clock and of each frame have separate event queues.
+Python binding is needed. Requests never wait. Events arrive while frames are made. The registry's events, the clock's
+events and each frame's events have separate queues.
 
-Always: if the compositor lacks the protocol or never reports, the cost ends after `MOST_OPEN` frames. `close` destroys
-all objects, even if the compositor has ended. All calls come from the thread that owns the window.
+Always: if the compositor lacks the protocol or never reports, it is no longer asked after `MOST_OPEN` frames. `close`
+destroys all objects, even if the compositor has ended. All calls come from the thread that owns the window.
 """
 
 from __future__ import annotations
@@ -19,11 +20,12 @@ from typing import Protocol
 from twixt.render.display.present_times import MOST_OPEN, Answers, Presented, offset_ns
 
 GLOBAL = b"wp_presentation"
-# Bits of wp_presentation_feedback.kind.
+# Names of the bits of wp_presentation_feedback.kind.
 FLAGS = {1: "vsync", 2: "hw-clock", 4: "hw-completion", 8: "zero-copy"}
 NS_A_SECOND = 1_000_000_000
 
-# Opcodes of requests: wl_display.get_registry, wl_registry.bind; wp_presentation.destroy, .feedback.
+# Opcodes of requests, in this order: wl_display.get_registry, wl_registry.bind, wp_presentation.destroy,
+# wp_presentation.feedback.
 _GET_REGISTRY, _BIND = 1, 0
 _DESTROY, _FEEDBACK = 0, 1
 
@@ -61,8 +63,9 @@ class _FeedbackListener(Structure):
 
 
 class _Protocol:
-    """The protocol's interfaces as libwayland's structures. These structures must exist longer than the objects made
-    with them. The argument of sync_output has no type here, because its object was made by GLFW."""
+    """The protocol's interfaces as libwayland's structures. These structures must exist longer than the objects that
+    are made with them. The argument of the event sync_output has no type here, because GLFW made the object that it
+    names."""
 
     def __init__(self, wl: ctypes.CDLL) -> None:
         nothing = (c_void_p * 8)()
@@ -82,20 +85,22 @@ class _Protocol:
 class WaylandPresentation:
     """Asks a compositor when it showed the frames of one surface.
 
-    way: name of the protocol. output: address of the wl_output object of the monitor that last showed a frame; 0 while
-    unknown.
+    way: name of the protocol. output: address of the wl_output object of the monitor that last showed a frame, or 0
+    while it is unknown.
     """
 
     way = GLOBAL.decode()
 
     def __init__(self, display: int, surface: int, wl: ctypes.CDLL | None = None) -> None:
-        """display, surface: addresses of the wl_display and wl_surface. wl: libwayland-client."""
+        """display: address of the wl_display. surface: address of the wl_surface. wl: the library
+        libwayland-client."""
         self._wl = wl = wl or library()
         self._display, self._surface = c_void_p(display), c_void_p(surface)
         self._answers = Answers()
-        self._number_of: dict[int, int] = {}  # number of a swap, by the address of its feedback object
+        self._number_of: dict[int, int] = {}  # number of each swap, by the address of its feedback object
         self._clock_id: int | None = None
-        self._presentation = self._unable = 0  # address of the wp_presentation object; count of frames without it
+        # address of the wp_presentation object; number of frames without this object
+        self._presentation = self._unable = 0
         self.output = 0
         self._protocol = _Protocol(wl)
         self._make_listeners()
@@ -111,11 +116,12 @@ class WaylandPresentation:
 
     @property
     def given_up(self) -> str:
-        """Reason why the compositor is no longer asked; "" while it is asked."""
+        """Reason why the compositor is no longer asked, or "" while it is asked."""
         return self._answers.given_up
 
     def ask(self, swap_number: int) -> None:
-        """Asks for feedback on the surface's next commit, which the swap makes. Call it just before the swap."""
+        """Asks for feedback about the next commit of the surface. The swap makes this commit, so call this just before
+        the swap."""
         if self.given_up:
             return
         if not self._presentation or self._clock_id is None:
@@ -137,10 +143,10 @@ class WaylandPresentation:
             self._forget(dropped)
 
     def swapped(self) -> None:
-        """No-op."""
+        """Does nothing."""
 
     def drain(self) -> list[Presented]:
-        """Returns the reports received since the last call. Does not read the socket: the window reads the socket."""
+        """Returns the reports received since the last call. Does not read the socket, because the window reads it."""
         if self._registry:
             self._wl.wl_display_dispatch_queue_pending(self._display, self._queue)
             if self.given_up:
@@ -148,7 +154,7 @@ class WaylandPresentation:
         return self._answers.drain()
 
     def close(self) -> None:
-        """Destroys all objects. May be called more than once, and after the compositor has ended."""
+        """Destroys all objects. This may be called more than once, and after the compositor has ended."""
         self._answers.give_up("closed")
         if self._registry:
             self._release_objects()
@@ -228,8 +234,8 @@ class WaylandPresentation:
 def _interface(
     name: bytes, methods: list[tuple[bytes, bytes]], events: list[tuple[bytes, bytes]], types: ctypes.Array[c_void_p]
 ) -> _Interface:
-    """Describes an interface of version 1. types: null pointers. There must be at least as many null pointers as the
-    largest number of arguments of a message."""
+    """Describes an interface of version 1. types: null pointers, at least as many as the largest number of arguments
+    of a message."""
     made = [
         (_Message * len(messages))(*(_Message(*message, cast(types, POINTER(c_void_p))) for message in messages))
         for messages in (methods, events)
@@ -238,24 +244,31 @@ def _interface(
     return _Interface(name, 1, len(methods), pointers[0], len(events), pointers[1])
 
 
-# Wayland frame callbacks: waits for a limited time until the compositor has accepted a frame. With a swap interval of
-# 1 the GL library would wait for the callback itself; while the window is hidden, it would wait without a limit. So on
-# Wayland the interval is 0 and this code waits: `request` before the swap, `wait` after it. The wait ends when the
-# compositor has accepted this frame for its next picture. The GL library instead waits for the callback of the
-# previous frame, so its wait ends one refresh later. If no callback comes within the limit, the window is hidden. This
-# code calls libwayland-client through ctypes (see `library`) on its own event queue, from the thread that owns the
-# window.
+# Waits for Wayland frame callbacks. A frame callback tells that the compositor has accepted a frame for its next
+# picture. Each wait has a time limit.
+#
+# With a swap interval of 1, the GL library would wait for the callback itself. While the window is hidden, it would
+# wait without a limit. So on Wayland the interval is 0, and this code waits. `request` is called before the swap, and
+# `wait` is called after the swap.
+#
+# The wait ends when the compositor has accepted this frame for its next picture. The GL library would wait for the
+# callback of the previous frame, so its wait would end one refresh later. If no callback comes within the limit, the
+# window is hidden.
+#
+# This code calls libwayland-client through ctypes (see `library`), on its own event queue, from the thread that owns
+# the window.
 
 
 class AwaitCall(Protocol):
-    """Waits for the compositor's frame callback, for `timeout_ns` at most. Returns True if the callback has come."""
+    """Waits for at most `timeout_ns` until the compositor's frame callback comes. Returns True if the callback has
+    come."""
 
     def __call__(self, timeout_ns: int) -> bool: ...
 
 
 def library() -> ctypes.CDLL:
-    """Loads libwayland-client and declares its functions. Raises OSError if the library is missing. Pass ctypes values
-    to the library's variadic functions."""
+    """Loads libwayland-client and declares its functions. Raises OSError if the library is missing. Some functions of
+    the library are variadic. Pass ctypes values to these functions."""
     wl = ctypes.CDLL("libwayland-client.so.0")
     for name, result, arguments in (
         ("wl_display_create_queue", c_void_p, [c_void_p]),
@@ -282,12 +295,12 @@ def library() -> ctypes.CDLL:
 
 
 def symbol(wl: ctypes.CDLL, name: str) -> int:
-    """Address of one of the library's interfaces."""
+    """Address of the library's interface `name`."""
     return ctypes.addressof(c_void_p.in_dll(wl, name))
 
 
-# Longest wait for a callback. While the window is visible, one callback comes per refresh. No display is slower than 4
-# Hz.
+# Longest wait for a callback, in ns. While the window is visible, one callback comes per refresh. No display refreshes
+# less often than 4 times a second.
 HIDDEN_AFTER_NS = 250_000_000
 
 _WL_SURFACE_FRAME = 3  # opcode of wl_surface.frame in the core protocol
@@ -297,11 +310,12 @@ _DONE = CFUNCTYPE(None, c_void_p, c_void_p, c_uint32)
 class FrameCallback:
     """Frame callbacks of one surface.
 
-    Always: at most one callback is outstanding (`is_out`). asked_ns: instant of the last request.
+    Always: at most one callback is outstanding. is_out: True if a callback is outstanding. asked_ns: instant of the
+    last request.
     """
 
     def __init__(self, display: int, surface: int) -> None:
-        """display, surface: addresses of the wl_display and wl_surface."""
+        """display: address of the wl_display. surface: address of the wl_surface."""
         self._wl = wl = library()
         self._display = c_void_p(display)
         self._queue = c_void_p(wl.wl_display_create_queue(self._display))
@@ -318,11 +332,12 @@ class FrameCallback:
 
     @property
     def is_overdue(self) -> bool:
-        """True if a callback was requested more than HIDDEN_AFTER_NS ago and has not come: the window is hidden."""
+        """True if a callback was requested more than HIDDEN_AFTER_NS ago and has not come. Then the window is
+        hidden."""
         return self.is_out and time.perf_counter_ns() - self.asked_ns > HIDDEN_AFTER_NS
 
     def request(self) -> None:
-        """Requests a callback for the next commit of the surface, unless one is outstanding."""
+        """Requests a callback for the next commit of the surface, unless a callback is outstanding."""
         if self.is_out:
             return
         self._callback = self._wl.wl_proxy_marshal_constructor(
@@ -332,7 +347,7 @@ class FrameCallback:
         self.asked_ns = time.perf_counter_ns()
 
     def wait(self, timeout_ns: int = HIDDEN_AFTER_NS) -> bool:
-        """Waits for the callback, for `timeout_ns` at most. With `timeout_ns` 0, reads only events that have arrived.
+        """Waits for the callback, for at most `timeout_ns`. If `timeout_ns` is 0, only reads events that have arrived.
         Returns True if no callback is outstanding afterwards."""
         end_ns = time.perf_counter_ns() + timeout_ns
         while self.is_out:
@@ -354,7 +369,7 @@ class FrameCallback:
         self._wl.wl_event_queue_destroy(self._queue)
 
     def _read(self, timeout_ns: int) -> bool:
-        """Dispatches the events of this callback's queue; reads the socket if the queue is empty. Returns True if
+        """Dispatches the events of this callback's queue. Reads the socket if the queue is empty. Returns True if
         there were any events."""
         wl = self._wl
         if wl.wl_display_prepare_read_queue(self._display, self._queue) != 0:
@@ -364,7 +379,8 @@ class FrameCallback:
         poll.register(wl.wl_display_get_fd(self._display), select.POLLIN)
         try:
             ready = poll.poll(timeout_ns / 1e6)
-        # Also after Ctrl-C the prepared read must be cancelled; otherwise the next reader would wait for it.
+        # Even after Ctrl-C, the prepared read must be cancelled. Otherwise, the next reader of the socket would wait
+        # for it.
         except BaseException:
             wl.wl_display_cancel_read(self._display)
             raise

@@ -1,8 +1,8 @@
-"""Window with an OpenGL 3.3 core context on a real display, its swaps and its input.
+"""Opens a window with an OpenGL 3.3 core context on a real display, swaps its buffers, and reads its input.
 
 Always: `swap` returns even if the window is hidden. In that case nothing is shown, and `is_hidden` is True until the
-display requests frames again. Errors of the display become `TwixtError`. This module does not decide when to draw;
-`pacer` does.
+display requests frames again. Errors of the display become `TwixtError`. This module does not decide when to draw. The
+pacer decides this.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ OFFSCREEN_HINT = "draw without a window: --offscreen"
 
 
 class DisplayGone(TwixtError):
-    """The display server ended, or closed the connection of this window."""
+    """The display server has ended, or has closed the connection of this window."""
 
     def __init__(self, backend: str) -> None:
         super().__init__(f"the display ({backend}) closed the connection; start again on a running one")
@@ -45,14 +45,15 @@ class Window:
     """Window whose OpenGL context is current on this thread. Call `close` exactly once. Raises TwixtError if there is
     no display or no OpenGL 3.3.
 
-    size_px: width and height in text units. On a display of twice the usual density the window has twice the pixels.
+    size_px: width and height in text units. On a display with twice the usual number of pixels per length, a text unit
+    has two pixels.
 
-    refresh_reported_hz: refresh rate that the display reports, or None. The rate is read only once, because GLFW
-    crashes if it asks a server that has ended. The rate is not trusted; `refresh` measures the real rate.
+    refresh_reported_hz: refresh rate in Hz that the display reports, or None. This rate is read only one time, because
+    GLFW crashes if it asks a server that has ended. The rate is not trusted. `refresh` measures the real rate.
 
-    at_gone: called when an X server ends, within the display call that detects the end. `at_gone` reports the end and
-    returns an exit code; the process then ends with this code (see `glfw_library`). On Wayland `at_gone` is not
-    called; `poll` raises DisplayGone instead.
+    at_gone: function that is called when an X server ends, within the display call that detects the end. It reports
+    the end and returns an exit code. Then the process ends with this code (see `glfw_library`). On Wayland, `at_gone`
+    is not called. There, `poll` raises DisplayGone instead.
     """
 
     def __init__(self, size_px: tuple[int, int], title: str, vsync: bool = True, visible: bool = True) -> None:
@@ -60,7 +61,7 @@ class Window:
         self._frame_callback: FrameCallback | None = None
         self._vsync = vsync
         self._gone = False
-        self._x11_window = 0  # id of the window; 0 without X11
+        self._x11_window = 0  # id of the window, or 0 without X11
         self._place: WindowPlace | None = None
         self.at_gone: Callable[[TwixtError], int] = _say
         context.prepare_driver()
@@ -117,18 +118,19 @@ class Window:
 
     @property
     def framebuffer_size(self) -> tuple[int, int]:
-        """Width and height in pixels, at least 1x1. A minimised window has 0x0, which is too small for a picture."""
+        """Width and height of the framebuffer in pixels, at least 1x1. A minimised window has 0x0 pixels, which is too
+        small for a picture."""
         width, height = self._state.size_px
         return max(1, width), max(1, height)
 
     @property
     def resizes(self) -> int:
-        """Number of changes of the framebuffer's size."""
+        """Number of changes of the framebuffer's size so far."""
         return self._state.resizes
 
     @property
     def content_scale(self) -> float:
-        """Framebuffer pixels per unit in which text is laid out: 2.0 on many HiDPI displays."""
+        """Framebuffer pixels per unit in which text is laid out. It is 2.0 on many HiDPI displays."""
         return self._state.content_scale
 
     @property
@@ -142,8 +144,8 @@ class Window:
 
     @property
     def is_hidden(self) -> bool:
-        """True while frames are not shown, because the window is minimised or (on Wayland) covered. `poll` and
-        `wait_events` update it."""
+        """True while frames are not shown. The window is then minimised or, on Wayland, covered. `poll` and
+        `wait_events` update this property."""
         if self._frame_callback is not None:
             return self._frame_callback.is_overdue
         return self._state.is_iconified
@@ -152,14 +154,14 @@ class Window:
         glfw.set_window_title(self.handle, title)
 
     def set_vsync(self, vsync: bool) -> None:
-        """vsync: True requests that `swap` waits for the display; False requests that it does not wait. Drivers may
-        ignore the request, so measure whether swaps wait."""
+        """If `vsync` is True, requests that `swap` waits for the display. If it is False, requests that `swap` does
+        not wait. Drivers may ignore this request, so measure whether swaps wait."""
         self._vsync = self.present_times.is_vsynced = vsync
         glfw.swap_interval(1 if vsync and self._frame_callback is None else 0)
 
     def poll(self) -> list[Event]:
-        """Returns the input events since the last call. Never waits. Raises DisplayGone on Wayland; on X11 see
-        `at_gone`."""
+        """Returns the input events since the last call. Never waits. Raises DisplayGone if the display server has
+        ended, but only on Wayland. For X11, see `at_gone`."""
         self._require_display()
         if self._takes_size:
             context.update_size(self.context)
@@ -167,13 +169,14 @@ class Window:
         return self._drain_events()
 
     def wait_events(self, timeout_s: float) -> list[Event]:
-        """Like `poll`, but waits up to `timeout_s` for an event or a `wake`."""
+        """Waits up to `timeout_s` seconds for an event or a `wake`. Returns the input events, as `poll` does."""
         self._require_display()
         glfw.wait_events_timeout(timeout_s)
         return self._drain_events()
 
     def wake(self) -> None:
-        """Makes the current `wait_events` return, or the next one if none is running. Any thread may call it."""
+        """Makes the current `wait_events` return. If none is running, makes the next one return. Any thread may call
+        this."""
         glfw.post_empty_event()
 
     def pop_damage(self) -> bool:
@@ -186,8 +189,9 @@ class Window:
         """Shows the drawn frame. With vsync, waits until the display has received the frame. On Wayland, does nothing
         while the window is hidden.
 
-        meanwhile: called on Wayland after the frame is handed over and before the wait for the compositor's frame
-        callback. On other systems the window library waits within its swap, and `meanwhile` is not called.
+        meanwhile: function that is called on Wayland, after the hand-over of the frame and before the wait for the
+        compositor's frame callback. On other systems the window library waits within its swap, and `meanwhile` is not
+        called.
         """
         if self._gone:
             return
@@ -206,13 +210,13 @@ class Window:
         self.present_times.after_swap()
 
     def fence(self) -> int | None:
-        """After a swap that returned at once, waits until the next buffer can be drawn on, and returns the instant at
-        which the wait ended. Returns None if fences are not in use or this fence did not wait."""
+        """Waits, after a swap that returned at once, until the next buffer can be drawn on. Returns the instant at
+        which the wait ended. Returns None if fences are not in use, or if this fence did not wait."""
         return None if self._gone else self.present_times.fence()
 
     def ask_for_presents(self) -> None:
-        """From now on, asks the display for the present time of each swap, and watches the display for changes. Loads
-        the libraries needed for this."""
+        """From now on, asks the display for the present time of each swap. Also watches the display for changes. Loads
+        the libraries that are needed for this."""
         self.present_times.begin()
         if self._place is None:
             from twixt.render.display.window_events import WindowPlace
@@ -221,12 +225,12 @@ class Window:
 
     @property
     def present_source(self) -> str:
-        """Source of present times: display | fence | swap | timer."""
+        """Source of present times: "display", "fence", "swap" or "timer"."""
         return self.present_times.source
 
     @property
     def fence_trial(self) -> FenceTrial:
-        """Trial that decides whether fences after swaps are useful here."""
+        """Trial that decides whether fences after swaps are useful on this display."""
         return self.present_times.trial
 
     @property
@@ -235,7 +239,8 @@ class Window:
         return self.present_times.swap_number
 
     def drain_changes(self) -> list[str]:
-        """Changes of the display since the last call, in words: another monitor or mode, or a sleep of the machine."""
+        """Returns the changes of the display since the last call, in words. A change is another monitor, another mode,
+        or a sleep of the machine."""
         return self._place.look(self.present_times.output) if self._place is not None and not self._gone else []
 
     def drain_presents(self) -> list[Presented]:
@@ -248,7 +253,7 @@ class Window:
             self._frame_callback.close()
             self._frame_callback = None
         if self._gone:
-            return  # GLFW's objects ended with the server, and glfw.terminate would crash without a server
+            return  # GLFW's objects ended with the server; without a server, glfw.terminate would crash
         self.context.release()
         glfw.terminate()
 
@@ -259,8 +264,8 @@ class Window:
         return self._input.drain()
 
     def _require_display(self) -> None:
-        """Raises DisplayGone if the display has ended. Call it also before GLFW reads events: on a broken Wayland
-        connection GLFW would dispatch old events endlessly."""
+        """Raises DisplayGone if the display has ended. Call this also before GLFW reads events. On a broken Wayland
+        connection, GLFW would dispatch old events endlessly."""
         self._gone = self._gone or (self._frame_callback is not None and self._frame_callback.is_broken)
         if self._gone:
             raise DisplayGone(self.backend)
@@ -286,7 +291,7 @@ def _is_initialized() -> bool:
     """Initializes GLFW. Returns False if there is no display."""
     try:
         return bool(glfw.init())
-    except FileNotFoundError:  # glfw changes back to the current folder after its start; this folder was removed
+    except FileNotFoundError:  # glfw changes back to the current folder after its start, but that folder was removed
         os.chdir(os.sep)
         return bool(glfw.init())
 
@@ -302,8 +307,8 @@ def _text(text: bytes | str) -> str:
 
 def _function_finder() -> Callable[[str], int]:
     """Function that returns the address of an OpenGL function by its name, or 0. It is called about 700 times while
-    another thread imports modules (`start_up`). glfw's own function releases the interpreter lock and waits for the
-    lock after each call; this function keeps the lock."""
+    another thread imports modules (see `start_up`). glfw's own function releases the interpreter lock, and waits
+    for the lock after each call. This function keeps the lock."""
     loaded = library.glfw
     assert loaded is not None  # a window is open
     find = ctypes.PyDLL("glfw", handle=loaded._handle).glfwGetProcAddress  # type: ignore[union-attr]  # stubs

@@ -1,13 +1,13 @@
-"""Events of a window, and changes of the display that shows it, from GLFW.
+"""Reads from GLFW the events of a window, and the changes of the display that shows the window.
 
 Each check compares the display's properties with the properties at the last check, and reports each change once, in
 words. On X11 the window's monitor is the monitor that contains the window's centre. On Wayland a window does not know
 its position. The compositor names the monitor when it reports that a frame was shown. If the compositor names no
 monitor, the monitor is known only if there is a single one.
 
-Always: an unknown value (None or 0) is not a change. A check takes microseconds: on X11 it asks the server only when
-monitors are added or removed. On X11 a new mode of the same monitor is not reported, because GLFW does not report it;
-the pacer then measures the new refresh. `Changes` is pure.
+Always: an unknown value (None or 0) is not a change. A check takes microseconds, because on X11 the server is asked
+only when monitors are added or removed. On X11, a new mode of the same monitor is not reported, because GLFW does not
+report it. Then the pacer measures the new refresh. `Changes` is pure.
 """
 
 from __future__ import annotations
@@ -24,18 +24,19 @@ from twixt.render.display.input import Event, KeyAction, Keyboard, MouseButton, 
 glfw_library.choose()
 import glfw  # noqa: E402  (after its library is chosen)
 
-# One system clock counts the time in which the machine sleeps; another clock does not. If their difference grew by
-# more than this (ns), the machine slept.
+# Least time in ns that counts as a sleep of the machine. One system clock counts the time in which the machine sleeps,
+# and another clock does not. If the difference between these clocks grew by more than this time, the machine slept.
 SLEPT_NS = 100_000_000
-# Interval (ns) at which modes are read on Wayland. There the client knows the modes without a request.
+# Interval, in ns, at which the modes of monitors are read on Wayland. On Wayland, the client knows the modes without a
+# request to the compositor.
 MODES_EVERY_NS = 500_000_000
 
 
 class Signs(NamedTuple):
-    """Properties of the display at one check. monitor: id of the monitor that shows the window; 0 if unknown. mode:
-    the width and height of this monitor in pixels and its refresh rate in Hz, as reported. monitors: number of
-    monitors. asleep_ns: difference between the clock that counts the machine's sleep and the clock that does not; None
-    if unknown."""
+    """Properties of the display at one check. monitor: id of the monitor that shows the window, or 0 if it is unknown.
+    mode: width and height of this monitor in pixels, and its reported refresh rate in Hz. monitors: number of
+    monitors. asleep_ns: difference in ns between the clock that counts the machine's sleep and the clock that does
+    not, or None if it is unknown."""
 
     monitor: int = 0
     mode: tuple[int, ...] = ()
@@ -50,7 +51,7 @@ class Changes:
         self._last = Signs()
 
     def look(self, signs: Signs) -> list[str]:
-        """Changes since the last check, in words."""
+        """Returns the changes since the last check, in words. signs: properties of the display now."""
         last, changes = self._last, []
         self._last = Signs(
             signs.monitor or last.monitor, signs.mode or last.mode, signs.monitors or last.monitors, signs.asleep_ns
@@ -74,7 +75,8 @@ def _words(mode: tuple[int, ...]) -> str:
 
 
 class Monitor(NamedTuple):
-    """A monitor. name: its id. x, y: its top left corner. mode: width and height in pixels, reported refresh in Hz."""
+    """A monitor. name: its id. x, y: position of its top left corner. mode: its width and height in pixels, and its
+    reported refresh rate in Hz."""
 
     name: int
     x: int
@@ -86,8 +88,8 @@ class Monitor(NamedTuple):
 
 
 class WindowPlace:
-    """The monitor that shows one window, and changes of the monitor. Make this object after the first frame is on the
-    screen, because asking the server for monitors takes time."""
+    """The monitor that shows one window, and changes of this monitor. Make this object after the first frame is on the
+    screen, because a request to the server for the monitors takes time."""
 
     def __init__(self, handle: Any, is_wayland: bool) -> None:
         self._is_wayland = is_wayland
@@ -103,7 +105,8 @@ class WindowPlace:
         self.look(0)
 
     def look(self, output: int) -> list[str]:
-        """Changes since the last check, in words. output: id of the monitor that the compositor names; 0 for none."""
+        """Returns the changes since the last check, in words. output: id of the monitor that the compositor names, or
+        0 if it names none."""
         now_ns = time.perf_counter_ns()
         if self._are_stale or (self._is_wayland and now_ns - self._looked_ns > MODES_EVERY_NS):
             self._are_stale, self._looked_ns = False, now_ns
@@ -142,15 +145,15 @@ def _monitors(is_wayland: bool) -> list[Monitor]:
 
 
 def _asleep_ns(now_ns: int) -> int | None:
-    """Difference (ns) between the clock that counts the machine's sleep and the clock that does not."""
+    """Difference in ns between the clock that counts the machine's sleep and the clock that does not."""
     boot = getattr(time, "CLOCK_BOOTTIME", None)  # Linux
     return None if boot is None else time.clock_gettime_ns(boot) - now_ns
 
 
-# Input events and state of one window, from glfw's callbacks.
+# Receives the input events and the state of one window, from glfw's callbacks.
 #
 # Always: events are in the order in which the user acted. Each event has the instant at which GLFW reported it. This
-# module opens and closes nothing.
+# code opens and closes no window.
 
 
 glfw_library.choose()
@@ -159,7 +162,8 @@ _NAMED_KEYS = {
     glfw.KEY_SPACE: "Space", glfw.KEY_ESCAPE: "Esc", glfw.KEY_ENTER: "Enter", glfw.KEY_TAB: "Tab",
     glfw.KEY_LEFT: "Left", glfw.KEY_RIGHT: "Right", glfw.KEY_UP: "Up", glfw.KEY_DOWN: "Down",
 } | {glfw.KEY_F1 + i: f"F{i + 1}" for i in range(12)}  # fmt: skip
-# Character of each key on a US keyboard, by GLFW's key number. A key number is a position, independent of the layout.
+# Character of each key on a US keyboard, by GLFW's key number. A key number stands for a position on the keyboard,
+# which does not depend on the layout.
 _PLACES = {number: chr(number) for number in (*b"',-./;=[\\]`", *range(ord("0"), ord("9") + 1), *range(65, 91))}
 _LAYOUT = (*_PLACES, glfw.KEY_WORLD_1, glfw.KEY_WORLD_2)
 _MODIFIERS = {glfw.MOD_CONTROL: "Ctrl", glfw.MOD_ALT: "Alt", glfw.MOD_SUPER: "Super", glfw.MOD_SHIFT: "Shift"}
@@ -236,11 +240,12 @@ def _modifiers(held: int) -> frozenset[str]:
 
 
 class WindowState:
-    """Size, scale and visibility of one window, as last reported. is_damaged: it must be drawn again."""
+    """Size, scale and visibility of one window, as last reported. is_damaged: True if the window must be drawn
+    again."""
 
     def __init__(self, handle: Any) -> None:
-        # The size is read only once. On X11 each read is a round trip to the server and takes several times as long as
-        # a frame's own work.
+        # The size is read here only one time. On X11, each read is a round trip to the server, and takes several times
+        # as long as a frame's own work.
         self.size_px = glfw.get_framebuffer_size(handle)
         self.is_iconified = bool(glfw.get_window_attrib(handle, glfw.ICONIFIED))
         self.content_scale = float(glfw.get_window_content_scale(handle)[0])

@@ -1,4 +1,5 @@
-"""Present times on X11: from events of the Present extension, or else from GLX_OML_sync_control.
+"""Reads present times on X11, from events of the Present extension. If there are no such events, reads them from
+GLX_OML_sync_control.
 
 Neither source is tested on hardware. Both are tested with simulated libraries. The events of Present are also tested
 with Xvfb, which does not use Present for its own drawing. A driver's report counts only if `present_times.Answers`
@@ -10,7 +11,7 @@ refreshes. If a driver does not use Present, there are no events. Then GLX is as
 when the last complete swap was shown. The second question is asked only after a swap is complete, so the call does not
 wait.
 
-Always: no request is sent whose failure could end the process. All calls come from the thread that owns the window.
+Always: no request is sent that could end the process if it fails. All calls come from the thread that owns the window.
 """
 
 from __future__ import annotations
@@ -37,17 +38,19 @@ from typing import Any, NamedTuple
 from twixt.render.display.present_times import Answers, Presented
 
 US_NS = 1000
-# Values of the Present extension: an event, an event mask, and the kind of a swap that presents a pixmap.
+# Values of the Present extension, in this order: an event, an event mask, and the kind of a swap that presents a
+# pixmap.
 _COMPLETE_NOTIFY, _COMPLETE_NOTIFY_MASK, _PIXMAP = 1, 2, 0
 _MODES = {0: "copy", 1: "flip", 3: "copy suboptimal"}
 _SKIPPED = 2
-# A read from GLX is a round trip to the server. After MOST_SLOW reads longer than SLOW_NS, GLX is no longer asked.
+# A read from GLX is a round trip to the server. After MOST_SLOW reads that each took longer than SLOW_NS, GLX is no
+# longer asked.
 MOST_SLOW, SLOW_NS = 5, 2_000_000
 GLX_EXTENSION = b"GLX_OML_sync_control"
 
 
 class _CompleteNotify(Structure):
-    """xcb_present_complete_notify_event_t, with the library's packing."""
+    """The structure xcb_present_complete_notify_event_t, with the library's packing."""
 
     _pack_ = 1
     _fields_ = [
@@ -65,8 +68,8 @@ class _ExtensionReply(Structure):
 
 
 class Libraries(NamedTuple):
-    """ctypes handles of libX11-xcb, libxcb, libxcb-present and libGL, and C's `free`. A library that is not installed
-    is None. Tests pass simulated libraries."""
+    """ctypes handles of libX11-xcb, libxcb, libxcb-present and libGL, and C's function `free`. The handle of a library
+    that is not installed is None. Tests pass simulated libraries."""
 
     x11_xcb: Any
     xcb: Any
@@ -76,7 +79,7 @@ class Libraries(NamedTuple):
 
 
 class X11Presentation:
-    """Asks an X server when it showed each swap of one window, through Present. If Present does not report, uses
+    """Asks an X server through Present when each swap of one window was shown. If Present does not report, asks
     GLX."""
 
     def __init__(self, display: int, window: int, drawable: int, libraries: Libraries | None = None) -> None:
@@ -87,7 +90,7 @@ class X11Presentation:
 
     @property
     def given_up(self) -> str:
-        """Reason why the server is no longer asked; "" while it is asked."""
+        """Reason why the server is no longer asked, or "" while it is asked."""
         return self._way.answers.given_up
 
     @property
@@ -97,11 +100,11 @@ class X11Presentation:
 
     @property
     def output(self) -> int:
-        """Always 0 (unknown), because Present's events do not name a monitor."""
+        """Always 0, which means unknown, because Present's events do not name a monitor."""
         return 0
 
     def ask(self, swap_number: int) -> None:
-        """Asks when the swap with this number is shown. Call it just before the swap."""
+        """Asks the server when the swap with this number is shown. Call this just before the swap."""
         if self._way.answers.given_up and isinstance(self._way, PresentEvents):
             self._way.close()
             self._way = SyncValues(self._display, self._drawable, self._libraries)
@@ -109,7 +112,7 @@ class X11Presentation:
             self._way.answers.asked(swap_number, time.perf_counter_ns())
 
     def swapped(self) -> None:
-        """No-op."""
+        """Does nothing."""
 
     def drain(self) -> list[Presented]:
         """Returns the reports received since the last call. Never waits."""
@@ -118,7 +121,7 @@ class X11Presentation:
         return self._way.answers.drain()
 
     def close(self) -> None:
-        """Stops asking and deselects the events. May be called more than once."""
+        """Stops asking, and deselects the events of Present. This may be called more than once."""
         self._way.close()
 
 
@@ -149,7 +152,7 @@ class PresentEvents:
             self._free(address)
 
     def close(self) -> None:
-        """Deselects the events. May be called more than once."""
+        """Deselects the events of Present. This may be called more than once."""
         self.answers.give_up("closed")
         if self._special:
             self._present.xcb_present_select_input(self._connection, self._event, self._window, 0)
@@ -157,7 +160,7 @@ class PresentEvents:
             self._special = 0
 
     def _listen(self, window: int) -> str:
-        """Selects the events. Returns the reason for a failure, or ""."""
+        """Selects the events of Present. Returns the reason for a failure, or "" if there was no failure."""
         xcb, present = self._xcb, self._present
         identity = byref(self._identity())
         extension = xcb.xcb_get_extension_data(self._connection, identity)
@@ -201,7 +204,7 @@ class SyncValues:
     def __init__(self, display: int, drawable: int, libraries: Libraries) -> None:
         self.answers, self._clock = Answers(), RefreshClock()
         self._display, self._drawable = display, drawable
-        # Instant in us, count of refreshes, count of swaps (ust, msc, sbc).
+        # Instant in us, count of refreshes, count of swaps (named ust, msc, sbc by the extension).
         self._values = c_int64(), c_int64(), c_int64()
         self._last_sbc = self._slow = 0
         gl = libraries.gl
@@ -227,7 +230,7 @@ class SyncValues:
             return
         done = sbc.value
         if done > self._last_sbc:
-            self._last_sbc = done  # this swap is complete, so asking for its instant does not wait
+            self._last_sbc = done  # this swap is complete, so a request for its instant does not wait
             if self._wait(self._display, self._drawable, done, byref(ust), byref(msc), byref(sbc)):
                 refresh_ns = self._clock.refresh_ns(ust.value, msc.value)
                 self.answers.presented(sbc.value, ust.value * US_NS, refresh_ns, "", time.perf_counter_ns())
@@ -236,7 +239,7 @@ class SyncValues:
             self.answers.give_up(f"asking takes longer than {SLOW_NS / 1e6:g} ms")
 
     def close(self) -> None:
-        """Stops asking. There is nothing to free."""
+        """Stops asking. There is no memory to free."""
         self.answers.give_up("closed")
 
 
@@ -247,7 +250,8 @@ class RefreshClock:
         self._ust = self._msc = 0
 
     def refresh_ns(self, ust: int, msc: int) -> int:
-        """Mean refresh period in ns since the last call; 0 if unknown. ust: instant in us. msc: count of refreshes."""
+        """Mean refresh period since the last call, in ns, or 0 if it is unknown. ust: instant in us. msc: count of
+        refreshes at that instant."""
         refreshes, us = msc - self._msc, ust - self._ust
         known = self._msc > 0 and refreshes > 0 and us > 0
         if refreshes:
@@ -256,7 +260,7 @@ class RefreshClock:
 
 
 def load() -> Libraries:
-    """Loads the system's libraries and declares their functions. A library that is missing is None."""
+    """Loads the system's libraries and declares their functions. The handle of a library that is missing is None."""
     u = c_uint32
     x11_xcb = _library("libX11-xcb.so.1", ("XGetXCBConnection", c_void_p, [c_void_p]))
     xcb = _library(

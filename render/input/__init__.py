@@ -1,2 +1,3 @@
-"""User input. user_input: applies input between frames. keys: key bindings and settings. hand: clicks on bodies and
-dragged bodies. picking: finds the body at a pixel. sliders: sliders of the overlay."""
+"""Handles input of the user. `user_input` applies input between frames. `keys` has the key bindings and the settings.
+`pointer` handles clicks and dragged bodies. `picking` finds the body at a pixel. `sliders` has the sliders of the
+overlay."""

@@ -1,8 +1,9 @@
-"""Key bindings: keys that change the settings of this viewer, and keys that send commands to physics.
+"""Defines the key bindings. Some keys change the settings of this viewer. Other keys send commands to the physics
+process.
 
-`BINDINGS` is the only table of keys. For each key it has the effect, the note about the effect, and the line of help
-in the overlay. A command contains the instant and the draw time at which the user acted. Pure: this module sends
-nothing.
+`BINDINGS` is the only table of keys. For each key, this table has the effect, the note about the effect, and the line
+of help in the overlay. A command contains the instant and the draw time at which the user acted. Pure: this module
+sends nothing.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ from twixt.ipc.commands import Command
 from twixt.ipc.config.flags import CLOCKS, INTERPOLATIONS, PREFERENCES
 from twixt.render.display.input import Key
 
-# Work (ms) that the S key adds to every step, unless a flag sets another value. At 60 steps a second, physics then
-# runs at less than half of real time.
+# Work, in ms, that the S key adds to every step, unless a flag sets another value. At 60 steps a second, the
+# simulation then runs at less than half of real time.
 SLOW_PHYSICS_MS = 40.0
 TIME_SCALES = (0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 50.0, 100.0)
 
 
 @dataclass(frozen=True)
 class ViewerSettings:
-    """Settings that the user changes with keys. Settings of physics follow its latest plan and status."""
+    """Settings that the user changes with keys. Settings of the physics process follow its latest plan and status."""
 
     interpolation: str
     clock: str
@@ -32,18 +33,19 @@ class ViewerSettings:
     time_scale: float = 1.0
     slow_physics: bool = False
     screenshot: bool = False
-    frame_all: bool = False  # requested and not yet done
+    frame_all: bool = False  # True if this was requested and is not yet done
     quit: bool = False
     prefer: str = PREFERENCES[0]
     split: bool = False
     trails: bool = False
-    own_loop: bool = False  # True: physics is the user's own loop, and keys that send commands have no effect
-    # module:Class of the user's own interpolation method, offered besides the built-in methods
+    # True if the simulation is the user's own loop; then keys that send commands have no effect
+    own_loop: bool = False
+    # User's own interpolation method, as module:Class. It is offered in addition to the built-in methods.
     own_method: str | None = None
-    # Shortest and longest work (ms) that S adds.
+    # Shortest and longest work, in ms, that the S key adds to a step.
     slow_physics_ms: tuple[float, float] = (SLOW_PHYSICS_MS, SLOW_PHYSICS_MS)
-    listens: bool = False  # True: the user's own loop receives events
-    has_keys: bool = True  # False: all keys are for the user's program
+    listens: bool = False  # True if the user's own loop receives events
+    has_keys: bool = True  # False if all keys are for the user's program
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -57,13 +59,14 @@ class ViewerSettings:
         return {key: text for key, text in KEYS.items() if self.has_keys and not self.belongs_to_program(key)}
 
     def belongs_to_program(self, key: str) -> bool:
-        """True if this key is for the user's own loop and not for the viewer. If the user's loop receives events, R
-        belongs to the viewer, which then requests a reset."""
+        """True if this key is for the user's own loop and not for the viewer. If the user's loop receives events, the
+        R key is for the viewer, which then requests a reset."""
         return self.own_loop and BINDINGS[key].asks_physics and not (self.listens and key == "R")
 
 
 class Effect(NamedTuple):
-    """Settings after a key press, and the name and value of its command to physics (name "" if there is none)."""
+    """Settings after a key press, and the command that the key sends. The command has a name and a value. Its name is
+    "" if there is no command."""
 
     settings: ViewerSettings
     command: str = ""
@@ -71,12 +74,12 @@ class Effect(NamedTuple):
 
 
 class KeyBinding(NamedTuple):
-    """One key. help: the key's effect in a few words, for the overlay. note: function that returns the note for the
-    user, from the settings before and after the key press.
+    """Binding of one key. help: the key's effect in a few words, for the overlay. note: function that returns the note
+    for the user. Its parameters are the settings before and after the key press.
 
-    asks_physics: True if the key sends a command. If physics is a user's own loop (`twixt.show`), the user's program
-    receives these keys and all keys that the viewer does not use. If the program receives no events, a note says that
-    the key does nothing.
+    asks_physics: True if the key sends a command. If the simulation is a user's own loop (`twixt.show`), the user's
+    program receives two kinds of keys: those that send commands, and those that the viewer does not use. If the
+    program receives no events, a note says that the key does nothing.
     """
 
     help: str
@@ -90,7 +93,7 @@ def _with(now: ViewerSettings, field: str, value: Any) -> Effect:
 
 
 def _chosen(field: str, choices: Callable[[ViewerSettings], tuple[str, ...]], help: str = "") -> KeyBinding:
-    """A key that cycles through the choices of a setting."""
+    """Binding of a key that cycles through the choices of a setting."""
 
     def act(now: ViewerSettings) -> Effect:
         options, chosen = choices(now), getattr(now, field)
@@ -101,7 +104,7 @@ def _chosen(field: str, choices: Callable[[ViewerSettings], tuple[str, ...]], he
 
 
 def _switched(field: str, help: str) -> KeyBinding:
-    """A key that switches a setting on and off."""
+    """Binding of a key that switches a setting on and off."""
     return KeyBinding(
         help,
         lambda now: _with(now, field, not getattr(now, field)),
@@ -110,7 +113,7 @@ def _switched(field: str, help: str) -> KeyBinding:
 
 
 def _scaled(help: str, faster: bool) -> KeyBinding:
-    """A key that changes the time scale."""
+    """Binding of a key that changes the time scale."""
 
     def act(now: ViewerSettings) -> Effect:
         scale = next_scale(now.time_scale, faster)
@@ -175,15 +178,16 @@ KEYS: dict[str, str] = {key: binding.help for key, binding in BINDINGS.items()}
 
 
 def bound(key: Key) -> str:
-    """Name in `BINDINGS` of a pressed key, found by its character or its position. Empty if the key has no name in
-    `BINDINGS` or a modifier is held."""
+    """Name in `BINDINGS` of a pressed key. The key is found by its character or its position. The name is "" if
+    `BINDINGS` does not contain the key, or if a modifier key is held."""
     if key.modifiers:
         return ""
     return next((name for name in (key.name, key.place) if name in BINDINGS), "")
 
 
 def act(key: str, now: ViewerSettings, acted_ns: int, draw_time_ns: int) -> tuple[ViewerSettings, Command | None]:
-    """Settings after `key`, and the key's command to physics; None if there is no command.
+    """Settings after a press of `key`, and the command that the key sends to the physics process. The command is None
+    if the key sends none.
 
     acted_ns: instant of the key press (perf_counter_ns). draw_time_ns: simulated time that the user saw.
     """
@@ -195,16 +199,16 @@ def act(key: str, now: ViewerSettings, acted_ns: int, draw_time_ns: int) -> tupl
 
 
 def note_of(key: str, before: ViewerSettings, after: ViewerSettings) -> str:
-    """Note for the user about the effect of a key of `BINDINGS`. Empty for Esc, and for F12: the note of F12 is shown
-    when the file is written."""
+    """Note for the user about the effect of a key of `BINDINGS`. The note is "" for Esc and for F12. The note about a
+    screenshot (F12) is shown later, when its file is written."""
     if before.belongs_to_program(key):
         return "" if before.listens else f"{key} ({KEYS[key]}) does nothing here: the loop is your own program's"
     return BINDINGS[key].note(before, after)
 
 
 def reflect_slow_physics(now: ViewerSettings, status: Mapping[str, Any]) -> ViewerSettings:
-    """Settings with slow physics as in `status`. If slow physics is off in `status`, the S key will use the last
-    value, or the value of the flags."""
+    """Settings whose values for slow physics are taken from `status`. If slow physics is off in `status`, the S key
+    will use the last value, or the value of the flags."""
     slow = status.get("slow_physics_ms")
     asked = slow or (status.get("trouble_asked") or {}).get("slow_physics_ms")
     kept = now.slow_physics_ms if asked is None else (float(asked[0]), float(asked[1]))
@@ -212,8 +216,8 @@ def reflect_slow_physics(now: ViewerSettings, status: Mapping[str, Any]) -> View
 
 
 def next_scale(scale: float, faster: bool) -> float:
-    """The next value of `TIME_SCALES` above or below `scale`. If there is none, returns the last or the first value of
-    `TIME_SCALES`."""
+    """The value of `TIME_SCALES` that follows `scale` upwards if `faster` is True, else downwards. If there is no such
+    value, returns the last or the first value of `TIME_SCALES`."""
     if faster:
         return next((step for step in TIME_SCALES if step > scale * 1.001), TIME_SCALES[-1])
     return next((step for step in reversed(TIME_SCALES) if step < scale * 0.999), TIME_SCALES[0])

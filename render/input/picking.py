@@ -1,13 +1,14 @@
-"""Finds the body at a pixel: intersects a ray from the eye with the bodies, in the poses that were drawn.
+"""Finds the body at a pixel. For this, a ray from the eye is intersected with the bodies, in the poses that were
+drawn.
 
-First the bounding spheres of all bodies are tested at once, as arrays. Then the shapes whose sphere the ray meets are
-tested, in the order of distance. The search ends when the next sphere begins behind the nearest hit so far. The ray is
+First, the bounding spheres of all bodies are tested at once, as arrays. Then the shapes whose sphere the ray meets are
+tested, the nearest sphere first. The search ends when the next sphere begins behind the nearest hit so far. The ray is
 transformed into the body's frame but not normalized. So distances along the ray are world metres at any scale of the
 body.
 
 Always: a hit is in front of the eye. If the eye is inside a shape, the ray hits the far wall. A shape of unknown kind
-is treated as its bounding sphere. Pure, except `SeenBodies`. Triangles: Moeller and Trumbore 1997. Boxes: slab method
-of Kay and Kajiya 1986.
+is treated as its bounding sphere. Pure, except `SeenBodies`. The test of triangles is that of Moeller and Trumbore
+1997. The test of boxes is the slab method of Kay and Kajiya 1986.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from twixt.ipc.session.link import Link
 
 
-# Number of mesh faces that are tested at once. The corners of these faces and the differences between corners take
+# Number of mesh faces that are tested at once. The corners of these faces, and the edge vectors between them, take
 # about 30 MiB.
 CHUNK_FACES = 200_000
 MISSED = math.inf
@@ -39,22 +40,23 @@ Viewport = tuple[int, int, int, int]
 
 
 class Ray(NamedTuple):
-    """Ray: the points origin + t * direction, t > 0. In the world, direction has length 1, so t is in metres."""
+    """Ray from `origin` along `direction`. Its points are origin + t * direction with t > 0. In the world, `direction`
+    has length 1, so t is in metres."""
 
     origin: Vector
     direction: Vector
 
 
 class Hit(NamedTuple):
-    """The first body that a ray meets. point: where the ray meets the body, metres, world."""
+    """The first body that a ray meets. point: place where the ray meets the body, in metres, in world coordinates."""
 
     body: int
     point: Vector
 
 
 def ray_of(matrices: CameraMatrices, viewport: Viewport, x_px: float, y_px: float, height_px: int) -> Ray:
-    """Ray through a pixel of a picture. x_px, y_px: position of the pixel from the window's top left. height_px: the
-    window's height."""
+    """Ray through a pixel of a picture. x_px, y_px: position of the pixel, from the window's top left corner.
+    height_px: height of the window."""
     left, bottom, width, height = viewport
     x, y = 2 * (x_px - left) / max(width, 1) - 1, 2 * (height_px - y_px - bottom) / max(height, 1) - 1
     turn, projection = matrices.view[:3, :3].astype(np.float64), matrices.projection.astype(np.float64)
@@ -67,7 +69,7 @@ def ray_of(matrices: CameraMatrices, viewport: Viewport, x_px: float, y_px: floa
 
 
 def first_hit(ray: Ray, scene: Scene, poses: Poses) -> Hit | None:
-    """The first visible body that the ray meets, or None."""
+    """The first visible body that the ray meets, or None if the ray meets no body."""
     count = len(poses)
     table = scene.distinct_shapes
     if not count or not table:
@@ -97,7 +99,7 @@ def first_hit(ray: Ray, scene: Scene, poses: Poses) -> Hit | None:
 
 
 def rotation_of(orientation: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Rotation matrix (3, 3) of a unit quaternion xyzw."""
+    """Rotation matrix, shape (3, 3), of the unit quaternion `orientation`, order xyzw."""
     x, y, z, w = (float(value) for value in orientation)
     return np.array(
         [
@@ -109,7 +111,8 @@ def rotation_of(orientation: NDArray[np.floating]) -> NDArray[np.float64]:
 
 
 def distance_to(shape: Shape, ray: Ray) -> float:
-    """Smallest t > 0 at which the ray meets the shape, or MISSED. The ray is in the shape's frame."""
+    """Smallest t > 0 at which the ray meets the shape, or MISSED if the ray does not meet it. The ray is in the
+    shape's frame."""
     match shape:
         case Compound():
             return min((_distance_to_part(part, ray) for part in shape.parts), default=MISSED)
@@ -148,13 +151,15 @@ def _to_ball(radius: float, ray: Ray) -> float:
 
 
 def _to_end(side: int, half: float, radius: float, ray: Ray) -> float:
-    """Distance along the ray to the hemisphere at the end `side` of a capsule."""
+    """Distance along the ray to the half sphere at one end of a capsule, or MISSED. side: 1 for the end at positive z,
+    -1 for the other end. half: half of the distance between the centres of the two half spheres."""
     roots = _roots(ray.direction, ray.origin - (0.0, 0.0, side * half), radius)
     return _first(*(t for t in roots if side * (ray.origin[2] + t * ray.direction[2]) >= half))
 
 
 def _roots(direction: Vector, away: Vector, radius: float) -> tuple[float, ...]:
-    """The two values of t at which the vector away + t * direction has length `radius`; empty if there are none."""
+    """The two values of t at which the vector away + t * direction has length `radius`. Empty if there are no such
+    values."""
     a, half_b = float(direction @ direction), float(away @ direction)
     under = half_b * half_b - a * (float(away @ away) - radius * radius)
     if a <= 0 or under < 0:
@@ -220,13 +225,13 @@ def _to_mesh(mesh: Mesh, ray: Ray) -> float:
 # Always: bodies and rays belong to the same frame, the last one drawn.
 
 
-WATCHER = "pointer"  # name under which poses are watched, see `Picture.watch`
+WATCHER = "pointer"  # name for `Picture.watch`, under which poses are watched
 
 
 class SeenBodies:
-    """Bodies of one stage. link: source of the stage's snapshots. axes: the right, up and backward directions of the
-    camera at the last ray, as unit vectors in the world, shape (3, 3). eye: the camera's position at the last ray,
-    metres, world."""
+    """Bodies of one stage, as drawn. link: source of the stage's snapshots. axes: the right, up and backward
+    directions of the camera at the last ray, as unit vectors in the world, shape (3, 3). eye: position of the
+    camera at the last ray, in metres, in world coordinates."""
 
     def __init__(self, stage: Stage, link: Link) -> None:
         self._stage, self._link = stage, link
@@ -244,18 +249,18 @@ class SeenBodies:
         return self._stage.main.watched(WATCHER)
 
     def one(self, body: int) -> Poses:
-        """Pose of one body, as a single row; no row if the body does not exist."""
+        """Pose of one body, as a single row. There is no row if the body does not exist."""
         if self._stage.main.watching(WATCHER) != [body]:
             self._watch(np.array([body], np.intp))
         return self._stage.main.watched(WATCHER)
 
     def forget(self) -> None:
-        """Ends the watch. Snapshots are then no longer copied for this object."""
+        """Ends the watch. After that, snapshots are no longer copied for this object."""
         self._stage.main.unwatch(WATCHER)
 
     def ray(self, x_px: float, y_px: float, size_px: tuple[int, int]) -> Ray | None:
-        """Ray through a pixel of a window of `size_px`; None if the pixel is outside the picture or no frame was
-        drawn."""
+        """Ray through a pixel of a window of `size_px`. It is None if the pixel is outside the picture, or if no frame
+        was drawn."""
         stage = self._stage
         viewport = side_by_side(size_px, len(stage.pictures))[-1]
         if stage.view.orbit is None or x_px < viewport[0]:

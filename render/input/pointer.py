@@ -1,14 +1,14 @@
-"""Pointer tool: clicks on bodies, and bodies dragged with Ctrl held.
+"""Handles the pointer tool. With it, the user clicks on bodies, and drags them while Ctrl is held.
 
 A click reports the body at the pixel. A double click selects that body. If Ctrl is held and a drag begins on a body,
 the drag pulls the clicked point of the body towards the pointer, in the plane of the picture. If a body is selected, a
-drag may begin anywhere (as in MuJoCo): the left button turns the body, the right button pulls it by the selected
-point.
+drag may begin anywhere, as in MuJoCo. The left button then turns the body, and the right button pulls it by the
+selected point.
 
 This module also computes the force of a drag: the force of a damped spring between the body and the pointer.
 
-Always: the tool uses the poses of the previous frame, because the user saw this frame. A drag ends when its button is
-released, and the end is reported at once. Events that the tool uses do not move the camera.
+Always: the tool uses the poses of the previous frame, because that is the frame that the user saw. A drag ends when
+its button is released, and the end is reported at once. Events that the tool uses do not move the camera.
 """
 
 from __future__ import annotations
@@ -31,28 +31,30 @@ if TYPE_CHECKING:
     from twixt.render.scene.stage import Stage
 
 
-# A press and release within CLICK_PX pixels is a click. Two clicks within DOUBLE_NS (ns) are a double click.
+# A press and release within CLICK_PX pixels is a click. Two clicks within DOUBLE_NS are a double click. DOUBLE_NS is
+# in ns.
 CLICK_PX, DOUBLE_NS = 5.0, 400_000_000
 # A pull is reported at most this many times a second.
 PULLS_PER_S = 120
 # Angle (radians) by which a drag across the whole height of the window turns a body.
 TURN_PER_HEIGHT = math.pi
-# The dot at the grabbed point is moved towards the eye by this share of the distance between dot and eye; otherwise
-# the body's surface would hide the dot.
+# The dot at the grabbed point is moved towards the eye by this share of the distance between dot and eye. Without
+# this, the body's surface would hide the dot.
 LIFTED = 0.02
 LINE_RGBA, DOT_RGBA, DOT_PX = (255, 190, 60, 255), (255, 120, 40, 255), 8.0
 
 
 class Grabbed(NamedTuple):
-    """A point on a body. point: metres, in the body's frame."""
+    """A point on a body. point: its position in metres, in the body's frame."""
 
     body: int
     point: Vector
 
 
 class Drag(NamedTuple):
-    """Current drag. depth_m: distance of the grabbed point from the eye along the line of sight. button: button whose
-    release ends the drag. orientation, from_px: the body's orientation and the pointer's position when the drag began.
+    """The current drag. depth_m: distance between the grabbed point and the eye, along the line of sight. button:
+    button whose release ends the drag. orientation, from_px: the body's orientation and the pointer's position at
+    the beginning of the drag.
     """
 
     grabbed: Grabbed
@@ -64,7 +66,8 @@ class Drag(NamedTuple):
 
 
 class PointerTool:
-    """Pointer tool of one viewer. stage: the stage that is drawn. link: sends clicks and pulls to the program."""
+    """Pointer tool of one viewer. stage: stage (scene and snapshots) that is drawn. link: connection through which
+    clicks and pulls are sent to the program."""
 
     def __init__(self, stage: Stage, link: Link) -> None:
         self._seen, self._renderer, self._link = SeenBodies(stage, link), stage.renderer, link
@@ -76,13 +79,14 @@ class PointerTool:
         self._drag: Drag | None = None
         self._sent = Pull()
         self._sent_ns = 0
-        self._before: tuple[int, Vector, Vector] | None = None  # last report: draw time, point's position, orientation
+        # from the last report: draw time, position of the point, orientation
+        self._before: tuple[int, Vector, Vector] | None = None
 
     def apply_events(
         self, events: list[Event], size_px: tuple[int, int], draw_time_ns: int, covers: Callable[[float, float], bool]
     ) -> list[Event]:
-        """Applies mouse events. Returns the events that the camera may use. covers: returns True if a panel covers a
-        pixel."""
+        """Applies mouse events. Returns the events that the camera may use. covers: function that returns True if a
+        panel covers a pixel."""
         left: list[Event] = []
         for event in events:
             if isinstance(event, MouseMove):
@@ -106,7 +110,7 @@ class PointerTool:
             self._sent, self._sent_ns = pull, now_ns
 
     def draw(self, size_px: tuple[int, int]) -> None:
-        """Draws over the last picture: the grabbed point, and during a pull the line from that point to the
+        """Draws the grabbed point over the last picture. During a pull, also draws the line from that point to the
         pointer."""
         grabbed = self._grabbed
         if grabbed is None or (place := self._place(grabbed)) is None:
@@ -209,7 +213,7 @@ class PointerTool:
         return Pull(grabbed.body, point, _xyz(at), _xyz(at), True, _xyz(turn), torque=_xyz(spring.torque))
 
     def _motion(self, draw_time_ns: int, at: Vector, orientation: Vector) -> tuple[Vector, Vector]:
-        """Velocity of the point (m/s) and angular velocity of the body (rad/s) since the last report."""
+        """Velocity of the point (m/s) and angular velocity of the body (rad/s) between the last report and now."""
         before, self._before = self._before, (draw_time_ns, at, orientation)
         if before is None or draw_time_ns <= before[0]:
             return np.zeros(3), np.zeros(3)
@@ -217,7 +221,8 @@ class PointerTool:
         return (at - before[1]) / passed_s, rotation_between(before[2], orientation) / passed_s
 
     def _target(self, drag: Drag, size_px: tuple[int, int]) -> Vector | None:
-        """Point under the pointer, at the depth of the grabbed point; None if the pointer's position is unknown."""
+        """Point under the pointer, at the depth of the grabbed point. It is None if the pointer's position is
+        unknown."""
         ray = self._ray(size_px)
         if ray is None:
             return None
@@ -242,8 +247,8 @@ class PointerTool:
         return Grabbed(hit.body, turn.T @ (hit.point - poses.position[hit.body]))
 
     def _place(self, grabbed: Grabbed) -> tuple[Vector, Vector, Vector] | None:
-        """Position and orientation of the body, and position of the grabbed point, as drawn; None if the body is not
-        drawn."""
+        """Position and orientation of the body, and position of the grabbed point, as drawn. It is None if the body is
+        not drawn."""
         poses = self._seen.one(grabbed.body)
         if not len(poses) or not np.isfinite(poses.position[0]).all():
             return None
@@ -267,59 +272,63 @@ def _xyz(values: Vector) -> tuple[float, float, float]:
     return float(values[0]), float(values[1]), float(values[2])
 
 
-# Spring between a body and the pointer: force and torque on a body that the user drags.
+# Computes the spring between a body and the pointer. The spring gives the force and torque on a body that the user
+# drags.
 #
 # The spring is critically damped and has a fixed frequency, as in MuJoCo. Its stiffness is the body's mass times the
-# square of `RATE_PER_S`. A viewer does not know masses, so it assumes the density of water. An engine that knows the
-# masses computes its own force from the same pull (`Pull.target`, `Pull.turn`).
+# square of `RATE_PER_S`. A viewer does not know the masses of bodies, so it assumes the density of water. An engine
+# that knows the masses computes its own force from the same pull (`Pull.target`, `Pull.turn`).
 #
-# Always: force and torque are finite. They are zero if the point is at the pointer and at rest. Pure.
+# Always: force and torque are finite. They are zero if the grabbed point is at the pointer and at rest. Pure.
 
 
-# Rate of the spring: the distance falls to 1 / e in 0.2 s. MuJoCo uses 10 per s. This rate is lower because the force
-# arrives some frames late: at twice the rate, or with a third of the assumed mass, the body would oscillate.
+# Rate of the spring, per second. With this rate, the distance between body and pointer falls to 1 / e in 0.2 s. MuJoCo
+# uses 10 per s. The rate is lower here because the force arrives some frames late. At twice this rate, or with a third
+# of the assumed mass, the body would oscillate.
 RATE_PER_S = 5.0
 DENSITY_KG_M3 = 1000.0
-# Assumed share of the bounding sphere that a body fills. Used for shapes of unknown volume, for example meshes.
+# Share of its bounding sphere that a body is assumed to fill. It is used for shapes of unknown volume, for example
+# meshes.
 FILLED = 0.1
-# Largest plausible speed of a point, m/s. A larger speed means that the body jumped to another place; the speed then
-# counts as 0.
+# Largest plausible speed of a point, in m/s. A larger speed means that the body jumped to another place. Then the
+# speed counts as 0.
 FASTEST_M_S = 100.0
 
 Vector = NDArray[np.float64]
 
 
 class ForceTorque(NamedTuple):
-    """Force at a point (N) and torque about the body's position (N m), in world coordinates."""
+    """Force at a point, in N, and torque about the body's position, in N m. Both are in world coordinates."""
 
     force: Vector
     torque: Vector
 
 
 def mass_of(shape: Shape, scale: float = 1.0) -> float:
-    """Assumed mass of a body in kg."""
+    """Assumed mass of a body, in kg."""
     return DENSITY_KG_M3 * _volume(shape) * abs(scale) ** 3
 
 
 def pulled(mass: float, at: Vector, target: Vector, velocity: Vector, middle: Vector) -> ForceTorque:
-    """Force and torque that pull the point `at` towards `target`. velocity: velocity of the point, m/s. middle: the
-    body's position. All positions are in metres, in world coordinates. mass: kg."""
+    """Force and torque that pull the point `at` towards `target`. mass: mass of the body in kg. velocity: velocity of
+    the point in m/s. middle: position of the body. All positions are in metres, in world coordinates."""
     force = mass * RATE_PER_S * (RATE_PER_S * (target - at) - 2 * _limited(velocity))
     return ForceTorque(force, np.cross(at - middle, force))
 
 
 def turned(mass: float, reach_m: float, left: Vector, rate: Vector) -> ForceTorque:
-    """Force and torque that turn a body by the rotation vector `left` (radians, world). rate: the body's angular
-    velocity, rad/s. reach_m: the body's bounding radius. The assumed inertia is the inertia of a ball of half this
-    radius."""
+    """Force and torque that turn a body by the rotation vector `left`. left: rotation that is still to be done, in
+    radians, in world coordinates. rate: angular velocity of the body in rad/s. reach_m: bounding radius of the
+    body. The assumed inertia is the inertia of a ball of half this radius."""
     inertia = 0.4 * mass * (reach_m / 2) ** 2
     return ForceTorque(np.zeros(3), inertia * RATE_PER_S * (RATE_PER_S * left - 2 * _limited(rate)))
 
 
 def rotation_between(before: NDArray[np.floating], now: NDArray[np.floating]) -> Vector:
-    """Rotation vector (radians, world) that turns orientation `before` into `now`. Both are unit quaternions xyzw."""
+    """Rotation vector that turns orientation `before` into `now`, in radians, in world coordinates. Both orientations
+    are unit quaternions, order xyzw."""
     (x, y, z, w), (a, b, c, d) = (np.asarray(turn, np.float64) for turn in (now, before))
-    # now * conjugate(before)
+    # vector part of now * conjugate(before)
     vector = np.array([-w * a + x * d - y * c + z * b, -w * b + y * d - z * a + x * c, -w * c + z * d - x * b + y * a])
     cosine = w * d + x * a + y * b + z * c
     sine = float(np.linalg.norm(vector))

@@ -1,8 +1,10 @@
-"""Sliders in the overlay, for injected troubles and for the world's controls: their values, and the instants at which
-values are sent.
+"""Manages the sliders in the overlay: their values, and the instants at which values are sent. Some sliders are for
+troubles that the user injects, for example lost snapshots. Others are for the controls of the world.
 
-A knob shows the value from the status of physics. But while the user drags the knob, and for `ANSWER_NS` after a
-command was sent, the knob shows the user's value.
+A knob consists of the sliders of one command.
+
+A knob shows the value from the status of the physics process. But while the user drags the knob, and for `ANSWER_NS`
+after a command was sent, the knob shows the user's value.
 
 Always: the last value of a drag is sent. During a drag, at most SENDS_PER_S values a second are sent. Pure: instants
 are passed in.
@@ -17,13 +19,13 @@ from twixt.ipc.commands import CONTROL, Command
 from twixt.ipc.interaction.controls import FOLD
 
 SENDS_PER_S = 10
-# Physics sends its status five times a second. If a status arrives sooner than this (ns) after a command, the status
-# may still have the old value.
+# Time in ns after a command in which a status message may still have the old value. The physics process sends its
+# status five times a second.
 ANSWER_NS = 600_000_000
 
 
 class SliderRange(NamedTuple):
-    """Range of one slider of a knob, from `low` to `high`. shown: format of the value, as for C's printf."""
+    """Range of one slider, from `low` to `high`. shown: format of the value, as for C's printf."""
 
     low: float
     high: float
@@ -32,10 +34,12 @@ class SliderRange(NamedTuple):
 
 
 class Knob(NamedTuple):
-    """The sliders of one command. If the first `none_at` sliders are all 0, the command's value is None (trouble off).
+    """The sliders of one command. If the first `none_at` sliders are all 0, the command's value is None, and the
+    trouble is off.
 
-    none_at: 0 if the value is never None. kind: one of `controls.KINDS`; a switch or a button has one value. fold:
-    name of the overlay's fold that contains the knob.
+    none_at: number of these sliders, or 0 if the value is never None. kind: one of `controls.KINDS`. A switch or a
+    button has one value. fold: name of the section of the overlay that contains the knob. The user can open and close
+    this section.
     """
 
     name: str
@@ -45,20 +49,20 @@ class Knob(NamedTuple):
     fold: str = FOLD
 
 
-# Knobs by the name of their command. The ranges are useful for changes by hand; flags allow larger values.
+# Knobs by the name of their command. These ranges are useful for changes by hand. Flags allow larger values.
 TROUBLES: dict[str, Knob] = {
     "slow_physics": Knob("slow physics", (SliderRange(0, 200, "%.0f ms"), SliderRange(0, 200, "to %.0f ms")), 2),
     "stall": Knob("stall", (SliderRange(0, 2000, "%.0f ms"), SliderRange(0.5, 30, "every %.1f s", 5.0)), 1),
     "drop": Knob("drop", (SliderRange(0, 50, "%.1f %%"),), 0),
     "delay": Knob("delay", (SliderRange(0, 500, "%.0f ms"), SliderRange(0, 200, "+-%.0f ms")), 2),
 }
-# Buffer of the viewer's clock; 0: computed from measured jitter.
+# Buffer of the viewer's clock, in ms. If it is 0, the buffer is computed from measured jitter.
 BUFFER = Knob("buffer", (SliderRange(0, 500, "%.0f ms"),), 0)
 _KNOBS = {**TROUBLES, "buffer": BUFFER}
 
 
 class Turn(NamedTuple):
-    """A move of one slider by the user. released: True for the last value of a drag."""
+    """A move of one slider by the user. released: True if this is the last value of a drag."""
 
     knob: str  # a key of TROUBLES, or "buffer", or a control's key (see `control_key`)
     figure: int
@@ -67,15 +71,15 @@ class Turn(NamedTuple):
 
 
 class Turned(NamedTuple):
-    """Effects of moved sliders that are due now. buffer_ms: new buffer of the clock; 0 to use the measured jitter,
-    None if the buffer's slider was not moved."""
+    """Effects of moved sliders that are due now. buffer_ms: new buffer of the clock in ms. It is 0 if the buffer is to
+    be computed from measured jitter, and None if the buffer's slider was not moved."""
 
     commands: list[Command]
     buffer_ms: float | None = None
 
 
 def control_key(index: int) -> str:
-    """Name of the knob for the world's control number `index`."""
+    """Name of the knob for the control number `index` of the world."""
     return f"{CONTROL} {index}"
 
 
@@ -94,8 +98,8 @@ class Knobs:
         return tuple(self._figures[name])
 
     def offer(self, controls: Sequence[Sequence[Any]], now_ns: int) -> list[str]:
-        """Updates the world's controls from the world's status (the format is that of `controls.to_status`). Returns
-        the names of the controls' knobs."""
+        """Updates the knobs of the world's controls. controls: the controls from the world's status, in the format of
+        `controls.to_status`. Returns the names of their knobs."""
         keys = [control_key(index) for index in range(len(controls))]
         offered = {
             key: Knob(name, (SliderRange(low, high, "%.3g"),), kind=kind, fold=fold)
@@ -117,10 +121,11 @@ class Knobs:
         return self._knobs[name]
 
     def reflect(self, values: Mapping[str, Any], now_ns: int) -> None:
-        """Sets the knobs to values from physics or the clock. values: value of each knob, by the name of its command.
+        """Sets the knobs to values from the physics process or from the clock. values: value of each knob, by the name
+        of its command.
 
-        Some knobs are not changed: a knob that the user drags, and a knob whose value is not sent yet or was sent less
-        than ANSWER_NS ago.
+        Some knobs are not changed: a knob that the user drags, a knob whose value is not sent yet, and a knob whose
+        value was sent less than ANSWER_NS ago.
         """
         for name, value in values.items():
             is_waiting = name in self._sent_ns and now_ns - self._sent_ns[name] < ANSWER_NS
@@ -133,12 +138,12 @@ class Knobs:
                 figures[:] = [float(figure) for figure in (value if isinstance(value, Sequence) else [value])]
 
     def turn(self, turn: Turn) -> None:
-        """Sets a slider's value, limited to its range."""
+        """Sets the value of one slider. The value is limited to the slider's range."""
         if turn.knob not in self._knobs:  # the world has removed this control
             return
         figures, slider = self._figures[turn.knob], self._knobs[turn.knob].sliders[turn.figure]
         figures[turn.figure] = min(slider.high, max(slider.low, turn.value))
-        if turn.knob == "slow_physics":  # keep shortest <= longest: if needed, move the other slider too
+        if turn.knob == "slow_physics":  # keep shortest <= longest; if needed, move the other slider too
             other = 1 - turn.figure
             figures[other] = max(figures) if other else min(figures)
         elif turn.knob == "delay":  # keep jitter <= mean, because a delay must not be negative
@@ -157,7 +162,7 @@ class Knobs:
                 self.turn(Turn(name, 1, 0.0, True))
 
     def due(self, now_ns: int, draw_time_ns: int) -> Turned:
-        """Returns the effects that are due now. draw_time_ns: simulated time that the user saw."""
+        """Returns the effects of moved sliders that are due now. draw_time_ns: simulated time that the user saw."""
         sent = [name for name in self._knobs if name in self._unsent and self._may_go(name, now_ns)]
         for name in sent:
             self._unsent.discard(name)

@@ -1,10 +1,11 @@
-"""Applies user input between frames (keys, mouse, sliders), and the plans and status messages of physics.
+"""Applies input of the user between frames: keys, mouse and sliders. Also applies the plans and status messages of the
+physics process.
 
-Input for this viewer has an effect in the next frame. Input for physics is sent as a command. Physics answers with a
-new plan or status.
+Input for this viewer has an effect in the next frame. Input for the physics process is sent as a command. The physics
+process answers with a new plan or status.
 
-Always: `settings` are the settings in use. Settings that belong to physics follow the plan and status of physics.
-Between a key press and the answer of physics, they have the value that the user requested.
+Always: `settings` are the settings in use. Settings that belong to the physics process follow its plan and status.
+Between a key press and the answer of the physics process, these settings have the values that the user requested.
 """
 
 from __future__ import annotations
@@ -29,21 +30,21 @@ if TYPE_CHECKING:
     from twixt.render.scene.camera import StageCamera
 
 
-# Time (ns) for which a note about a key is shown.
+# Time in ns for which a note about a key is shown.
 NOTE_NS = 3_000_000_000
 
 
 def covers_nothing(_x_px: float, _y_px: float) -> bool:
-    """Returns False for every pixel: no panel is shown."""
+    """Returns False for every pixel, because no panel is shown."""
     return False
 
 
 class UserInput:
-    """Input of the user of one simulation, applied between frames.
+    """Input of the user for one simulation, applied between frames.
 
-    settings: the current settings. tool: the user's pointer in the picture. early: input from before the first picture,
-    which the first frame applies. before: input of the simulation that was drawn before. The user's settings go on; the
-    first status and plan of `link` change them.
+    settings: the current settings. tool: the user's pointer in the picture. early: input from before the first
+    picture, which the first frame applies. before: input object of the simulation that was drawn before. The user's
+    settings are kept, until the first status and plan of `link` change them.
     """
 
     def __init__(
@@ -56,7 +57,7 @@ class UserInput:
             self._note, self.note_ends_ns = before._note, before.note_ends_ns
         self.settings: ViewerSettings = replace(settings, own_loop=link.description.get("loop") == "user")
         self._reports, self.tool = UserReports(link), PointerTool(stage, link)
-        self._acted_ns = 0  # instant of the last command; 0 after a new plan has arrived
+        self._acted_ns = 0  # instant of the last command, or 0 after a new plan has arrived
         self._plan_number = link.plan().number
         self._status: dict[str, Any] = {}
         self._choose()
@@ -68,11 +69,11 @@ class UserInput:
         draw_time_ns: int,
         covers: Callable[[float, float], bool] = covers_nothing,
     ) -> int:
-        """Applies keys and mouse events. Returns the instant (ns) of the last input whose effect this frame shows, or
-        0.
+        """Applies keys and mouse events. Returns the instant, in ns, of the last input whose effect this frame shows.
+        Returns 0 if there is no such input.
 
-        size_px: size of the window. draw_time_ns: simulated time that the user saw. covers: returns True if a panel
-        covers a pixel.
+        size_px: size of the window. draw_time_ns: simulated time that the user saw. covers: function that returns True
+        if a panel covers a pixel.
         """
         if self._early:
             events, self._early = [*self._early, *events], []
@@ -95,12 +96,12 @@ class UserInput:
         return acted_ns
 
     def report(self, size_px: tuple[int, int], draw_time_ns: int, now_ns: int) -> None:
-        """Reports the user's view and drag to the program. Call it after a frame. size_px: size of the window."""
+        """Reports the user's view and drag to the program. Call this after a frame. size_px: size of the window."""
         self._reports.look(self._stage.view, size_px, now_ns)
         self.tool.report(size_px, draw_time_ns, now_ns)
 
     def press(self, key: str, acted_ns: int, draw_time_ns: int) -> int:
-        """Applies one key. Returns `acted_ns` if the key changed this viewer's settings or camera, and 0 otherwise."""
+        """Applies one key. Returns `acted_ns` if the key changed this viewer's settings or camera. Else returns 0."""
         before = self.settings
         self.settings, command = act(key, before, acted_ns, draw_time_ns)
         if note := note_of(key, before, self.settings):
@@ -120,17 +121,17 @@ class UserInput:
         return acted_ns if self.settings != before else 0
 
     def say(self, note: str, now_ns: int) -> None:
-        """Shows `note` over the picture for `NOTE_NS`."""
+        """Shows `note` over the picture for a time of `NOTE_NS`."""
         self._note, self.note_ends_ns = note, now_ns + NOTE_NS
 
     def note(self, now_ns: int) -> str:
-        """Note to show now: the note of the last key, or "" after `NOTE_NS`."""
+        """Note to show now. It is the note of the last key, or "" after `NOTE_NS`."""
         return self._note if now_ns <= self.note_ends_ns else ""
 
     def turn(self, turned: Turned) -> None:
         """Applies sliders that the user moved in the overlay."""
         for command in turned.commands:
-            self._link.send(command)  # not `_send`: these commands do not change the plan
+            self._link.send(command)  # not with `_send`, because these commands do not change the plan
         if turned.buffer_ms is not None:
             self._stage.main.clock.buffer_ms = turned.buffer_ms or None
 
@@ -139,8 +140,8 @@ class UserInput:
         self.settings = replace(self.settings, screenshot=False)
 
     def reflect(self, plan: Plan) -> int:
-        """Updates the settings from the plan and status of physics. In the first frame after a new plan, returns the
-        instant (ns) of the user's command that caused the plan; otherwise returns 0."""
+        """Updates the settings from the plan and status of the physics process. In the first frame after a new plan,
+        returns the instant, in ns, of the user's command that caused the plan. In other frames, returns 0."""
         if self._link.status is not self._status:
             self._reflect_status(plan)
         if plan.number == self._plan_number:
@@ -151,7 +152,8 @@ class UserInput:
         return acted_ns
 
     def _reflect_status(self, plan: Plan) -> None:
-        """Updates the settings from the status of physics, because another viewer or a flag may have changed them."""
+        """Updates the settings from the status of the physics process. Another viewer or a flag may have changed
+        them."""
         before, status = self._status, self._link.status
         self._status = status
         self.settings = replace(self.settings, listens=status.get("listens") is True)
@@ -159,7 +161,8 @@ class UserInput:
             self.settings = reflect_slow_physics(self.settings, status)
         if not before:
             scale = status.get("time_scale", self.settings.time_scale)
-            # A plan without a wall instant means that physics waits for the first viewer. Such a plan is not a pause.
+            # A plan without a wall instant means that the physics process waits for the first viewer. Such a plan is
+            # not a pause.
             is_paused = plan.rate == 0 and plan.wall_ns != 0
             self.settings = replace(self.settings, paused=is_paused, time_scale=scale)
 
@@ -173,7 +176,8 @@ class UserInput:
 
 
 def first_settings(config: Config) -> ViewerSettings:
-    """Settings from the flags. In a split view these are the settings of the right half, the main picture."""
+    """Settings from the flags. In a split view, these are the settings of the right half, which is the main
+    picture."""
     method, clock = ("", "") if config.split is None else config.split[1]
     own = method or config.interpolation
     return ViewerSettings(
@@ -194,7 +198,7 @@ class Pointer:
 
     Always: a drag that begins on a panel does not move the camera, even after the pointer has left the panel. A drag
     that begins on the picture continues over panels. The release of a button ends only the drag of this button,
-    wherever the pointer is. If several buttons are down, the last one pressed decides.
+    wherever the pointer is. If several buttons are down, the button that was pressed last decides.
     """
 
     def __init__(self) -> None:
@@ -209,9 +213,10 @@ class Pointer:
         height_px: int,
         covers: Callable[[float, float], bool] = covers_nothing,
     ) -> int:
-        """Applies this frame's mouse events. Returns the instant (ns) of the last event that moved the camera, or 0.
+        """Applies this frame's mouse events. Returns the instant, in ns, of the last event that moved the camera, or 0
+        if no event moved it.
 
-        covers: returns True if a panel covers a pixel.
+        covers: function that returns True if a panel covers a pixel.
         """
         acted_ns = 0
         for event in events:
@@ -234,12 +239,13 @@ class Pointer:
         return acted_ns
 
 
-# Reports from a viewer to the program that it shows: keys, and the camera's view.
+# Reports keys and the camera's view from a viewer to the program that the viewer shows.
 #
-# All keys are reported. Keys that the viewer itself has used are marked. A view is reported when it has changed, at
-# most `LOOKS_PER_S` times a second.
+# All keys are reported. A report tells whether the viewer itself has used the key. A view is reported when it has
+# changed, at most `LOOKS_PER_S` times a second.
 #
-# Always: the last view of a movement is reported. If the viewer used a key's press, its release is marked as well.
+# Always: the last view of a movement is reported. If the viewer has used the press of a key, the report of its release
+# tells this as well.
 
 
 LOOKS_PER_S = 60
@@ -251,12 +257,12 @@ class UserReports:
     def __init__(self, link: Link) -> None:
         self._link = link
         self._used_keys: set[int] = set()  # codes of held keys whose press the viewer has used
-        self._moved_version = -1  # version of the program's camera that the user has moved
+        self._moved_version = -1  # version of the program's camera at which the user moved it
         self._look: object = None  # values from which the last report was made
         self._look_ns = 0
 
     def keys(self, events: Iterable[Event], used_ns: Container[int], draw_time_ns: int) -> None:
-        """Reports the keys of a frame. used_ns: instants of the key presses that the viewer itself has used."""
+        """Reports the keys of a frame. used_ns: instants of those key presses that the viewer itself has used."""
         for event in events:
             if not isinstance(event, KeyAction):
                 continue
@@ -276,7 +282,8 @@ class UserReports:
         self._moved_version = self._link.received.camera_version
 
     def look(self, camera: StageCamera, size_px: tuple[int, int], now_ns: int) -> None:
-        """Reports the view if it has changed and the last report was long enough ago (see `LOOKS_PER_S`)."""
+        """Reports the view if it has changed. Does this only if the last report was long enough ago (see
+        `LOOKS_PER_S`)."""
         version = self._link.received.camera_version
         key = camera.place, version, self._moved_version, size_px
         if key == self._look or camera.orbit is None or now_ns - self._look_ns < 1e9 / LOOKS_PER_S:

@@ -1,3 +1,3 @@
-"""Layers over the picture. over_picture: all layers. overlay, panel_layout, widgets: panels. panel_state: values on
-the panels. imgui_context: Dear ImGui, labels, plots. program_pictures: the program's images. Importing this package
-alone does not load a drawing library."""
+"""Draws layers over the picture. `overlay_layer` draws all layers. `overlay`, `panel_layout` and `widgets` draw the
+panels, and `panel_state` has the values on the panels. `imgui_context` draws labels and figures with Dear ImGui.
+`program_pictures` draws the program's images. The import of this package alone does not load a drawing library."""

@@ -1,7 +1,7 @@
-"""Dear ImGui contexts, and the program's labels and figures, which are drawn with Dear ImGui.
+"""Makes Dear ImGui contexts. Also draws the program's labels and figures, with Dear ImGui.
 
-Labels, figures and panels each have their own context: labels follow the bodies in every frame, while panels are laid
-out only ten times a second.
+Labels, figures and panels each have their own context, because they change at different rates. Labels follow the
+bodies in every frame, but panels are laid out only ten times a second.
 
 Always: the functions of this module restore OpenGL's state, but they may change the current ImGui context. Import this
 module late, because it loads imgui-bundle.
@@ -28,10 +28,11 @@ PACKAGE, NATIVE = "imgui_bundle", "imgui_bundle._imgui_bundle"
 
 
 def _library() -> tuple[Any, Path]:
-    """Returns the library's native module and its package's folder. Raises ModuleNotFoundError if it is not installed.
+    """Returns the native module of the library (imgui-bundle), and the folder of its package. Raises
+    ModuleNotFoundError if the library is not installed.
 
-    Does not import the package itself. The package would also load asyncio and two dozen more modules, which is a
-    quarter of the loading time. A later import of the package works as usual.
+    This function does not import the package itself. The package would also load asyncio and two dozen more modules,
+    which takes a quarter of the loading time. A later import of the package works as usual.
     """
     found = importlib.util.find_spec(PACKAGE)
     if found is None or not found.submodule_search_locations:
@@ -51,9 +52,10 @@ imgui: Any = _native.imgui
 implot: Any = _native.implot
 
 FONT_PX = 15.0
-# Colour of the shadow of each text. The shadow is offset by one unit and makes the text readable over any picture.
+# Colour of the shadow of each text. The shadow is shifted by one unit of text size. It makes the text readable over
+# any picture.
 SHADE = (0, 0, 0, 190)
-# Offset of a label's text from its position, in units of text size.
+# Vector from a label's position to its text, in units of text size.
 LABEL_OFFSET = (6.0, -7.0)
 
 
@@ -76,7 +78,7 @@ def new_context() -> Any:
 def begin(size_px: tuple[int, int], scale: float, elapsed_s: float = 0.1) -> None:
     """Begins a layout in the current ImGui context, for a framebuffer of `size_px`.
 
-    scale: pixels per unit of text size. elapsed_s: seconds since the previous layout, > 0.
+    scale: pixels per unit of text size. elapsed_s: time since the previous layout, in seconds, greater than 0.
     """
     io = imgui.get_io()
     io.display_size = imgui.ImVec2(size_px[0] / scale, size_px[1] / scale)
@@ -113,7 +115,7 @@ class LabelOverlay:
         imgui.backends.opengl3_render_draw_data(imgui.get_draw_data())
 
     def close(self) -> None:
-        """Releases the context."""
+        """Releases the ImGui context."""
         close_context(self._context)
 
     def _lay_out(self, labels: tuple[PlacedLabel, ...], size_px: tuple[int, int], scale: float) -> None:
@@ -139,19 +141,19 @@ class LabelOverlay:
         imgui.render()
 
 
-# Figures of the program, drawn with the plots of the ImGui library.
+# Draws figures of the program, with the plots of the ImGui library.
 
 
 # The elements of a figure are its title, the numbers on its axes, the label of its x axis, and its legend. An element
-# is drawn only if the figure has at least this width and height, in units of text size. For the legend, each name in
-# it needs NAME_HEIGHT more.
+# is drawn only if the figure has at least the given width and height, in units of text size. For the legend, each name
+# in the legend needs a height of NAME_HEIGHT more.
 LEAST_FOR_TITLE, LEAST_FOR_NUMBERS, LEAST_FOR_LABEL = (60.0, 40.0), (100.0, 70.0), (100.0, 130.0)
 LEAST_FOR_NAMES, NAME_HEIGHT = (150.0, 90.0), 18.0
-# Free space above and below the points, as a share of their range.
+# Free space above and below the points of a plot, as a share of the range of the points.
 MARGIN_SHARE = 0.05
 LINE_WIDTH, BAR_WIDTH = 1.5, 0.67
-# Colours (red, green, blue) for lines that have no colour of their own. They can be distinguished on a dark
-# background, also with most kinds of colour blindness.
+# Colours (red, green, blue) for lines that have no colour of their own. A reader can distinguish these colours on a
+# dark background, also with most kinds of colour blindness.
 COLORS = ((0.35, 0.70, 0.90), (0.90, 0.62, 0.0), (0.0, 0.75, 0.55), (0.95, 0.90, 0.25), (0.80, 0.47, 0.65))
 
 
@@ -169,8 +171,8 @@ class FigureOverlay:
         imgui.get_style().window_border_size = 0.0
 
     def draw(self, figure: OverlayFigure, size_px: tuple[int, int], scale: float) -> None:
-        """Draws a figure over the whole current framebuffer, whose size is `size_px`. scale: pixels per unit of text
-        size."""
+        """Draws a figure over the whole current framebuffer. size_px: size of this framebuffer. scale: pixels per unit
+        of text size."""
         imgui.set_current_context(self._context)
         implot.set_current_context(self._plots)
         begin(size_px, scale)
@@ -187,15 +189,15 @@ class FigureOverlay:
         imgui.backends.opengl3_render_draw_data(imgui.get_draw_data())
 
     def close(self) -> None:
-        """Releases the contexts."""
+        """Releases the ImGui contexts."""
         imgui.set_current_context(self._context)
         implot.destroy_context(self._plots)
         close_context(self._context)
 
 
 def shown_ranges(figure: OverlayFigure) -> tuple[Range, Range]:
-    """Ranges of the two axes. If the figure does not set the range of an axis, the range of the points is used. A y
-    range from the points has some extra space above and below."""
+    """Ranges of the two axes of a figure. If the figure does not set the range of an axis, the range of the points is
+    used. If the y range comes from the points, it has some extra space above and below."""
     x_range, y_range = figure.x_range, figure.y_range
     xs, ys = np.concatenate([line.points for line in figure.lines] or [np.zeros((0, 2))]).T
     if x_range is None:
@@ -210,7 +212,7 @@ def _range_of(values: Any, more: float) -> Range:
     if not len(values):
         return 0.0, 1.0
     low, high = float(values.min()) - more, float(values.max()) + more
-    # A smaller range is widened; so is the range of points that are all equal.
+    # A range smaller than this is widened. So is the range of points that are all equal.
     least = 1e-6 * max(abs(low), abs(high), 1e-6)
     return (low, high) if high - low > least else (low - max(least, 0.5), high + max(least, 0.5))
 

@@ -1,15 +1,16 @@
-"""The overlay's panels (smoothness, causes of unevenness, keys), drawn over the picture with Dear ImGui.
+"""Draws the overlay's panels over the picture, with Dear ImGui. The panels show how smooth the picture is, the causes
+of unevenness, and the keys.
 
 People read a figure only a few times a second. So the panels are drawn only ten times a second, into a texture called
-the sheet (`draw.flat.overlay_sheet`). Each frame copies the sheet. A redraw has two steps, layout and drawing, of
-about a millisecond each. They are done in spare time and then delay no frame. If the redraw is LATE_NS overdue, a
-frame does one of the steps. While the user operates the panels (the pointer is on a panel or drags a slider), every
-frame lays out the panels and draws them directly.
+the sheet (`draw.flat.overlay_sheet`). Each frame copies the sheet. A redraw of the sheet has two steps, layout and
+drawing. Each step takes about a millisecond. Steps that are done in spare time delay no frame. If the redraw is
+LATE_NS overdue, a frame does one of the steps. While the user operates the panels (the pointer is on a panel or drags
+a slider), every frame lays out the panels and draws them directly.
 
-Always: the library receives every mouse event at once and in order, even if the library draws rarely. A sheet is
-copied only into frames of the size for which the sheet was drawn.
+Always: Dear ImGui receives every mouse event at once and in order, even if it draws rarely. A sheet is copied only
+into frames of the size for which the sheet was drawn.
 
-This module does not call the window. Input events and the size are passed in, so the overlay can also draw in memory,
+This module does not call the window. Input events and the size are passed in. So the overlay can also draw in memory,
 with any libglfw. Import this module late, because it loads imgui-bundle. The overlay draws into the current
 framebuffer and restores OpenGL's state.
 """
@@ -29,26 +30,28 @@ from twixt.render.overlay.panel_layout import show_panels
 from twixt.render.overlay.panel_state import OverlayState
 from twixt.render.pacing.wait import StepCost
 
-# Interval (ns) at which the panels are redrawn in spare time. Users can read figures about this often. The interval is
-# a little less than six frames at 60 Hz.
+# Interval, in ns, at which the panels are redrawn in spare time. Users can read figures about this often. The interval
+# is a little shorter than six frames at 60 Hz.
 REDRAW_NS = 95_000_000
-# Interval (ns) of redraws while physics waits for a core. It is longer because a redraw takes 3 ms of processor time.
+# Interval of redraws, in ns, while the physics process waits for a core. It is longer than the usual interval, because
+# a redraw takes 3 ms of processor time.
 REDUCED_REDRAW_NS = 500_000_000
-# If there is no spare time and a redraw is overdue by this time (ns), the frames do the redraw, one step in each
-# frame. The figures then change five times a second. While the world is paused, frames are drawn for 300 ms after the
-# last change. This is long enough for the redraw.
+# Time in ns by which a redraw may be overdue. If there is no spare time until then, the frames do the redraw, one step
+# in each frame. The figures then change five times a second. While the world is paused, frames are drawn for 300 ms
+# after the last change. This is long enough for the redraw.
 LATE_NS = 100_000_000
-# If a redraw is overdue by this time (ns), frames had stopped or are rare, and one frame does the whole redraw.
+# If a redraw is overdue by more than this time (in ns), frames had stopped or are rare. Then one frame does the whole
+# redraw.
 LONG_LATE_NS = 400_000_000
-# A step begins if the spare time is at least this quantile of the step's recent durations. If another program
-# interrupts the step, the frame is delayed no more than if the frame did the step itself.
+# Quantile of the recent durations of a step. The step begins if the spare time is at least this quantile. If another
+# program interrupts the step, the frame is delayed no more than if the frame did the step itself.
 COVERED = 0.8
-# Number of layouts until the panels are complete. The effect of mouse input is visible in the next layout; a panel's
+# Number of layouts until the panels are complete. The effect of mouse input is visible in the next layout. A panel's
 # new size is used in the layout after the next.
 LAYOUTS_AT_ONCE = 3
-# Smallest time (s) between two layouts that is passed to the library. The library refuses zero.
+# Smallest time between two layouts, in seconds, that is passed to Dear ImGui. Dear ImGui refuses zero.
 LEAST_ELAPSED_S = 1e-4
-# Pointer position that means "outside the window" to the library: -FLT_MAX.
+# Pointer position, -FLT_MAX, that means "outside the window" to Dear ImGui.
 OUTSIDE = -3.4028234663852886e38
 _BUTTONS = {"left": 0, "right": 1, "middle": 2}
 
@@ -71,20 +74,24 @@ class Overlay:
     def __init__(self, now_ns: Callable[[], int] = time.perf_counter_ns) -> None:
         self._now_ns = now_ns
         self._context = new_context()
-        self._laid_out_ns = self._sheet_ns = 0  # instants of the last layout, and of the layout that is on the sheet
+        # instant of the last layout; instant of the layout that the panels' texture shows
+        self._laid_out_ns = self._sheet_ns = 0
         self._layouts_due = LAYOUTS_AT_ONCE
         self._size: tuple[int, int, float] | None = None
         self._used = NO_INPUT
-        self._opened: set[str] = set()  # names of the folds that the user has opened
-        self._is_turning = False  # the user drags a slider
-        self._pointer_px: tuple[float, float] | None = None  # None: unknown, or the pointer is not over the window
+        self._opened: set[str] = set()  # names of the folds (sections of a panel) that the user has opened
+        self._is_turning = False  # True while the user drags a slider
+        # position of the pointer, or None if it is unknown or outside the window
+        self._pointer_px: tuple[float, float] | None = None
         self._down: set[str] = set()  # mouse buttons that are down
         self._panes, self._sheet = Panes(), Sheet()
         self._shown_panes: list[Pane] = []
         self._rectangles: tuple[Rectangle, ...] = ()  # rectangles of the panels in whole pixels
-        self.covered: Sequence[Rectangle] | None = ()  # pixels that the last `draw` drew over; None: unknown
+        # pixels that the last `draw` drew over, or None if they are unknown
+        self.covered: Sequence[Rectangle] | None = ()
         self.every_ns = REDRAW_NS  # interval of regular redraws
-        self._layout_cost, self._drawing_cost = StepCost(COVERED), StepCost(COVERED)  # costs of steps in spare time
+        # durations of the two steps in spare time
+        self._layout_cost, self._drawing_cost = StepCost(COVERED), StepCost(COVERED)
 
     def draw(
         self,
@@ -95,9 +102,9 @@ class Overlay:
     ) -> PanelInput:
         """Draws the panels and returns the results of the user's mouse input on them.
 
-        state: function that returns the values to show; it is called only when the panels are laid out again. events:
-        this frame's events, see `render.display.input`. framebuffer_scale: pixels per unit of text size, 2 on many
-        high-resolution displays.
+        state: function that returns the values to show. It is called only when the panels are laid out again. events:
+        input events of this frame, see `render.display.input`. framebuffer_scale: pixels per unit of text size. It is
+        2 on many high-resolution displays.
         """
         now_ns = self._now_ns()
         imgui.set_current_context(self._context)
@@ -108,7 +115,7 @@ class Overlay:
             self._lay_out(state, size_px, framebuffer_scale, now_ns)
             self._draw_straight(size_px)
             self.covered = None
-            self.request_layout()  # the sheet shows an older layout
+            self.request_layout()  # the panels' texture shows an older layout
         else:
             late_ns = now_ns - self._sheet_ns - self.every_ns
             if self._layouts_due or late_ns >= LONG_LATE_NS:
@@ -127,9 +134,11 @@ class Overlay:
         framebuffer_scale: float,
         until_ns: int,
     ) -> bool:
-        """Does the next step of a redraw of the sheet, if a step is due and will probably end by `until_ns`.
+        """Redraws the sheet, which is the texture that each frame copies. Does only the next step of the redraw, and
+        only if this step is due and will probably end by `until_ns`.
 
-        Returns False if nothing was done. Call it again until it returns False. Changes only the sheet's framebuffer.
+        Returns False if nothing was done. Call this method again until it returns False. It changes only the sheet's
+        framebuffer.
         """
         now_ns = self._now_ns()
         is_known = (*size_px, framebuffer_scale) == self._size and not self._layouts_due
@@ -147,7 +156,7 @@ class Overlay:
     def prepare(
         self, state: Callable[[], OverlayState], size_px: tuple[int, int], framebuffer_scale: float
     ) -> Iterator[None]:
-        """Makes glyphs and OpenGL programs before the first use, in steps of some milliseconds each.
+        """Makes glyphs and OpenGL programs before their first use, in steps of some milliseconds each.
 
         Do these steps between two frames. The steps draw into the current framebuffer, which each frame clears first.
         """
@@ -166,7 +175,7 @@ class Overlay:
         return self._is_turning or (self._pointer_px is not None and self.covers(*self._pointer_px))
 
     def reduce_redraws(self, is_reduced: bool) -> None:
-        """Sets whether panels are redrawn less often while the user does not operate them."""
+        """Sets whether the panels are redrawn less often while the user does not operate them."""
         self.every_ns = REDUCED_REDRAW_NS if is_reduced else REDRAW_NS
 
     def request_layout(self) -> None:
@@ -174,21 +183,23 @@ class Overlay:
         self._layouts_due = max(self._layouts_due, 1)
 
     def covers(self, x_px: float, y_px: float) -> bool:
-        """Returns True if a panel covers this pixel, counted from the top left."""
+        """Returns True if a panel covers this pixel. x_px, y_px: position of the pixel, from the top left corner."""
         return any(
             0 <= x_px - pane.left_px < pane.width_px and 0 <= y_px - pane.top_px < pane.height_px
             for pane in self._shown_panes
         )
 
     def pass_events(self, events: Iterable[Any], scale: float) -> None:
-        """Passes mouse events to the library, which queues them until the next layout. scale: as in `begin`."""
+        """Passes mouse events to Dear ImGui, which queues them until the next layout. scale: pixels per unit of text
+        size, as in `begin`."""
         imgui.set_current_context(self._context)
         io, was_in_use = imgui.get_io(), self.is_in_use
         for event in events:
             if isinstance(event, MouseMove):
                 self._pointer_px = event.x_px, event.y_px
                 io.add_mouse_pos_event(event.x_px / scale, event.y_px / scale)
-            elif isinstance(event, PointerLeft) and not self._down:  # a drag may continue outside the window
+            # a drag may continue outside the window, so then the position is kept
+            elif isinstance(event, PointerLeft) and not self._down:
                 self._pointer_px = None
                 io.add_mouse_pos_event(OUTSIDE, OUTSIDE)
             elif isinstance(event, MouseButton) and event.button in _BUTTONS:
@@ -202,13 +213,14 @@ class Overlay:
             self.request_layout()  # so that no button remains highlighted
 
     def close(self) -> None:
-        """Releases the context and the sheet."""
+        """Releases the ImGui context and the sheet."""
         self._sheet.release()
         close_context(self._context)
 
     @property
     def _is_laid_out(self) -> bool:
-        """True if the last layout is newer than the layout on the sheet."""
+        """True if the last layout is newer than the layout on the sheet, which is the texture that each frame
+        copies."""
         return self._sheet_ns < self._laid_out_ns
 
     def _step(self, state: Callable[[], OverlayState], size_px: tuple[int, int], scale: float, now_ns: int) -> None:
@@ -229,7 +241,7 @@ class Overlay:
         self._sheet_ns = self._laid_out_ns
 
     def _draw_straight(self, size_px: tuple[int, int]) -> None:
-        """Draws the last layout into the current framebuffer."""
+        """Draws the last layout into the current framebuffer, not into the panels' texture."""
         self._panes.draw(self._rectangles, size_px)
         imgui.backends.opengl3_render_draw_data(imgui.get_draw_data())
 

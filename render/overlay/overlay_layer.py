@@ -1,10 +1,11 @@
-"""Layers over the picture: the panels, the program's labels, images and figures, and the note about the last key.
+"""Draws the layers over the picture. These are the panels, the program's labels, images and figures, and the note
+about the last key.
 
-Importing Dear ImGui takes longer than a frame, so a separate thread imports it. After the import, fonts and OpenGL
-programs are made between frames, in steps of some milliseconds. Until they are ready, frames are drawn without panels
-and labels.
+The import of Dear ImGui takes longer than a frame, so it is done on a separate thread. After the import, fonts and
+OpenGL programs are made between frames, in steps of some milliseconds. Until they are ready, frames are drawn without
+panels and labels.
 
-Always: the panels are made only between frames, so opening the panels does not delay a frame. When
+Always: the panels are made only between frames. So no frame is delayed when the user opens the panels. When
 `OverlayLayer.close` returns, the import has ended.
 """
 
@@ -38,7 +39,8 @@ if TYPE_CHECKING:
 def load_overlay_library() -> None:
     """Imports the modules that draw panels and labels, on the calling thread.
 
-    Ignores a failed import: the next import of these modules raises the same error and reports it.
+    If the import fails, this function raises no error. The next import of these modules raises the same error and
+    reports it.
     """
     with closing(ShortSwitchInterval()):
         try:
@@ -49,7 +51,7 @@ def load_overlay_library() -> None:
 
 
 class OverlayLibrary:
-    """Import of the overlay's library on its own thread. The import begins when `is_loaded` is first read."""
+    """Imports the overlay's library on its own thread. The import begins when `is_loaded` is first read."""
 
     def __init__(self) -> None:
         self._loading: threading.Thread | None = None
@@ -74,19 +76,20 @@ class OverlayFrame(NamedTuple):
     link: Link  # link to the simulation that is drawn
     size_px: tuple[int, int]  # size of the framebuffer
     scale: float  # framebuffer pixels per unit of text size
-    has_panels: bool  # the user wants to see the panels
+    has_panels: bool  # True if the user wants to see the panels
     is_starting: bool
     draw_time_ns: int  # simulated time that the user saw last
     labels: Sequence[PlacedLabel] = ()  # labels in the picture
-    split_labels: tuple[str, str] | None = None  # labels of the left and the right half
+    split_labels: tuple[str, str] | None = None  # labels of the left and the right half of a split view
     note: str = ""  # note about the last key
 
 
 class OverlayUse(NamedTuple):
     """Layers that were drawn in one frame, and the user's input on them."""
 
-    is_drawn: bool  # at least one layer was drawn
-    covered: Sequence[Rectangle] | None = None  # rectangles that contain all changed pixels; None if unknown
+    is_drawn: bool  # True if at least one layer was drawn
+    # rectangles that contain all changed pixels, or None if they are unknown
+    covered: Sequence[Rectangle] | None = None
     keys: Sequence[str] = ()  # keys whose buttons were clicked
     turned: Turned | None = None  # effects of moved sliders
 
@@ -97,8 +100,8 @@ NOTHING_DRAWN = OverlayUse(False, ())
 class OverlayLayer:
     """Layers over the picture of one viewer. The window's OpenGL context must be current.
 
-    pacing: the pacing chosen with the flag. facts: function that returns the current values for the panels; it is
-    called only when the panels are laid out. panels: None until the panels are made. now_ns: the clock of the frames.
+    pacing: pacing chosen with the flag. facts: function that returns the current values for the panels. It is called
+    only when the panels are laid out. panels: the panels, or None until they are made. now_ns: clock of the frames.
     """
 
     def __init__(
@@ -125,14 +128,14 @@ class OverlayLayer:
 
     @property
     def is_being_made(self) -> bool:
-        """True if panels or labels are still being made; then the next frames will differ."""
+        """True if panels or labels are still being made. Then the next frames will differ from this frame."""
         frame = self._frame
         is_wanted = frame is not None and frame.has_panels and not frame.is_starting and self.panels is None
         return self._making is not None or is_wanted
 
     def make_panels(self, size_px: tuple[int, int], scale: float) -> None:
-        """Begins to make the panels; the steps follow between the next frames. size_px: size of the framebuffer.
-        scale: pixels per unit of text size. The panels' library must be loaded."""
+        """Begins to make the panels. The steps of this work follow between the next frames. size_px: size of the
+        framebuffer. scale: pixels per unit of text size. The panels' library must be loaded."""
         if self.panels is None and self._making is None:
             self._making = self._panel_steps(size_px, scale)
 
@@ -158,9 +161,9 @@ class OverlayLayer:
         return OverlayUse(True) if words or has_pictures else NOTHING_DRAWN
 
     def make_some(self) -> bool:
-        """Does one step of making the panels or labels. Returns False if there is no step to do.
+        """Does one step of the work that makes the panels or labels. Returns False if there is no step to do.
 
-        Call it between two frames, because a step draws into the current framebuffer.
+        Call this between two frames, because a step draws into the current framebuffer.
         """
         if self._making is None:
             return False
@@ -170,10 +173,11 @@ class OverlayLayer:
         return True
 
     def redraw_early(self, size_px: tuple[int, int], scale: float, until_ns: int) -> bool:
-        """Does the steps of a redraw of the panels' sheet that are due and will probably end by `until_ns`. Returns
-        False if there are no such steps.
+        """Redraws the sheet of the panels, a texture that each frame copies. Does only those steps that are due and
+        will probably end by `until_ns`. Returns False if there are no such steps.
 
-        size_px, scale: values of the next frame. Does not change a frame, even if a frame is drawn and not yet shown.
+        size_px, scale: framebuffer size, and pixels per unit of text size, of the next frame. This method does not
+        change a frame, even if the frame is drawn and not yet shown.
         """
         frame, panels = self._frame, self.panels
         if self._making is not None or panels is None or frame is None or not frame.has_panels:
@@ -189,8 +193,8 @@ class OverlayLayer:
             self._figures.add(row, newest)
 
     def reduce_redraws(self, is_reduced: bool) -> None:
-        """Sets whether panels are redrawn less often while the user does not operate them. Reducing redraws leaves
-        more of the core to physics."""
+        """Sets whether the panels are redrawn less often while the user does not operate them. Less frequent redraws
+        leave more of the core to the physics process."""
         if self.panels is not None:
             self.panels.reduce_redraws(is_reduced)
 
@@ -230,7 +234,7 @@ class OverlayLayer:
         return at_borders(texts, frame.size_px, frame.scale, room)
 
     def _draw_pictures(self, frame: OverlayFrame, has_panels: bool) -> bool:
-        """Draws the program's images and figures. Returns False if there are none."""
+        """Draws the program's images and figures. Returns False if there are no images and no figures."""
         if frame.is_starting:
             return False
         received = frame.link.received
@@ -240,7 +244,7 @@ class OverlayLayer:
         return self._pictures.draw(frame.size_px, panel_places(frame.size_px, frame.scale) if has_panels else ())
 
     def _draw_panels(self, panels: Overlay, frame: OverlayFrame, events: list[Event], is_alone: bool) -> OverlayUse:
-        """Draws the panels. is_alone: nothing else is drawn over the picture."""
+        """Draws the panels. is_alone: True if nothing else is drawn over the picture."""
         assert self._figures is not None
         if frame.note != self._note:
             self._note = frame.note
@@ -265,7 +269,7 @@ class OverlayLayer:
         assert self._figures is not None
         return self._figures.state(self._facts(), self._note, self._now_ns())
 
-    # -- steps between frames. Each frame first clears the picture, so the pixels that these steps draw are never
+    # -- steps between frames. Each frame first clears the picture. So the pixels that these steps draw are never
     # visible
 
     def _panel_steps(self, size_px: tuple[int, int], scale: float) -> Iterator[None]:
@@ -287,6 +291,7 @@ class OverlayLayer:
 
 
 def _passes_hidden(event: Event) -> bool:
-    """True if hidden panels still receive this event: pointer moved, pointer left, or button released."""
+    """True if panels receive this event even while they are hidden. These events are: pointer moved, pointer left, and
+    button released."""
     is_release = isinstance(event, MouseButton) and not event.pressed
     return is_release or isinstance(event, MouseMove | PointerLeft)

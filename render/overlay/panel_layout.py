@@ -1,9 +1,9 @@
-"""Layout of the overlay's panels.
+"""Lays out the overlay's panels.
 
-The frame's figures are at the top left, the figures of physics at the top right. The keys are along the bottom,
-banners above the keys. The middle of the picture is free even at 800x600. Every figure has its unit beside it, and the
-strip has a legend in words. Items that are rarely needed (reasons of the clock, sliders of injected trouble) are
-folded until the user opens them.
+The figures of the frames are at the top left. The figures of the physics process are at the top right. The keys are
+along the bottom, and the banners are above the keys. The middle of the picture is free even at 800x600. Every figure
+has its unit beside it. The strip that shows the modes of the frames has a legend in words. Items that are rarely
+needed are folded until the user opens them, for example the sliders of injected troubles.
 
 Always: at any size of the window, no panel overlaps another or extends beyond the window. A small window shows fewer
 items.
@@ -20,13 +20,13 @@ from twixt.render.overlay.panel_state import MODES, OverlayState
 from twixt.render.overlay.widgets import PanelItem, breaks, fitting
 
 PANEL_WIDTH = 264.0
-# Smallest width beside a panel for the label of a half of the split view. If there is less space, the label is placed
-# below the panel.
+# Smallest width beside a panel at which the label of a half of the split view is placed there. If there is less space,
+# the label is placed below the panel.
 LEAST_LABEL_WIDTH = 90.0
-# Shares of the window's height. PANEL_SHARE: largest height of a panel without open folds. KEYS_SHARE: largest height
-# of the keys. BANNERS_END: lowest position of the banners' end.
+# Shares of the window's height. PANEL_SHARE: largest height of a panel without open folds, which are sections that the
+# user can open. KEYS_SHARE: largest height of the keys. BANNERS_END: lowest position of the lower end of the banners.
 PANEL_SHARE, KEYS_SHARE, BANNERS_END = 0.5, 0.2, 0.8
-# Width of a key's entry without its two texts: the button's border and the gaps.
+# Width of a key's entry without its two texts. It is the width of the button's border and of the gaps.
 KEY_WIDTH = 26.0
 SMOOTH, TROUBLE, KEYS = "smooth", "trouble", "keys"
 
@@ -35,23 +35,24 @@ class LayoutResult(NamedTuple):
     """Rectangles of the panels, and the user's input on them."""
 
     pressed: list[str]  # keys whose buttons were clicked
-    panels: list[tuple[float, float, float, float]]  # left, top, width, height of each panel
+    panels: list[tuple[float, float, float, float]]  # left, top, width and height of each panel
     turned: list[Turn]  # sliders that the user moved
     all_off: bool  # "no trouble" was clicked
     is_unfinished: bool  # the size of a panel is not known yet, so one more layout is needed
 
 
 def show_panels(imgui: Any, state: OverlayState, size: tuple[float, float], opened: set[str]) -> LayoutResult:
-    """Lays out all panels within `size` (width, height), in units of text size.
+    """Lays out all panels. size: width and height of the available space, in units of text size.
 
-    opened: names of the folds that the user has opened. A click on a fold changes this set.
+    opened: names of the folds that the user has opened. A fold is a section of a panel. A click on a fold changes this
+    set.
     """
     ui.style(imgui)
     return _Layout(imgui, state, size, opened).shown()
 
 
 class _Layout:
-    """One layout, made from the bottom to the top. Keys and banners are placed first; then the figures get the
+    """One layout, made from the bottom to the top. Keys and banners are placed first. Then the figures get the
     remaining space."""
 
     def __init__(self, imgui: Any, state: OverlayState, size: tuple[float, float], opened: set[str]) -> None:
@@ -89,7 +90,7 @@ class _Layout:
     # -- at the bottom
 
     def _keys(self, end: float) -> float:
-        """Shows the keys above `end` and returns the position of their upper end. The keys are folded if they would
+        """Shows the keys above `end`, and returns the position of their upper end. The keys are folded if they would
         need more than KEYS_SHARE of the window's height."""
         keys = self._state.keys
         if not keys:
@@ -128,7 +129,8 @@ class _Layout:
             ui.text(imgui, does, ui.DIM)
 
     def _banners(self, end: float) -> float:
-        """Shows the banners above `end`, the upper end of the keys. Returns the lower end of the remaining space."""
+        """Shows the banners above `end`, which is the upper end of the keys. Returns the lower end of the remaining
+        space."""
         lines = [(message, ui.WARNING) for message in self._state.messages]
         if self._state.note:
             lines.append((self._state.note, ui.PLAIN))
@@ -150,7 +152,7 @@ class _Layout:
     # -- at the top
 
     def _column(self, name: str, side: int, items: list[PanelItem], room: float) -> float:
-        """Shows a panel at the top of one side (0: left, 1: right). The panel is at most `room` high. Returns the
+        """Shows a panel at the top of one side (0 is left, 1 is right). The panel is at most `room` high. Returns the
         position of the panel's lower end."""
         if not items or self._inside <= 0:
             return 0.0
@@ -198,7 +200,7 @@ class _Layout:
         return self._fitted(items, room, is_open)
 
     def _smooth(self) -> list[PanelItem]:
-        """Figures and reasons of the playback clock."""
+        """Items that show the figures and the settings of the playback clock."""
         imgui, state = self._imgui, self._state
         items = []
         if state.room_ms is not None:
@@ -242,8 +244,8 @@ class _Layout:
         return kept[:at] + self._diagnostics(int(left // line)) + kept[at:]
 
     def _diagnostics(self, lines: int) -> list[PanelItem]:
-        """The world's own figures in at most `lines` lines. If not all fit, the last line tells how many are
-        missing."""
+        """Items for the world's own figures, in at most `lines` lines. If not all figures fit, the last line tells how
+        many are missing."""
         rows = [self._row(" ".join(name.split()), f"{value:.4g}") for name, value in self._state.diagnostics.items()]
         if len(rows) <= lines:
             return rows
@@ -252,7 +254,8 @@ class _Layout:
         return [*rows[: lines - 1], says] if lines > 0 else []
 
     def _controls(self, fold: str, is_open: bool) -> list[PanelItem]:
-        """Controls of the world in one fold. Two switches share a row if their names fit."""
+        """Items for the controls of the world in one fold, which is a section of a panel. Two switches share a row if
+        their names fit."""
         imgui = self._imgui
         items = [PanelItem(0 if is_open else 2, self._line, lambda: ui.fold(imgui, fold, self._opened))]
         if not is_open:
@@ -305,8 +308,8 @@ class _Layout:
     def _pair(
         self, text: str, aside: str, rank: int, color: tuple[float, float, float] | None = None
     ) -> list[PanelItem]:
-        """A line with `text` at the left and `aside` at the right. If both do not fit into one line, `aside` gets its
-        own line, whose rank is `rank`."""
+        """Items for a line with `text` at the left and `aside` at the right. If both do not fit into one line, `aside`
+        gets its own line. rank: rank of that line."""
         imgui, line = self._imgui, self._line
         if ui.width_of(imgui, text) + ui.GAP + ui.width_of(imgui, aside) > self._inside:
             return [
@@ -330,11 +333,11 @@ class _Layout:
         return PanelItem(0, self._imgui.get_frame_height() + ui.SPACING, draw)
 
     def _fitted(self, items: list[PanelItem], room: float, is_opened: bool) -> list[PanelItem]:
-        """Items that fit into the panel. With an open fold the items may take all of `room`, otherwise only
-        PANEL_SHARE of the window's height."""
+        """Items that fit into the panel. If a fold (a section of the panel) is open, the items may take all of `room`.
+        Else they may take only PANEL_SHARE of the window's height."""
         room = room if is_opened else min(room, PANEL_SHARE * self._height)
         left = room - 2 * ui.PADDING + ui.SPACING
-        # Items of rank 0 are never left out: if they extend beyond `room`, the user scrolls with the wheel.
+        # Items of rank 0 are never left out. If they extend beyond `room`, the user scrolls with the wheel.
         if is_opened:
             left -= sum(item.height for item in items if not item.rank)
             kept = fitting([item for item in items if item.rank], left)

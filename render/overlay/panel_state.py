@@ -1,4 +1,4 @@
-"""Figures of the overlay's panels, and the values of their sliders.
+"""Collects the figures for the overlay's panels, and the values of their sliders.
 
 Always: figures are updated in every frame. The values to show are computed only when the panels are laid out again.
 """
@@ -26,31 +26,32 @@ if TYPE_CHECKING:
     from twixt.render.playback import ClockState
 
 
-# Figures of recent frames (plots, age, cause of lateness), and the values that the overlay shows.
+# Collects figures of recent frames: the plots, the age of the drawn state, and the cause of lateness. Also has the
+# values that the overlay shows.
 #
 # Always: the cause of lateness is empty if no frame was late in the last `SHOWN_NS`. This code reads no clock and
 # imports no drawing module.
 
 
-# Number of frames, and of steps, in the plots: four seconds at 60 Hz.
+# Number of frames, and of physics steps, in the plots. They last four seconds at 60 Hz.
 REMEMBERED = 240
 
-# Modes of a frame, named as in the frame log, in the order of the strip's colours.
+# Modes of a frame, named as in the frame log. They are in the order of the colours of the strip on the panel.
 MODES = ("interpolated", "held", "extrapolated", "none")
 NUMBER_OF = {mode: number for number, mode in enumerate(MODES)}
-# Number of frames over which the age is averaged: half a second at 60 Hz. While a state is held, the age of this state
-# grows.
+# Number of frames over which the age of the drawn state is averaged. They last half a second at 60 Hz. The age grows
+# while the same state is shown in every frame.
 AGES = 30
-# A frame is late if it is presented at least this long (ns) after its planned instant. The report uses another rule:
-# it decides from the whole log (`run_figures.causes`).
+# Least delay of a late frame, in ns. The delay is the time from its planned instant to its present time. The report
+# uses another rule: it decides from the whole log (`run_figures.causes`).
 LATE_NS = 2_000_000
-# The usual value of a cost is the median of this many frames.
+# Number of frames whose median cost is the usual cost of a frame.
 USUAL_OF = 31
-SHOWN_NS = 5_000_000_000  # time (ns) for which a cause is shown
+SHOWN_NS = 5_000_000_000  # time in ns for which a cause is shown
 
 
 class PlotHistory:
-    """The last `REMEMBERED` figures, each with a mode, oldest first. Adding a figure takes two writes."""
+    """The last `REMEMBERED` figures, oldest first. Each figure has a mode. To add a figure takes two writes."""
 
     def __init__(self) -> None:
         self._figures = np.zeros(REMEMBERED, np.float32)
@@ -68,7 +69,7 @@ class PlotHistory:
 
     @property
     def figures_ms(self) -> NDArray[np.float32]:
-        """Copy of the figures, oldest first. The shape is (count,), with at most REMEMBERED elements."""
+        """Copy of the figures, oldest first. Its shape is (count,), with at most REMEMBERED elements."""
         return self._in_order(self._figures)
 
     @property
@@ -77,11 +78,11 @@ class PlotHistory:
         return self._in_order(self._modes)
 
     def percentile_ms(self, percent: float) -> float:
-        """Percentile of the stored figures; 0 if there are none."""
+        """Percentile of the stored figures, in ms. It is 0 if no figures are stored."""
         return float(np.percentile(self.figures_ms, percent)) if self._count else 0.0
 
     def mean_ms(self) -> float:
-        """Mean of the stored figures; 0 if there are none."""
+        """Mean of the stored figures, in ms. It is 0 if no figures are stored."""
         return float(self.figures_ms.mean()) if self._count else 0.0
 
     def _in_order(self, values: NDArray[Any]) -> NDArray[Any]:
@@ -91,29 +92,29 @@ class PlotHistory:
 
 
 class DrawnAge:
-    """Age of the drawn state at the instant at which it is shown, averaged over recent frames."""
+    """Age of the drawn state at the instant at which the state is shown, averaged over recent frames."""
 
     def __init__(self) -> None:
         self._ages_ms: deque[float] = deque(maxlen=AGES)
 
     def add(self, row: FrameRow) -> None:
-        """Adds a frame. Leaves out frames of a pause: their age grows, but this growth is not latency."""
+        """Adds a frame. Frames of a pause are left out: their age grows, but this growth is not latency."""
         if row.draw_due_ns and row.clock_mode != "paused":
             self._ages_ms.append((row.present_ns - row.draw_due_ns) / 1e6)
 
     @property
     def mean_ms(self) -> float | None:
-        """Mean age of the last `AGES` frames; None before the first frame."""
+        """Mean age of the drawn state over the last `AGES` frames, in ms. It is None before the first frame."""
         return sum(self._ages_ms) / len(self._ages_ms) if self._ages_ms else None
 
 
 class LatenessCause:
-    """Cause of the last late frame, found by comparison with the frames before it.
+    """Cause of the last late frame. It is found by comparison with the frames before that frame.
 
-    If a frame was held while physics was not paused, the cause is physics. If a frame was presented at least `LATE_NS`
-    after its planned instant, the cause is the cost that most exceeds its median. The excess must be at least a
-    quarter of the delay. If there is no such cost and the swap took longer than its median, the cause is the display.
-    In all other cases the cause does not change.
+    In a held frame, the drawn state stands still. If a frame was held while the world was not paused, the cause is the
+    physics process. If a frame was presented at least `LATE_NS` after its planned instant, the cause is the cost that
+    most exceeds its median. The excess must be at least a quarter of the delay. If there is no such cost and the swap
+    took longer than its median, the cause is the display. In all other cases the cause does not change.
     """
 
     def __init__(self) -> None:
@@ -130,7 +131,8 @@ class LatenessCause:
 
     @property
     def text(self) -> str:
-        """Cause in words, such as "draw, 31 ms more than usual"; empty if no frame was late in the last `SHOWN_NS`."""
+        """Cause in words, such as "draw, 31 ms more than usual". It is "" if no frame was late in the last
+        `SHOWN_NS`."""
         return self._text if self._now_ns - self._at_ns < SHOWN_NS else ""
 
     def _of(self, row: FrameRow) -> str:
@@ -161,42 +163,45 @@ def _swap_ns(row: FrameRow) -> int:
 
 @dataclass(frozen=True, eq=False)
 class OverlayState:
-    """Values that the panels show at one instant. None means unknown, or not known yet."""
+    """Values that the panels show at one instant. None means that a value is unknown, or not known yet."""
 
     frames: PlotHistory  # frame intervals, with each frame's mode
     steps: PlotHistory  # costs of physics steps
     target_ms: float | None = None  # frame interval that the pacer aims at
-    # Longest wall time of a step with which physics can hold the requested time scale.
+    # Longest wall time of a step, in ms, with which the simulation can keep the requested time scale.
     step_budget_ms: float | None = None
     rate: float | None = None  # simulated seconds per wall second
-    time_scale: float = 1.0  # requested rate
-    age_ms: float | None = None  # age of the drawn state when it is shown
-    late_by: str = ""  # cause of the last late frame; empty if no frame was late in the last `SHOWN_NS`
-    clock: str = ""  # chosen clock, such as "auto"
+    time_scale: float = 1.0  # requested simulated seconds per wall second
+    age_ms: float | None = None  # age of the drawn state at the instant at which it is shown
+    late_by: str = ""  # cause of the last late frame, or "" if no frame was late in the last `SHOWN_NS`
+    clock: str = ""  # name of the chosen clock, such as "auto"
     clock_mode: str = ""  # current mode of the clock, such as "ahead"
     interpolation: str = ""
-    for_physics: str = ""  # what the viewer does to disturb physics less, such as "staying off core 1"
-    left_out: str = ""  # quality level if it is not the highest, such as "no shadows"
+    for_physics: str = ""  # how the viewer disturbs the physics process less, such as "staying off core 1"
+    left_out: str = ""  # quality level of the picture, such as "no shadows", or "" at the highest level
     room_ms: float | None = None  # wall time from the draw time to the newest snapshot
     playing_rate: float | None = None  # simulated seconds per wall second at which the clock plays
     clock_reason: str = ""
     prefer: str = ""
     pacing: str = ""
     thinned: int = 0  # number of snapshots dropped before they were drawn, because the viewer's ring was full
-    group_ages_ms: Mapping[str, float] = field(default_factory=dict)  # age of each group with its own draw time
-    troubles: Mapping[str, tuple[float, ...]] = field(default_factory=dict)  # slider values, by command
+    # age of each group of bodies that has its own draw time, by the group's name
+    group_ages_ms: Mapping[str, float] = field(default_factory=dict)
+    # values of the sliders, by the name of their command
+    troubles: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     controls: Mapping[str, tuple[Knob, float]] = field(default_factory=dict)  # the world's controls and their values
-    # Buffer of the clock `buffered`; 0: computed from measured jitter; None: another clock is in use.
+    # Buffer of the clock `buffered`, in ms. If it is 0, the buffer is computed from measured jitter. If it is None,
+    # another clock is in use.
     buffer_ms: float | None = None
-    split_labels: tuple[str, str] | None = None  # labels of the left and the right half; None without a split view
+    split_labels: tuple[str, str] | None = None  # labels of the left and the right half, or None without a split view
     bodies: int = 0
     diagnostics: Mapping[str, float] = field(default_factory=dict)  # the world's own figures
-    messages: tuple[str, ...] = ()  # banners, such as "paused" or that physics crashed
+    messages: tuple[str, ...] = ()  # banners, such as "paused" or a message that the simulation crashed
     note: str = ""  # note about the last key
-    keys: Mapping[str, str] = field(default_factory=dict)  # help text by key
+    keys: Mapping[str, str] = field(default_factory=dict)  # line of help for each key
 
 
-# If the newest snapshot is older than this (ns) and physics is not paused, a banner tells the user.
+# If the newest snapshot is older than this time (in ns) and the world is not paused, a banner tells the user.
 SILENT_NS = 1_000_000_000
 
 
@@ -206,18 +211,20 @@ class PanelFacts(NamedTuple):
     link: Link  # link to the simulation that is drawn
     settings: ViewerSettings
     clock: ClockState
-    # Buffer of the clock `buffered`; 0: computed from measured jitter; None: another clock is in use.
+    # Buffer of the clock `buffered`, in ms. If it is 0, the buffer is computed from measured jitter. If it is None,
+    # another clock is in use.
     buffer_ms: float | None = None
-    for_physics: str = ""  # what the viewer does to disturb physics less, such as "staying off core 1"
-    left_out: str = ""  # quality level if it is not the highest
+    for_physics: str = ""  # how the viewer disturbs the physics process less, such as "staying off core 1"
+    left_out: str = ""  # quality level of the picture, or "" at the highest level
     thinned: int = 0  # number of snapshots dropped before they were drawn, because the viewer's ring was full
-    group_ages_ms: Mapping[str, float] = {}  # age of each group with its own draw time, by the group's name
+    # age of each group of bodies that has its own draw time, by the group's name
+    group_ages_ms: Mapping[str, float] = {}
     split_labels: tuple[str, str] | None = None  # labels of the left and the right half
     messages: tuple[str, ...] = ()  # banners in addition to the banners of the function `messages`
 
 
 class PanelFigures:
-    """Figures of one viewer's panels. pacing: the pacing chosen with the flag."""
+    """Figures on the panels of one viewer. pacing: pacing chosen with the flag."""
 
     def __init__(self, pacing: str) -> None:
         self.knobs = Knobs()
@@ -227,8 +234,8 @@ class PanelFigures:
         self._row, self._newest = FrameRow(), Head()
 
     def add(self, row: FrameRow, newest: Head | None) -> None:
-        """Adds a presented frame, and the newest step if it is new. Leaves out intervals during which no frames were
-        made."""
+        """Adds a presented frame. Adds the newest physics step if it is new. Intervals during which no frames were
+        made are left out."""
         if self._row.present_ns and not row.rested_ns:
             self.frames.add((row.present_ns - self._row.present_ns) / 1e6, row.mode)
         if newest is not None and (newest.tick, newest.world_epoch) != (self._newest.tick, self._newest.world_epoch):
@@ -280,7 +287,7 @@ class PanelFigures:
 
 
 def messages(link: Link, row: FrameRow, newest: Head, settings: ViewerSettings) -> tuple[str, ...]:
-    """Banners to show now."""
+    """Banners to show now, on the panels."""
     shown: list[str] = []
     if link.ended is not None:
         shown.append(
@@ -298,6 +305,7 @@ def messages(link: Link, row: FrameRow, newest: Head, settings: ViewerSettings) 
 
 
 def troubles_of(status: Mapping[str, Any]) -> dict[str, Any]:
-    """Values of the injected troubles in a status of physics, by the name of the command that sets each value."""
+    """Values of the injected troubles in a status of the physics process. Each value has as its key the name of the
+    command that sets it."""
     values = {**status, **status.get("trouble", {})}
     return {name: values[field] for name, field in FIELDS.items() if field in values}

@@ -1,8 +1,8 @@
-"""Images and figures of the program, drawn over the picture. Each is at its requested place, or at the nearest place
-that the panels leave free.
+"""Draws images and figures of the program over the picture. Each image or figure is at its requested place, or at the
+nearest place that the panels leave free.
 
 Always: a figure is laid out only once, in the frame after it arrived. Every frame draws each figure as one textured
-rectangle. Once there is something to show, the functions need a current OpenGL context.
+rectangle. If there is something to show, the functions need a current OpenGL context.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from twixt.render.overlay.imgui_context import FigureOverlay
 
 
-# Longest side (pixels) of the texture into which a figure is drawn. If a figure is larger on the screen, its texture
-# is stretched.
+# Longest side, in pixels, of the texture into which a figure is drawn. If a figure is larger on the screen, its
+# texture is stretched.
 LONGEST_PX = 4096
 
 
 class ProgramPictures:
-    """Images and figures of one program. are_shown: True if the last `draw` drew any of them."""
+    """Images and figures of one program. are_shown: True if the last `draw` drew at least one of them."""
 
     def __init__(self) -> None:
         self._images, self._figures = _Shown(), _Shown()
@@ -44,7 +44,8 @@ class ProgramPictures:
             self._images.rectangles.set_images([image.pixels for image in images])
 
     def set_figures_shown(self, figures: Sequence[OverlayFigure], scale: float) -> None:
-        """Sets the figures to show from now on. Their library must be loaded. scale: pixels per unit of text size."""
+        """Sets the figures to show from now on. The library that draws figures must be loaded. scale: pixels per unit
+        of text size."""
         if figures is self._figures.source and scale == self._scale:
             return
         self._scale = scale
@@ -60,8 +61,8 @@ class ProgramPictures:
                 self._overlay.draw(figure, size_px, scale)
 
     def draw(self, size_px: tuple[int, int], reserved: tuple[Rectangle, ...]) -> bool:
-        """Draws all images and figures over the current framebuffer, and moves them off the rectangles `reserved`.
-        size_px: size of the framebuffer. Returns False if there are none."""
+        """Draws all images and figures over the current framebuffer. Moves them off the rectangles `reserved`.
+        size_px: size of the framebuffer. Returns False if there are no images and no figures."""
         shown = [each for each in (self._figures, self._images) if each.source]
         wanted = tuple(_from_top(one.rect, size_px[1]) for each in shown for one in each.source)
         places = clear_places(wanted, reserved, size_px)
@@ -72,7 +73,7 @@ class ProgramPictures:
         return self.are_shown
 
     def release(self) -> None:
-        """Releases textures and contexts."""
+        """Releases textures and ImGui contexts."""
         for each in (self._images, self._figures):
             each.release()
         if self._overlay is not None:
@@ -105,25 +106,26 @@ def _from_top(rect: Rect, height_px: int) -> Rectangle:
     return Rectangle(left, height_px - bottom - height, left + width, height_px - bottom)
 
 
-# Free places for the program's rectangles beside the panels of twixt.
+# Finds free places for the program's rectangles, beside the panels of twixt.
 #
-# A rectangle stays at its requested place unless a panel is there. If a panel is there, the rectangle moves by the
-# least distance to a free place. At a free place it overlaps no panel, and no rectangle that it did not overlap at its
-# requested place. If there is no free place, the rectangle does not move.
+# A rectangle stays at its requested place unless a panel is there. If a panel is there, the rectangle moves to the
+# nearest free place. At a free place it overlaps no panel, and no rectangle that it did not overlap at its requested
+# place. If there is no free place, the rectangle does not move.
 #
-# Pure. The reserved places do not depend on the panels' content, so pictures do not jump when the content changes.
+# Pure. The reserved places do not depend on the panels' content, so images and figures do not jump when the content
+# changes.
 
 
-# Heights in units of text size. TOP_HEIGHT: panels in the top corners without open folds. KEYS_HEIGHT: panel with the
-# keys.
+# Heights in units of text size. TOP_HEIGHT: height of a panel in a top corner whose sections are all closed.
+# KEYS_HEIGHT: height of the panel with the keys.
 TOP_HEIGHT, KEYS_HEIGHT = 216.0, 56.0
 # A number larger than any distance in a window, in pixels.
 LARGEST = 1 << 40
 
 
 def panel_places(size_px: tuple[int, int], scale: float) -> tuple[Rectangle, ...]:
-    """Rectangles reserved for the panels (without open folds) in a window of `size_px`. scale: pixels per unit of text
-    size."""
+    """Rectangles that are reserved for the panels, with all sections of the panels closed. size_px: size of the
+    window. scale: pixels per unit of text size."""
     width_px, height_px = size_px
     across = min(round((MARGIN + PANEL_WIDTH) * scale), width_px // 2)
     top, keys = round((MARGIN + TOP_HEIGHT) * scale), round(KEYS_HEIGHT * scale)
@@ -138,7 +140,8 @@ def panel_places(size_px: tuple[int, int], scale: float) -> tuple[Rectangle, ...
 def clear_places(
     wanted: tuple[Rectangle, ...], reserved: tuple[Rectangle, ...], size_px: tuple[int, int]
 ) -> tuple[Rectangle, ...]:
-    """Returns the rectangles `wanted`, each moved off the rectangles `reserved` if the window (`size_px`) has room."""
+    """Returns the rectangles `wanted`. Each of them is moved off the rectangles `reserved` if there is room in the
+    window. size_px: size of the window."""
     placed: list[Rectangle] = []
     for number, one in enumerate(wanted):
         others = (placed[at] for at in range(number) if not _overlap(wanted[at], one))
@@ -165,8 +168,9 @@ def _nearest(wanted: Rectangle, taken: list[Rectangle], size_px: tuple[int, int]
 def _tried(
     wanted: int, length: int, starts: NDArray[np.int64], ends: NDArray[np.int64], most: int
 ) -> NDArray[np.int64]:
-    """Start positions to try along one axis for an interval of `length`. These are the requested position, and the
-    positions directly before or after another rectangle, if the interval then lies within the window (0 to `most`)."""
+    """Start positions to try for an interval of `length` along one axis. These are the requested position, and the
+    positions directly before or after another rectangle. A position is left out if the interval would not lie
+    within the window (0 to `most`)."""
     beside = np.concatenate([starts.ravel() - length, ends.ravel()])
     return np.append(wanted, beside[(beside >= 0) & (beside <= most - length)])
 

@@ -1,4 +1,5 @@
-"""Widgets of the overlay's panels (text, rows, curves, folds, sliders), and the choice of the items that fit.
+"""Draws the widgets of the overlay's panels: text, rows, curves, folds and sliders. Also chooses the items that fit. A
+fold is a section that the user can open and close.
 
 A panel is a list of items with known heights and ranks. If not all items fit, the items of the highest rank are left
 out. So a small window shows fewer items, and no item covers another.
@@ -19,7 +20,8 @@ from twixt.render.overlay.panel_state import REMEMBERED
 
 
 class PanelItem(NamedTuple):
-    """Item that takes the whole width of a panel. rank: items of the highest rank are left out first."""
+    """Item that takes the whole width of a panel. rank: number that decides which items are left out. Items of the
+    highest rank are left out first."""
 
     rank: int
     height: float
@@ -27,7 +29,8 @@ class PanelItem(NamedTuple):
 
 
 def fitting(items: Sequence[PanelItem], most_height: float) -> list[PanelItem]:
-    """Items that fit into `most_height`, in their order. Among items of equal rank, the last is left out first."""
+    """Items that fit into the height `most_height`, in their order. Among items of equal rank, the last item is left
+    out first."""
     kept = list(items)
     while kept and sum(item.height for item in kept) > most_height:
         highest = max(item.rank for item in kept)
@@ -36,8 +39,8 @@ def fitting(items: Sequence[PanelItem], most_height: float) -> list[PanelItem]:
 
 
 def breaks(widths: Iterable[float], gap: float, most_width: float) -> list[bool]:
-    """Line breaks: for each word, True if it begins a new line. Lines are at most `most_width` wide. gap: space
-    between words."""
+    """For each word, True if the word begins a new line. Lines are at most `most_width` wide. gap: space between
+    words."""
     begins: list[bool] = []
     line = 0.0
     for width in widths:
@@ -47,8 +50,8 @@ def breaks(widths: Iterable[float], gap: float, most_width: float) -> list[bool]
 
 
 def shortened(text: str, most_width: float, width_of: Callable[[str], float]) -> str:
-    """Returns the text. If the text is wider than `most_width`, returns the longest beginning that fits, followed by
-    dots."""
+    """Returns the text if it is not wider than `most_width`. Else returns the longest beginning of the text that fits,
+    followed by dots."""
     if width_of(text) <= most_width:
         return text
     length = len(text)
@@ -63,15 +66,16 @@ SPACING = 2.0  # space between the lines of a panel
 GAP = 8.0  # space between words in a line
 PLOT_HEIGHT = 44.0
 STRIP_HEIGHT = 10.0
-# Distance of the sliders from a panel's left edge.
+# Distance between a panel's left edge and its sliders.
 KNOB_NAME_WIDTH = 84.0
 KNOB_GAP = 4.0
 KNOB_TINT, GRAB_TINT = (0.22, 0.27, 0.36, 0.75), (0.31, 0.47, 0.74, 0.85)
-# Width by which the library indents a fold's triangle.
+# Width by which Dear ImGui indents a fold's triangle.
 FOLD_INDENT = 7.0
-# Largest share of a row's width for the value. The rest is for the name, so that it remains readable.
+# Largest share of a row's width that its value may take. The rest is for the name, so that the name remains readable.
 VALUE_SHARE = 0.7
-# Colours (red, green, blue, 0..1): of the MODES in the same order, and of text.
+# Colours (red, green, blue, each 0 to 1). MODE_COLORS has the colours of the MODES, in the same order. The others are
+# colours of text.
 MODE_COLORS = ((0.29, 0.73, 0.60), (0.95, 0.70, 0.25), (0.90, 0.33, 0.55), (0.35, 0.37, 0.40))
 PLAIN = (1.0, 1.0, 1.0)
 DIM = (0.62, 0.66, 0.72)
@@ -82,7 +86,7 @@ Color = tuple[float, float, float]
 
 
 def style(imgui: Any) -> None:
-    """Sets the style of all panels in the current context. Call it before each layout."""
+    """Sets the style of all panels in the current context. Call this before each layout."""
     its = imgui.get_style()
     its.window_padding = imgui.ImVec2(MARGIN, PADDING)
     its.item_spacing = imgui.ImVec2(GAP, SPACING)
@@ -137,15 +141,16 @@ def row(imgui: Any, name: str, value: str) -> None:
 
 
 def fitting_text(imgui: Any, variants: Sequence[str], color: Color | None = None) -> None:
-    """Draws the first variant that fits into the line. If no variant fits, draws the last one, shortened."""
+    """Draws the first of the variants that fits into the line. If no variant fits, draws the last variant,
+    shortened."""
     across = imgui.get_content_region_avail().x
     chosen = next((variant for variant in variants if width_of(imgui, variant) <= across), variants[-1])
     text(imgui, shortened(chosen, across, lambda item: width_of(imgui, item)), color)
 
 
 def fold(imgui: Any, name: str, opened: set[str], folded: str = "") -> None:
-    """Draws the heading of a fold; a click on it opens or closes the fold. opened: names of the open folds; updated
-    here. folded: text beside the heading while the fold is closed."""
+    """Draws the heading of a fold. A click on the heading opens or closes the fold. opened: names of the open folds,
+    which this function updates. folded: text beside the heading while the fold is closed."""
     flags = imgui.TreeNodeFlags_
     imgui.set_cursor_pos_x(imgui.get_cursor_pos_x() - FOLD_INDENT)
     imgui.set_next_item_open(name in opened)
@@ -157,7 +162,8 @@ def fold(imgui: Any, name: str, opened: set[str], folded: str = "") -> None:
 
 
 def knob(imgui: Any, name: str, of: Knob, figures: tuple[float, ...], turned: list[Turn]) -> None:
-    """Draws a row of sliders, one slider for each figure. Adds each slider that the user moved to `turned`."""
+    """Draws a row of sliders, one slider for each figure. If the user has moved a slider, it is added to the list
+    `turned`."""
     imgui.align_text_to_frame_padding()
     text(imgui, of.name, DIM)
     imgui.same_line(KNOB_NAME_WIDTH)
@@ -179,7 +185,8 @@ def knob(imgui: Any, name: str, of: Knob, figures: tuple[float, ...], turned: li
 
 
 def control(imgui: Any, name: str, of: Knob, figure: float, turned: list[Turn]) -> None:
-    """Draws a control of the world, of any kind. Adds the control to `turned` if the user moved or pressed it."""
+    """Draws a control of the world, of any kind. If the user has moved or pressed the control, it is added to the list
+    `turned`."""
     if of.kind == "slider":
         knob(imgui, name, of, (figure,), turned)
     elif of.kind == "toggle":
@@ -193,7 +200,8 @@ def control(imgui: Any, name: str, of: Knob, figure: float, turned: list[Turn]) 
 
 
 def plot(imgui: Any, name: str, figures_ms: Any, line_name: str, line_ms: float | None) -> None:
-    """Draws a curve of the last REMEMBERED figures, newest at the right, and a reference line at `line_ms`.
+    """Draws a curve of the last REMEMBERED figures, with the newest figure at the right. Also draws a reference line
+    at `line_ms`.
 
     The vertical axis begins at 0 ms. If `line_ms` is None, no line is drawn.
     """
@@ -218,10 +226,10 @@ def plot(imgui: Any, name: str, figures_ms: Any, line_name: str, line_ms: float 
 
 
 def strip(imgui: Any, modes: Any) -> None:
-    """Draws a coloured cell for each frame, aligned with the plot above. Consecutive frames with the same mode are
-    drawn as one rectangle.
+    """Draws a coloured cell for each frame. The cells are aligned with the plot above. Consecutive frames with the
+    same mode are drawn as one rectangle.
 
-    modes: indices into MODES, oldest first.
+    modes: modes of the frames as indices into MODES, oldest first.
     """
     at = imgui.get_cursor_screen_pos()
     across = imgui.get_content_region_avail().x
@@ -237,12 +245,13 @@ def strip(imgui: Any, modes: Any) -> None:
 
 
 class PinnedPanel:
-    """Borderless window at a fixed position, at most `most_height` high. Content that is higher scrolls with the
-    wheel.
+    """Window without a border, at a fixed position. It is at most `most_height` high. If its content is higher, the
+    user scrolls with the wheel.
 
-    at, pivot: the panel's point `pivot` (in shares of the panel's width and height, 0..1) is placed at `at`. width:
-    None for the width of the content. The panel's rectangle is added to `panels`. In the first layout, the panel's
-    size is unknown and the library does not draw the panel; so the panel's name is added to `appearing` instead.
+    at: position in the window at which the point `pivot` of the panel is placed. pivot: this point, in shares of the
+    panel's width and height, 0 to 1. width: width of the panel. If it is None, the width of the content is used.
+    panels: list to which the panel's rectangle is added. appearing: list to which the panel's name is added in the
+    first layout. Then the panel's size is unknown, and Dear ImGui does not draw the panel.
     """
 
     def __init__(

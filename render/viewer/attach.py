@@ -1,11 +1,12 @@
-"""Attaches to a simulation on a background thread: at once, as soon as one runs, or when one comes back under its
-name.
+"""Attaches the viewer to a simulation, on a background thread. The simulation already runs, or is awaited until it
+runs, or comes back under its name after it has ended.
 
-Frames never wait for a simulation: a thread searches for it, and the frame loop polls the result between frames. A
+Frames never wait for a simulation. A thread searches for it, and the frame loop polls the result between frames. A
 simulation that comes back is another process, with other memory and maybe another world. So the viewer attaches to it
-as to any other, and frames continue as after a reset.
+as to any other simulation. Then frames continue as after a reset of the world.
 
-Always: a search has one result, which does not change: a link, or the error that ended the search.
+Always: a search has one result, and the result does not change. It is either a link to the simulation, or the error
+that ended the search.
 """
 
 from __future__ import annotations
@@ -22,22 +23,27 @@ from twixt.ipc.session import listener
 if TYPE_CHECKING:
     from twixt.ipc.session.link import Ended, Link
 
-# Longest time for which a run's own viewer waits for its world: a day, in effect no limit. Meanwhile the window can be
-# closed, and if physics dies, its connection closes at once.
+# Longest wait, in seconds, for the world of a run. It holds for a viewer that the run itself has started. It is a day,
+# in effect no limit. During the wait, the user can close the window. If the physics process dies, its connection
+# closes at once, and the wait ends.
 OWN_WORLD_S = 86_400.0
-# Interval of polling for a name, and for the first snapshot of a new simulation: the system does not report a new
-# name.
+# Interval of two polls, in seconds. The viewer polls for the name of a simulation, because the system does not report
+# a new name. It also polls for the first snapshot of a new simulation.
 LOOK_S = 0.1
-# The same after a failed attempt, because the next attempt is likely to fail too.
+# Time from a failed attempt to attach until the next attempt, in seconds. This time is long because the next attempt
+# is likely to fail too.
 RETRY_S = 1.0
-# Kinds of end after which a simulation may come back, with words for the notice. A simulation that refused this viewer
-# would refuse it again.
+# Kinds of end after which a simulation may come back. The values are the words for the notice. A simulation that
+# refused this viewer is not among them, because it would refuse this viewer again.
 MAY_RETURN = {"ended": "ended", "crashed": "crashed", "interrupted": "was interrupted", "lost": "has gone"}
 
 
 class BackgroundAttach:
-    """Search for a simulation, on a thread that starts at once. search: gets an event that ends it early; returns the
-    link, or None if that event was set."""
+    """Search for a simulation, on a thread that starts at once.
+
+    search: function that searches. Its parameter is an event that ends the search early. It returns the link, or None
+    if that event was set.
+    """
 
     def __init__(self, search: Callable[[InterruptibleEvent], Link | None]) -> None:
         self._search = search
@@ -47,7 +53,8 @@ class BackgroundAttach:
         threading.Thread(target=self._run, name="attach", daemon=True).start()
 
     def wait(self, timeout_s: float) -> bool:
-        """Waits for the result. Returns True as soon as it is known, False after `timeout_s`."""
+        """Waits for the result of the search. Returns True as soon as the result is known, or False after `timeout_s`
+        seconds."""
         return self._is_answered.wait(timeout_s)
 
     @property
@@ -72,7 +79,7 @@ class BackgroundAttach:
 
 
 def attach_now(name: str | None, owned: bool) -> BackgroundAttach:
-    """Attaches to a simulation that already runs. Physics answers once it has made its world."""
+    """Attaches to a simulation that already runs. The physics process answers after it has made its world."""
 
     def search(_is_given_up: InterruptibleEvent) -> Link:
         try:
@@ -81,14 +88,15 @@ def attach_now(name: str | None, owned: bool) -> BackgroundAttach:
             return attach(name, OWN_WORLD_S if owned else ATTACH_PATIENCE_S, owned)
         except BaseException:
             if owned and name is not None:
-                listener.tidy(name)  # physics that was killed has left its socket file
+                listener.tidy(name)  # a killed physics process leaves its socket file
             raise
 
     return BackgroundAttach(search)
 
 
 def attach_when_running(name: str | None) -> BackgroundAttach:
-    """Attaches to the simulation `name` (None: the only one) as soon as it runs and has published a snapshot."""
+    """Attaches to the simulation `name` as soon as it runs and has published a snapshot. If `name` is None, attaches
+    to the only simulation."""
 
     def search(is_given_up: InterruptibleEvent) -> Link | None:
         refusal = ""
@@ -121,8 +129,8 @@ def _attached_with_snapshot(name: str | None, is_given_up: InterruptibleEvent) -
 
 
 def wait_until_running(name: str | None, is_asked_to_stop: Callable[[], bool]) -> BackgroundAttach | None:
-    """Waits until `attach_when_running` has a result, and prints that it waits. Returns None if `is_asked_to_stop`
-    becomes True before that."""
+    """Waits until the search of `attach_when_running` has a result, and prints that it waits. Returns the search, or
+    None if `is_asked_to_stop` returns True before the result is known."""
     attaching = attach_when_running(name)
     if not attaching.wait(LOOK_S):
         whom = "a simulation" if name is None else f'the simulation "{name}"'
@@ -135,7 +143,7 @@ def wait_until_running(name: str | None, is_asked_to_stop: Callable[[], bool]) -
 
 
 class Reconnection:
-    """Attaches to a simulation that comes back under its name, each time it does. The methods never wait."""
+    """Attaches to a simulation each time that it comes back under its name. The methods never wait."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -143,8 +151,8 @@ class Reconnection:
         self.notice = ""  # text for the user while the simulation is awaited
 
     def begin(self, ended: Ended) -> bool:
-        """Begins to wait for a simulation that ended, if it may come back, and prints this once. Returns True if it is
-        awaited."""
+        """Begins to wait for a simulation that ended, if it may come back. Prints one message about the wait. Returns
+        True if the simulation is awaited."""
         if self._attaching is None and ended.kind in MAY_RETURN:
             self._attaching = attach_when_running(self._name)
             self.notice = f'waiting for "{self._name}" to come back'
@@ -154,8 +162,8 @@ class Reconnection:
         return self._attaching is not None
 
     def link(self) -> Link | None:
-        """Link to the simulation that has come back. Each link is returned only once; else the result is None. Raises
-        the error that ended the wait."""
+        """Link to the simulation that has come back. Each link is returned only once. The result is None if there is
+        no new link. Raises the error that ended the wait."""
         if self._attaching is None or not self._attaching.wait(0):
             return None
         link, self._attaching, self.notice = self._attaching.link, None, ""
@@ -163,6 +171,6 @@ class Reconnection:
         return link
 
     def close(self) -> None:
-        """Ends the wait."""
+        """Ends the wait for the simulation."""
         if self._attaching is not None:
             self._attaching.give_up()

@@ -1,11 +1,16 @@
-"""Records shown frames: log row, present time, and the lead that is reported to physics.
+"""Records each shown frame: writes its log row, corrects its present time, and reports its lead to the physics
+process.
 
-The row of a frame is written when its swap has returned. It is corrected some frames later, when the display reports
-the present time of that frame. Present times lag behind the returns of swaps by a nearly constant time. The pacer
-works with the returns. So the lag is added to the planned present time, and frames are drawn for the instant at which
-they will be seen.
+The present time of a frame is the instant at which the frame appears on the screen. The lead of a frame is the time
+from the reading of its state to its planned present time.
 
-Always: never waits. A frame that the display does not report keeps the present time that was known at its swap.
+The row of a frame is written when its swap has returned. The row is corrected some frames later, when the display
+reports the present time of that frame. Present times lag behind the returns of swaps by a nearly constant time. This
+time is called the lag. The pacer, which plans the frames, works with the returns of swaps. So the lag is added to the
+present time that it plans. Thus a frame is drawn for the instant at which it will be seen.
+
+Always: this module never waits. A frame that the display does not report keeps the present time that was known at its
+swap.
 """
 
 from __future__ import annotations
@@ -33,48 +38,51 @@ from twixt.render.scene.groups import AS_PUBLISHED
 from twixt.render.scene.views import DrawnPicture
 from twixt.render.viewer.screenshots import Screenshots
 
-# Number of frames whose report is awaited: as many as the log holds back, 50 ms at 240 Hz. LONGEST_AWAITED_NS: longest
-# time from the return of a swap to the reported present time.
+# MOST_AWAITED is the number of frames that wait for the display to report their present time. The log holds back as
+# many rows, which is 50 ms at 240 Hz. LONGEST_AWAITED_NS is the longest time from the return of a swap to a reported
+# present time, in ns.
 MOST_AWAITED = HELD_BACK
 LONGEST_AWAITED_NS = 250_000_000
-# The lag of present times behind returns of swaps is the median of the last LAG_REPORTS reports, once there are
-# FIRST_REPORTS. After that it changes by at most LAG_MOVES_NS a frame, which cannot be seen. A lag above
-# LONGEST_LAG_NS counts as 0: a draw time so far ahead would be a guess.
+# The lag of present times behind returns of swaps is the median of the last LAG_REPORTS reports. It counts as 0 until
+# there are FIRST_REPORTS reports. After that, the lag changes by at most LAG_MOVES_NS a frame, and nobody can see so
+# small a change. A lag above LONGEST_LAG_NS counts as 0, because a draw time so far ahead would be a guess.
 LAG_REPORTS, FIRST_REPORTS = 32, 6
 LAG_MOVES_NS = 50_000
 LONGEST_LAG_NS = 60_000_000
-# A reported refresh period is used only if the last WHOLE_REPORTS intervals between present times are whole multiples
-# of it, within WHOLE_SHARE, and the shortest interval is a single refresh.
+# A refresh period that the display reports is used only under two conditions. The last WHOLE_REPORTS intervals between
+# present times must be whole multiples of the period, within the tolerance WHOLE_SHARE. The shortest of these
+# intervals must be a single refresh.
 WHOLE_SHARE, WHOLE_REPORTS = 0.04, 8
-# The lead reported to physics is the largest one of this many last frames: one second at 60 Hz.
+# The lead of a frame is the time from the reading of its state to its planned present time. The largest lead of this
+# many last frames is reported to the physics process. These frames last one second at 60 Hz.
 LEAD_FRAMES = 60
 
 NO_HEAD = Head()
 
 
 class FrameInputs(NamedTuple):
-    """State from which one frame was drawn. It is stored because snapshots that are read for the next frame may bring
-    a later plan before this frame is shown."""
+    """State of the simulation from which one frame was drawn. This state is stored, because the next frame may read
+    newer snapshots before this frame is shown."""
 
-    newest: Head  # of the newest snapshot
+    newest: Head  # head of the newest snapshot
     plan: Plan
     clock: ClockState
     steps: int  # ticks received since the previous frame
-    acted_ns: int  # instant of the user's action whose effect this frame shows first; 0: none
+    acted_ns: int  # instant of the user's action whose effect this frame shows first, or 0 if there is none
 
 
 class Drawing(NamedTuple):
     """Picture of one frame and its cost."""
 
-    shown: DrawnPicture | None  # None: nothing could be drawn yet
+    shown: DrawnPicture | None  # None if nothing could be drawn yet
     quality: str = ""
     gpu_ns: int | None = None
     costs: FrameCosts = NO_COSTS
-    ahead_ns: int = 0  # time of work done before the frame's start, in spare time
+    ahead_ns: int = 0  # duration in ns of work done before the frame's start, in spare time
 
 
 class Pacing(NamedTuple):
-    """Pacer settings under which a frame was shown; 0 if a setting does not apply to this display."""
+    """Settings of the pacer when a frame was shown. A setting that does not apply to this display is 0."""
 
     interval_ns: int
     planned_refreshes: int
@@ -82,7 +90,7 @@ class Pacing(NamedTuple):
 
 
 class FrameFacts(NamedTuple):
-    """Inputs of a frame's log row."""
+    """Facts about a frame from which its log row is made."""
 
     frame: int
     planned: FramePlan
@@ -96,7 +104,7 @@ class FrameFacts(NamedTuple):
 
 
 def row_of(facts: FrameFacts, last: FrameRow) -> FrameRow:
-    """Log row of a frame. last: row of the previous frame. Pure."""
+    """Log row of a frame. last: log row of the previous frame. Pure."""
     planned, times, paced, pacing = facts.planned, facts.times, facts.paced, facts.pacing
     (newest, plan, clock, steps, acted_ns), (shown, quality, gpu_ns, costs, ahead_ns) = facts.inputs, facts.drawing
     draw_time_ns, alpha, mode, method = 0, 0.0, "none", ""
@@ -115,8 +123,8 @@ def row_of(facts: FrameFacts, last: FrameRow) -> FrameRow:
         used = newest if method == "latest" else following if is_blended else previous
         used_published_ns, draw_due_ns = used.published_ns, shown.due_ns
         group_due_ns = min(shown.group_due_ns.values(), default=0)
-    # The arguments are positional, in the order of the fields: with names this call takes 13 us in every frame instead
-    # of 3.
+    # The arguments are positional, in the order of the fields. With names, this call would take 13 us in every frame
+    # instead of 3 us.
     return FrameRow(
         facts.frame, times.start_ns, times.latch_ns, times.work_end_ns, times.swap_begin_ns,
         times.presented_ns or times.swap_end_ns,
@@ -132,7 +140,7 @@ def row_of(facts: FrameFacts, last: FrameRow) -> FrameRow:
 class FrameRecord:
     """Log and screenshots of the frames of one loop.
 
-    last: row of the last frame. first_present_ns: present time of the first frame; 0 before it.
+    last: log row of the last frame. first_present_ns: present time of the first frame in ns, or 0 before that frame.
     """
 
     def __init__(self, log: FrameLog, screenshots: Screenshots, display: Display, pacer: Pacer) -> None:
@@ -152,8 +160,8 @@ class FrameRecord:
         is_probe: bool,
         rested_ns: int,
     ) -> FrameRow:
-        """Records a frame that was just shown, in pacer and log; returns its row. is_probe: the frame counts in no
-        figure. rested_ns: time without frames before it."""
+        """Records a frame that was just shown, in pacer and log. Returns its log row. is_probe: True if no figure
+        counts the frame. rested_ns: time in ns without frames before this frame."""
         pacer, presents = self._pacer, self.presents
         paced = pacer.frame_done(times)
         self._leads_ns.add(planned.present_ns - times.latch_ns)
@@ -173,11 +181,13 @@ class FrameRecord:
 
     @property
     def lead_ns(self) -> int:
-        """Largest time from reading the state to the planned present time, over the last LEAD_FRAMES frames, in ns."""
+        """Largest lead of the last LEAD_FRAMES frames, in ns. The lead of a frame is the time from the reading of its
+        state to its planned present time."""
         return self._leads_ns.quantile(1.0)
 
     def forget_leads(self) -> None:
-        """Discards the leads so far, because those of later frames will differ."""
+        """Discards the leads of the frames so far, because the leads of later frames will differ. The lead of a frame
+        is the time from the reading of its state to its planned present time."""
         self._leads_ns.clear()
 
 
@@ -186,31 +196,36 @@ class Presents:
 
     def __init__(self, display: Display, log: FrameLog, pacer: Pacer) -> None:
         self._display, self._log, self._pacer = display, log, pacer
-        self._awaited: deque[tuple[int, int, int]] = deque(maxlen=MOST_AWAITED)  # swap number, frame, swap's return
+        # swap number, frame number, instant of the swap's return
+        self._awaited: deque[tuple[int, int, int]] = deque(maxlen=MOST_AWAITED)
         self._lag = Lag()
         self._refresh = ReportedRefresh()
 
     @property
     def lag_ns(self) -> int:
-        """Time in ns from the return of a swap to the present time; 0 if the display does not report present times."""
+        """Time in ns from the return of a swap to the present time. It is 0 if the display does not report present
+        times."""
         return self._lag.ns if self._display.present_source == "display" else 0
 
     def planned(self, plan: FramePlan) -> FramePlan:
-        """Adds the lag to the planned present time, which then is the instant at which the frame will be seen."""
+        """Adds the lag to the planned present time of a frame. The lag is the time from the return of a swap to the
+        present time of its frame. The sum is the instant at which the frame will be seen."""
         lag_ns = self.lag_ns
         return plan._replace(present_ns=plan.present_ns + lag_ns) if lag_ns else plan
 
     def seen(self, row: FrameRow) -> FrameRow:
-        """Adds the lag to the present time of a row: the best estimate before the display reports it."""
+        """Adds the lag to the present time in a log row. The lag is the time from the return of a swap to the present
+        time of its frame. The sum is the best estimate until the display reports the present time."""
         lag_ns = self.lag_ns
         return row._replace(present_ns=row.present_ns + lag_ns) if lag_ns else row
 
     def shown(self, frame: int, swap_end_ns: int) -> None:
-        """Registers a frame whose row is in the log, so that the display's report can be assigned to it."""
+        """Registers a frame whose row is in the log. Later, the display's report can then be assigned to this
+        frame."""
         self._awaited.append((self._display.swap_number, frame, swap_end_ns))
 
     def apply_reports(self) -> None:
-        """Passes reported present times to the log rows and the pacer."""
+        """Passes the reported present times to the log rows and to the pacer."""
         for report in self._display.drain_presents():
             frame, swap_end_ns = self._frame_of(report.swap_number, report.present_ns)
             if frame is None:
@@ -223,7 +238,8 @@ class Presents:
                     self._pacer.display_reported(report.present_ns - self._lag.ns, refresh_ns)
 
     def restart(self) -> None:
-        """Discards lag and refresh period, because the display changed."""
+        """Discards the measured lag and the refresh period, because the display has changed. The lag is the time from
+        the return of a swap to the present time of its frame."""
         self._lag = Lag()
         self._refresh = ReportedRefresh()
 
@@ -235,7 +251,8 @@ class Presents:
 
 
 class Lag:
-    """Median time from the return of a swap to its present time. ns: its value, 0 until it is known. Pure."""
+    """Median time from the return of a swap to the present time of its frame. ns: this median in ns, or 0 until it is
+    known. Pure."""
 
     def __init__(self) -> None:
         self.ns = 0
@@ -246,7 +263,8 @@ class Lag:
         return len(self._lags) >= FIRST_REPORTS
 
     def observe(self, lag_ns: int) -> None:
-        """Adds the lag of one frame, and moves `ns` towards the median."""
+        """Adds one frame, and moves `ns` towards the median. lag_ns: time from the return of the frame's swap to its
+        present time, in ns."""
         self._lags.add(lag_ns)
         if not self.is_known:
             return
@@ -265,8 +283,8 @@ class ReportedRefresh:
         self._presents_ns: deque[int] = deque(maxlen=WHOLE_REPORTS + 1)
 
     def believed_ns(self, present_ns: int, refresh_ns: int | None) -> int | None:
-        """Adds a present time and the refresh period reported with it. Returns that period; None if present times
-        contradict it."""
+        """Adds a present time, and the refresh period in ns that was reported with it. Returns that period, or None if
+        the present times contradict it."""
         self._presents_ns.append(present_ns)
         if not refresh_ns or len(self._presents_ns) <= WHOLE_REPORTS:
             return None
@@ -275,32 +293,34 @@ class ReportedRefresh:
         return refresh_ns if is_whole and min(map(round, refreshes)) == 1 else None
 
 
-# Clock of one frame loop, its waits, and the laps into which the time of a frame is divided.
+# Clock of one frame loop, its waits, and its measurement of a frame's time. The time of a frame is divided into laps,
+# one for each kind of work.
 #
-# The clock is passed to the frame loop. A run passes the machine's clock. A test passes a clock that it advances
-# itself, so that hundreds of frames run without real sleeps.
+# The clock is passed to the frame loop. A normal run passes the machine's clock. A test passes a clock that the test
+# advances itself, so that hundreds of frames run without real sleeps.
 #
 # Always: the frame loop reads no other clock.
 
 
-# Longest duration of a swap that counts as work (copying the picture). A longer swap waits for the display.
+# Longest duration in ns of a swap that counts as work. Such a swap copies the picture. A longer swap waits for the
+# display.
 LONGEST_COPY_NS = 1_000_000
-# --slow-render adds at least this, or its own value if that is less, even to a frame that takes longer by itself. So
-# its effect is always visible in the figures.
+# Least time in ns that --slow-render adds to a frame, even if the frame takes longer by itself. If the value of
+# --slow-render is less, that value is added. So the effect of the option is always visible in the figures.
 SEEN_WORK_NS = 5_000_000
 
 
 class Processor(Protocol):
-    """Running and waiting times of threads. `ProcessorTime` is one implementation."""
+    """Reads for how long threads have run and have waited for a processor. `ProcessorTime` is one implementation."""
 
     def read(self) -> Reading:
-        """Times of this thread so far."""
+        """Running and waiting times of this thread so far."""
 
     def drawers(self) -> tuple[int, ...]:
         """Waiting time so far, in ns, of each thread that draws for this process."""
 
     def waited_ns(self) -> int:
-        """Total waiting time so far, in ns, of this thread and those that draw for it."""
+        """Total waiting time so far, in ns, of this thread and of the threads that draw for it."""
 
     def close(self) -> None: ...
 
@@ -308,9 +328,10 @@ class Processor(Protocol):
 class FrameTimer:
     """Clock of one frame loop, and measurement of the time of its frames.
 
-    wait: waits for instants. laps: parts of a frame's time, by cause for the log and as spans for the trace. spans:
-    the trace, for spans that have their own instants. processor: see `Processor`. now_ns: the clock, perf_counter_ns
-    by default. sleep: sleeps for a number of seconds.
+    wait: object that waits for instants. laps: recorder of the parts of a frame's time, which go into the log and the
+    trace. spans: recorder of the trace, for spans that have their own instants. processor: reader of the threads'
+    times, see `Processor`. now_ns: function that reads the clock, perf_counter_ns by default. sleep: function that
+    sleeps for a number of seconds.
     """
 
     def __init__(
@@ -325,8 +346,8 @@ class FrameTimer:
         self.laps = LapRecorder(processor.read, processor.drawers, spans)
 
     def add_work(self, work_ns: int, began_ns: int, swap_ns: int) -> None:
-        """Spins until the frame that began at `began_ns` has taken `work_ns` (--slow-render). swap_ns: expected
-        duration of its swap; up to LONGEST_COPY_NS of that counts as work."""
+        """Spins until the frame has taken `work_ns` (--slow-render). began_ns: instant at which the frame began.
+        swap_ns: expected duration of its swap. Of this duration, at most LONGEST_COPY_NS count as work."""
         at_least_ns = began_ns + work_ns - min(swap_ns, LONGEST_COPY_NS)
         end_ns = max(at_least_ns, self.now_ns() + min(work_ns, SEEN_WORK_NS))
         while self.now_ns() < end_ns:

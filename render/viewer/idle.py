@@ -1,8 +1,8 @@
-"""Stops frames while the next one would equal the shown one, and continues as soon as something changes.
+"""Stops frames while the next frame would equal the shown frame. Frames continue as soon as something changes.
 
-A picture that has not changed for some time stays the same until there is input, news from physics or damage to the
-window. `RedrawRequests` decides when this time is over, so that frames can stop. `Waker` ends the sleep between frames
-as soon as physics has news. Input ends that sleep by itself.
+A picture that has not changed for some time stays the same until something happens: input, a message of the physics
+process, or damage to the window. `RedrawRequests` decides when frames can stop. Then the viewer sleeps. `Waker` ends
+this sleep as soon as the physics process sends a message. Input ends the sleep by itself.
 
 Always: `RedrawRequests` takes instants and reads no clock.
 """
@@ -22,31 +22,34 @@ if TYPE_CHECKING:
     from twixt.ipc.session.link import Link
     from twixt.render.display.display import Display
 
-# Time from the last change of a paused picture until frames stop. It is enough to lay out the overlay, and for physics
-# to answer a key.
+# Time in ns from the last change of a paused picture until frames stop. In this time the overlay is laid out, and the
+# physics process can answer a key.
 PAUSED_NS = 300_000_000
-# The same for a world that is not paused but publishes nothing. The frames of a shorter stall must be in the log,
-# because the stall is part of the run.
+# Time in ns from the last change of the picture until frames stop, for a world that is not paused but publishes
+# nothing. A shorter stall is part of the run, so its frames must be in the log.
 SILENT_NS = 1_000_000_000
-# Longest sleep while no frames are made. Between sleeps, signals and ends of simulations are checked.
+# Longest sleep in seconds while no frames are made. Between two sleeps, the viewer checks for signals and for the end
+# of the simulation.
 SLEEP_S = 0.1
-# Spare time that is assumed for garbage collection when frames stop. A collection may use half of it.
+# Spare time in ns that garbage collection is told when frames stop. A collection may use half of this time.
 GARBAGE_NS = 10_000_000
-# Interval of frames while physics is silent and the overlay counts the seconds since the last news.
+# Interval of frames in ns while the physics process is silent. The overlay then counts the seconds since its last
+# message.
 SECONDS_COUNT_NS = 1_000_000_000
-# Interval at which a hidden window reads snapshots, so that it is not far behind when it is shown again.
+# Interval in ns at which a hidden window reads snapshots. So the window is not far behind when it is shown again.
 HIDDEN_INTAKE_NS = 1_000_000_000
-# Fields of physics' status that the overlay does not show, or that it reads from snapshots.
+# Fields in the status of the physics process that cannot change the overlay. The overlay does not show them, or reads
+# them from snapshots.
 SEEN_ELSEWHERE = ("tick", "step_ms", "lead_ms", "rate")
 
 
 class RedrawRequests:
-    """Requests for frames of one viewer. Code that changes the picture makes them."""
+    """Requests for frames of one viewer. Code that changes the picture makes these requests."""
 
     def __init__(self) -> None:
         self._changed_ns = 0
         self._drawn_ns: int | None = None
-        self._due_ns: dict[str, int] = {}  # by reason
+        self._due_ns: dict[str, int] = {}  # instant of each request in ns, by its reason
 
     def request(self, now_ns: int) -> None:
         """Requests frames, because something visible has changed."""
@@ -57,12 +60,12 @@ class RedrawRequests:
         self._due_ns[reason] = due_ns
 
     def withdraw(self, reason: str) -> None:
-        """Withdraws the request with this reason, if there is one."""
+        """Withdraws the request with this reason, if there is such a request."""
         self._due_ns.pop(reason, None)
 
     def drawn(self, draw_time_ns: int, began_ns: int, now_ns: int) -> None:
-        """Records a frame that began at `began_ns`. draw_time_ns: simulated time that it shows; a new value counts as
-        a change."""
+        """Records a frame that began at `began_ns`. draw_time_ns: simulated time that the frame shows. A new simulated
+        time counts as a change."""
         if draw_time_ns != self._drawn_ns:
             self._drawn_ns = draw_time_ns
             self._changed_ns = now_ns
@@ -77,8 +80,8 @@ class RedrawRequests:
 
 
 class Idle:
-    """Periods without frames of one viewer. since_ns: when frames stopped; 0 while frames are made. now_ns: the
-    clock."""
+    """Periods of one viewer without frames. since_ns: instant at which frames stopped, or 0 while frames are made.
+    now_ns: function that reads the clock."""
 
     def __init__(self, display: Display, now_ns: Callable[[], int]) -> None:
         self.since_ns = 0
@@ -86,19 +89,19 @@ class Idle:
         self._display, self._now_ns = display, now_ns
         self._waker: Waker | None = None
         self._intake_ns = 0
-        self._events: list[Event] = []  # input while no frames were made; the next frame applies it
+        self._events: list[Event] = []  # input that came while no frames were made, for the next frame
 
     def begin(self, last_present_ns: int) -> bool:
-        """Records that frames stop after a frame shown at `last_present_ns`. Returns False if they have already
-        stopped."""
+        """Records that frames stop. last_present_ns: instant at which the last frame was shown. Returns False if
+        frames have already stopped."""
         if self.since_ns:
             return False
         self.since_ns = last_present_ns or self._now_ns()
         return True
 
     def end(self, start_ns: int) -> int:
-        """Ends a period without frames, because a frame began at `start_ns`. Returns its length in ns; 0 if there was
-        none."""
+        """Ends a period without frames, because a frame began at `start_ns`. Returns the length of the period in ns,
+        or 0 if there was no such period."""
         idle_ns = start_ns - self.since_ns if self.since_ns else 0
         self.since_ns = 0
         return idle_ns
@@ -109,7 +112,7 @@ class Idle:
         return bool(self._events)
 
     def sleep(self, link: Link) -> None:
-        """Sleeps until there is input or news of the simulation, at most `SLEEP_S`."""
+        """Sleeps until there is input or a message of the simulation, for at most `SLEEP_S`."""
         link.wake_when_newer()
         if link.ended is None:
             if self._waker is None:
@@ -124,30 +127,31 @@ class Idle:
         return events
 
     def is_hidden_intake_due(self, now_ns: int) -> bool:
-        """True once in HIDDEN_INTAKE_NS. Then the hidden window must read snapshots."""
+        """True one time per HIDDEN_INTAKE_NS. Then the hidden window must read snapshots."""
         if now_ns - self._intake_ns < HIDDEN_INTAKE_NS:
             return False
         self._intake_ns = now_ns
         return True
 
     def close(self) -> None:
-        """Ends the thread that waits for news of the simulation; the next sleep starts another."""
+        """Ends the thread that waits for messages of the simulation. The next sleep starts another thread."""
         if self._waker is not None:
             self._waker.close()
             self._waker = None
 
 
 class ShownStatus:
-    """Last status of physics, as far as the overlay shows it."""
+    """The part of the last status of the physics process that the overlay shows."""
 
     def __init__(self) -> None:
         self._latest: object = None
         self._shown: tuple[object, ...] = ()
-        self._programs: tuple[object, ...] = ()  # texts, images, figures; also shown without the overlay
+        # texts, images and figures of the user's program, which are shown even without the overlay
+        self._programs: tuple[object, ...] = ()
 
     def is_changed(self, link: Link, is_overlay_shown: bool) -> bool:
-        """True if, since the last call, texts, images or figures have changed, or the status text of a shown overlay
-        has."""
+        """True if texts, images or figures have changed after the last call. Also True if the overlay is shown and the
+        status text has changed."""
         programs = link.status.get("texts"), link.received.images, link.received.figures
         latest = link.status, link.ended, programs
         if latest == self._latest:
@@ -160,10 +164,11 @@ class ShownStatus:
 
 
 class Waker:
-    """After each `arm`, calls `wake` once as soon as one of the descriptors is readable, on a thread of its own.
+    """Waits on a thread of its own until a file descriptor is readable. After each `arm`, it calls `wake` one time, as
+    soon as one of the descriptors is readable.
 
-    The thread sleeps in the kernel. Read the descriptors before calling `arm`; else `wake` is called at once. Close
-    this object before the descriptors.
+    The thread sleeps in the kernel. Read all data of the descriptors before you call `arm`. Else `wake` is called at
+    once. Close this object before you close the descriptors.
     """
 
     def __init__(self, descriptors: Iterable[int], wake: Callable[[], object]) -> None:

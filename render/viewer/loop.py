@@ -1,8 +1,9 @@
-"""The frame loop: wait, receive new snapshots, choose the draw time, draw, show, log.
+"""The frame loop makes one frame after another. For each frame it waits, receives new snapshots, chooses the draw
+time, draws, shows the picture and writes the log.
 
-The state is read as late as the pacer allows. A frame is drawn for the instant at which it will be seen. Work that can
-wait (log, garbage, figures) is done after the frame is shown. The objects of the loop receive values of the frame, but
-never the loop itself.
+The state of the simulation is read as late as the pacer allows. A frame is drawn for the instant at which it will be
+seen. Work that can wait is done after the frame is shown: log, garbage collection, figures. The objects of the loop
+receive values of the frame, but never the loop itself.
 """
 
 from __future__ import annotations
@@ -43,13 +44,13 @@ if TYPE_CHECKING:
 
 
 class FrameLoop:
-    """Makes the frames of one viewer. `frame()` makes one; while `is_idle`, call `sleep` instead. input.settings.quit:
-    the user has asked to quit.
+    """Makes the frames of one viewer. `frame()` makes one frame. While `is_idle` is True, call `sleep` instead.
+    input.settings.quit: True if the user has asked to quit.
 
-    stage, intake, input, spare: belong to one simulation, and are made anew when another one is followed.
-    is_starting: frames are logged as probes, which count in no figure. notice: text for the user, on the panels.
-    early: input events from before the first frame; that frame applies them. timer: clock of the loop, by default the
-    machine's; `close` closes it.
+    stage, intake, input, spare: objects that belong to one simulation. They are made anew when the loop follows
+    another simulation. is_starting: True during start-up. Its frames are logged as probes, and no figure counts
+    probes. notice: text for the user, shown on the panels. early: input events from before the first frame, which that
+    frame applies. timer: clock of the loop, by default the machine's clock. `close` closes the timer.
     """
 
     stage: Stage
@@ -72,7 +73,7 @@ class FrameLoop:
         self.display, self._config, self._pacer = display, config, pacer
         self.timer = timer = timer or timer_of(display)
         self._slow_render_ns = round(config.slow_render_ms * 1e6)
-        self._resizes = 0  # resizes of the display that are handled
+        self._resizes = 0  # number of resizes of the display that are handled
         self._shown: DrawnPicture | None = None  # picture of the last frame
         self.renderer = SceneRenderer(display.context, link.scene, MOST_SLOTS)
         self.governor = governor = Governor(config.quality, is_software(display.renderer), pacer.unlimited)
@@ -86,7 +87,7 @@ class FrameLoop:
         self.input.reflect(self.intake.plan)
 
     def frame(self) -> FrameRow:
-        """Makes one frame; returns its log row."""
+        """Makes one frame, and returns its log row."""
         timer, idle = self.timer, self.idle
         now_ns, spans, laps = timer.now_ns, timer.spans, timer.laps
         began_ns = now_ns()
@@ -130,31 +131,32 @@ class FrameLoop:
 
     @property
     def is_idle(self) -> bool:
-        """True if the next frame would equal the shown one. Then call `sleep` instead."""
+        """True if the next frame would equal the shown frame. Then call `sleep` instead of `frame`."""
         if self.is_starting or self.idle.has_events or self.record.screenshots.has_news:
             return False
         if not self.redraws.is_idle(self.timer.now_ns(), self.intake.plan.rate == 0):
             return False
         if self.governor.is_free and self.record.last.quality != self.governor.finest.name:
-            self.renderer.level = self.governor.finest  # the next frame stays on the screen, and has enough time
+            # the next frame stays on the screen, and there is enough time to draw it
+            self.renderer.level = self.governor.finest
             return False
         return True
 
     def sleep(self) -> None:
-        """Sleeps instead of making a frame until something changes, at most 0.1 s."""
+        """Sleeps until something changes, for at most 0.1 s, instead of making a frame."""
         self._rest()
         link = self.intake.link
         self.idle.sleep(link)
         now_ns = self.timer.now_ns()
         self.stage.pass_still(now_ns)
-        link.poll()  # if unread, the message that ended this sleep would also end the next one
+        link.poll()  # an unread message would end the next sleep at once
         is_news = self.intake.receive().is_news or self.idle.status.is_changed(link, self.input.settings.overlay)
         if self.idle.has_events or is_news or self.display.pop_damage():
             self.redraws.request(now_ns)
 
     def sleep_while_hidden(self) -> None:
-        """Sleeps instead of making a frame while the window is hidden. Applies input, and receives snapshots once a
-        second."""
+        """Sleeps while the window is hidden, instead of making a frame. Applies input, and receives snapshots one time
+        per second."""
         self._rest()
         self._apply(self.display.wait_events(SLEEP_S))
         if self.idle.is_hidden_intake_due(self.timer.now_ns()):
@@ -163,12 +165,13 @@ class FrameLoop:
             self.intake.link.poll()
 
     def end_start(self) -> None:
-        """Ends start-up: from now on, frames count in the figures."""
+        """Ends start-up. From now on, the figures count the frames."""
         self.is_starting = False
         self.redraws.request(self.timer.now_ns())
 
     def follow(self, link: Link) -> None:
-        """Draws another simulation from now on, as after a reset. The settings of the user stay the same."""
+        """Draws another simulation from now on, as after a reset of the world. The settings of the user stay the
+        same."""
         self._rest()  # the time since the last frame belongs to no frame
         self.idle.close()
         self.record.forget_leads()
@@ -177,8 +180,8 @@ class FrameLoop:
         self.redraws.request(self.timer.now_ns())
 
     def begin_anew(self, why: str = "start-up is over") -> None:
-        """Discards the measured times of frames so far, because they contain work of the start. Also asks the display
-        for present times from now on. why: reason for the log."""
+        """Discards the measured times of all frames so far, because they contain work of the start. Also asks the
+        display to report present times from now on. why: reason for the log."""
         self.display.ask_for_presents()
         self._pacer.forget_work(why)
         self.record.forget_leads()
@@ -196,7 +199,7 @@ class FrameLoop:
         self.core_sharing.close()
 
     def release(self) -> None:
-        """Releases the GL objects of the overlay; the others are released with the context."""
+        """Releases the GL objects of the overlay. The other GL objects are released with the context."""
         self.over.release()
 
     def _draw_simulation(self, link: Link, early: Sequence[Event] = (), is_first: bool = False) -> None:
@@ -218,13 +221,14 @@ class FrameLoop:
     # -- steps of a frame
 
     def _apply(self, events: list[Event]) -> int:
-        """Applies input events. Returns the instant of the user's action if the next frame shows its effect, else
-        0."""
+        """Applies input events. Returns the instant of the user's action if the next frame shows its effect. Else
+        returns 0."""
         draw_time_ns = self.record.last.draw_time_ns
         return self.input.apply_events(events, self.display.framebuffer_size, draw_time_ns, self.over.covers)
 
     def _rest(self) -> None:
-        """Records that frames stop, and does postponed work: log rows, garbage. May be called repeatedly."""
+        """Records that frames stop, and does the work that was postponed: log rows and garbage collection. May be
+        called repeatedly."""
         if self.idle.begin(self.record.last.present_ns):
             self.governor.forget()
             self.core_sharing.rest()
@@ -270,8 +274,8 @@ class FrameLoop:
         return shown
 
     def _draw_over(self, events: list[Event], size_px: tuple[int, int]) -> bool:
-        """Draws the layers over the picture, and applies the user's input to them. Returns False if nothing was
-        drawn."""
+        """Draws the layers over the picture, and applies the user's input to these layers. Returns False if nothing
+        was drawn."""
         now_ns, user, stage, last = self.timer.now_ns(), self.input, self.stage, self.record.last
         if self.record.screenshots.has_news:
             user.say(self.record.screenshots.news(), now_ns)
@@ -324,7 +328,7 @@ class FrameLoop:
             self.input.screenshot_done()
 
     def _work_more(self, start_ns: int, has_waited: bool) -> None:
-        # If a frame did not have to wait for its planned start, it began when the previous frame was shown.
+        # If the planned start of a frame was already past, the frame began when the previous frame was shown.
         last = self.record.last
         began_ns = start_ns if has_waited or not last.present_ns else last.present_ns
         self.timer.add_work(self._slow_render_ns, began_ns, last.swap_end_ns - last.swap_begin_ns)
@@ -338,11 +342,13 @@ class FrameLoop:
         timer.laps.waited(swap_at_ns, kinds.AWAIT_SWAP)
 
     def _use_swap(self, planned: FramePlan, await_call: AwaitCall) -> None:
-        """Uses the time until swap returns, which is expected at the planned present time minus the lag."""
+        """Uses the time until the swap returns. The swap is expected to return at the planned present time minus the
+        lag."""
         self.spare.in_swap(planned.present_ns - self.record.presents.lag_ns, await_call)
 
     def _account(self, planned: FramePlan, times: FrameTimes, inputs: FrameInputs, drawing: Drawing) -> FrameRow:
-        """Records the frame just shown in the log; passes its times to overlay, core sharing, quality and physics."""
+        """Records in the log the frame that was just shown. Passes its times to the overlay, to core sharing, to the
+        control of quality and to the physics process."""
         record, sharing = self.record, self.core_sharing
         is_first = not record.first_present_ns
         row = record.add(planned, times, inputs, drawing, self.is_starting, self.idle.end(times.start_ns))
@@ -371,7 +377,8 @@ class FrameLoop:
         return row
 
     def _hand_over_ns(self, times: FrameTimes) -> int:
-        """Duration of the swap up to the hand-over, without the wait for the display; 0 if it is not known."""
+        """Duration in ns of the swap up to the hand-over of the picture, without the wait for the display. It is 0 if
+        it is not known."""
         end_ns = self.spare.handed_over_ns if self._pacer.blocks else times.swap_end_ns
         return max(0, end_ns - times.swap_begin_ns)
 

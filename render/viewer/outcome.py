@@ -1,6 +1,6 @@
-"""End of a viewer: reason, message, report, exit code.
+"""Describes how a viewer ended: its reason, its message, its report and its exit code.
 
-Always: the reason is printed in one line, unless the user ended the viewer. Each broken limit is printed.
+Always: the reason is printed in one line, unless the user ended the viewer. Each limit that did not hold is printed.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 
 class Outcome(NamedTuple):
-    """Exit code and messages of a viewer. message: line for standard error; "" if the user ended the viewer.
-    traceback_text: printed before that line if drawing raised an error; else ""."""
+    """Exit code and messages of a viewer. message: line for standard error, or "" if the user ended the viewer.
+    traceback_text: traceback that is printed before that line, or "" if drawing raised no error."""
 
     exit_code: int
     message: str = ""
@@ -34,8 +34,8 @@ class Outcome(NamedTuple):
 
 
 def of_simulation(ended: Ended, owned: bool) -> Outcome:
-    """Outcome of a viewer whose simulation has ended. owned: physics started this viewer, and prints most reasons
-    itself."""
+    """Outcome of a viewer whose simulation has ended. owned: True if the physics process started this viewer. That
+    process then prints most reasons itself."""
     match ended.kind:
         case "ended":
             return Outcome(FINISHED, "" if owned else f"the simulation ended{_because(ended)}")
@@ -49,8 +49,8 @@ def of_simulation(ended: Ended, owned: bool) -> Outcome:
 
 
 def of_fault(error: Exception) -> Outcome:
-    """Outcome of a viewer that an error stopped. It names the missing package if that is the cause; else it contains
-    the traceback for a bug report."""
+    """Outcome of a viewer that an error stopped. If a package is missing, the message names the package. Else the
+    outcome contains the traceback for a bug report."""
     if missing := missing_package_advice(error):
         return Outcome(REFUSED, missing)
     message = f"the viewer ends, because it could not draw on: {error_text(error)}"
@@ -58,9 +58,10 @@ def of_fault(error: Exception) -> Outcome:
 
 
 def send_exit_code(code: int) -> None:
-    """Sends the exit code to the run that started this viewer, if there is one: not every process receives the exit
-    codes of its children. Standard input is then a socket, and the code is written to it."""
-    with contextlib.suppress(OSError):  # the run has ended
+    """Sends the exit code to the run that started this viewer, if there is such a run. The run needs the code in a
+    message, because not every process receives the exit codes of its children. Standard input of the viewer is then
+    a socket, and the code is written to it."""
+    with contextlib.suppress(OSError):  # the run may have ended
         if stat.S_ISSOCK(os.fstat(sys.stdin.fileno()).st_mode):
             os.write(sys.stdin.fileno(), b"%d" % code)
 
@@ -79,8 +80,8 @@ def leave_report(
     first_frame_ms: float | None,
 ) -> int:
     """Prints and writes the reports that the config asks for. Returns FINISHED if all limits hold and all files were
-    written; else another exit code. If a file cannot be written, this is printed, and the other files are still
-    written."""
+    written. Else returns another exit code. If a file cannot be written, the error is printed, and the other files
+    are still written."""
     from twixt.render.measure import report
     from twixt.render.measure.report_keys import check
 
@@ -113,7 +114,7 @@ def leave_report(
             print_notice(f"frame-pacing plot in {config.plot}")
     except TwixtError as error:
         unwritten = _say_unwritten(error)
-    if config.json != "-":  # last, so that the files are written even if this output cannot be
+    if config.json != "-":  # standard output is last, so that the files are written even if it fails
         report.show(made)
     broken = check(made, list(config.fail_if))
     for line in broken:
@@ -122,6 +123,7 @@ def leave_report(
 
 
 def _say_unwritten(error: TwixtError) -> int:
-    """Prints the error and returns its exit code. If it were raised further, it would look like the end of physics."""
+    """Prints the error, and returns its exit code. If the error were raised further, it would look like the end of the
+    physics process."""
     print_notice(str(error))
     return error.exit_code

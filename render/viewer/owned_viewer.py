@@ -1,10 +1,12 @@
-"""Entry of a viewer process that a run has started for itself (`_view`).
+"""Entry of a viewer process that a run has started for itself. The hidden command `_view` starts this process.
 
 The process starts before its config is known. It imports what every viewer needs, until a line on standard input
-brings the config. If standard input ends without a line, the command was refused, and the process ends silently.
+brings the config. If standard input ends without a line, the run's command was refused, and this process ends
+silently.
 
-Always: physics listens before this viewer receives the name of the simulation. So if nothing answers under that name,
-physics has ended. If the process of physics still runs, it prints the reason itself; else this viewer prints it.
+Always: the physics process accepts connections before this viewer receives the name of the simulation. So if nothing
+answers under that name, the simulation has ended. If the physics process still runs, it prints the reason itself. Else
+this viewer prints the reason.
 """
 
 from __future__ import annotations
@@ -29,14 +31,14 @@ from twixt.render.viewer.start_up import Loading
 if TYPE_CHECKING:
     from twixt.ipc.config.flags import Config
 
-# Longest time from when the kernel closes the descriptors of a dying process until the process is gone.
+# Longest time, in seconds, that a dying process still exists after the kernel has closed its descriptors.
 DYING_S = 0.1
 
 
 def view_as_child(owned: bool) -> int:
-    """Waits for the message of the run, and runs the viewer that it describes. Returns the exit code, and also sends
-    it to the run (see `send_exit_code`). owned: the end of this viewer ends the run. Raises TwixtError, or ImportError
-    if a package is missing."""
+    """Waits for the message of the run, and runs the viewer that the message describes. Returns the exit code, and
+    also sends it to the run (see `send_exit_code`). owned: True if the end of this viewer ends the run. Raises
+    TwixtError, or ImportError if a package is missing."""
     try:
         code = _view(owned)
     except TwixtError as error:
@@ -67,7 +69,7 @@ def _view(owned: bool) -> int:
             loading.watch(order.name, order.pid)
         try:
             return view(order.config, order.name, owned=owned, loading=loading)
-        except NoDisplay as error:  # the run that started this viewer prints the reason
+        except NoDisplay as error:  # the run prints the reason
             return error.exit_code
         except TwixtError:
             if _answers(order.name):
@@ -79,13 +81,13 @@ def _view(owned: bool) -> int:
 
 def _write_from_the_background() -> None:
     """Ignores SIGTTOU. A viewer with its own process group is in the background of its terminal. There `stty tostop`
-    would stop it at its first output; if the signal is ignored, the output is written."""
+    would stop the viewer at its first output. If the signal is ignored, the output is written."""
     if hasattr(signal, "SIGTTOU") and os.getpgrp() == os.getpid():
         signal.signal(signal.SIGTTOU, signal.SIG_IGN)
 
 
 class _Order(NamedTuple):
-    """Message of a run to its viewer."""
+    """Message of a run to the viewer that it has started."""
 
     config: Config
     name: str
@@ -105,8 +107,8 @@ def _read(told: str) -> _Order:
 
 
 class OwnedLoading(Loading):
-    """Imports the modules, and ends the process if physics dies before `finish` is called. That call comes when the
-    window is open; opening it takes as long as the rest of the start."""
+    """Imports the modules. Ends the process if the physics process dies before `finish` is called. `finish` is called
+    when the window is open. Opening the window takes as long as the rest of the start."""
 
     def __init__(self) -> None:
         self._is_over, self._deciding = False, threading.Lock()
@@ -118,17 +120,18 @@ class OwnedLoading(Loading):
         super().finish()
 
     def watch(self, name: str, pid: int) -> None:
-        """Begins to watch physics. pid: process of the simulation `name`, which started this one."""
+        """Begins to watch the physics process. name: name of the simulation. pid: id of the physics process, which
+        started this process."""
         threading.Thread(target=self._end_with, args=(name, pid), name="physics", daemon=True).start()
 
     def _end_with(self, name: str, pid: int) -> None:
         try:
             children.wait_for_end(pid)
-        except (OSError, OverflowError):  # the system cannot wait for it
+        except (OSError, OverflowError):  # the system cannot wait for that process
             return
         with self._deciding:
             if not self._is_over:
-                _answers(name)  # removes the socket file of that name
+                _answers(name)  # removes the socket file of the simulation
                 os._exit(_say_lost())
 
 
@@ -139,8 +142,8 @@ def _answers(name: str) -> bool:
 
 
 def _without_physics(pid: int) -> int:
-    """Exit code of a viewer that never attached. Prints the reason if the process of physics has ended. Physics need
-    not be the parent: the viewer of a frozen program may be a grandchild."""
+    """Exit code of a viewer that never attached. Prints the reason if the physics process has ended. The physics
+    process need not be the parent of this process. The viewer of a frozen program may be a grandchild."""
     try:
         has_ended = children.wait_for_end(pid, DYING_S)
     except (OSError, OverflowError):

@@ -1,7 +1,8 @@
-"""The render process: opens the display, attaches to physics, makes frames until there is a reason to stop.
+"""Runs the render process. It opens the display, attaches to the physics process, and makes frames until there is a
+reason to stop.
 
-Always: after any end (window closed, Ctrl-C, time over, physics ended) the log is complete, a requested report is
-written, display and connection are closed, and the reason is printed.
+Always: the process ends in the same way after each reason (window closed, Ctrl-C, time over, physics process ended).
+The log is complete, a requested report is written, display and connection are closed, and the reason is printed.
 """
 
 from __future__ import annotations
@@ -35,24 +36,26 @@ if TYPE_CHECKING:
     from twixt.render.display.display import Display
     from twixt.render.viewer.loop import FrameLoop
 
-# Time for which the picture of a crashed world stays on the screen, with the reason across it.
+# Time in ns for which the picture of a crashed world stays on the screen. The reason for the crash is written across
+# it.
 CRASH_SHOWN_NS = 3_000_000_000
-# Longest wait for the sections of the report that come from physics. Its service thread sends them; a step in C code
-# may delay that.
+# Longest wait, in seconds, for the sections of the report that come from the physics process. Its service thread sends
+# these sections. A long step in C code may delay that thread.
 REPORT_PATIENCE_S = 2.0
-# Longest wait for the simulation's answer before the window opens. A simulation that has made its world answers
-# sooner.
+# Longest wait, in seconds, for the simulation's answer before the window opens. A simulation that has made its world
+# answers sooner.
 ANSWER_S = 0.25
 
 
 def view(config: Config, name: str | None, owned: bool, loading: Loading | None = None, wait: bool = False) -> int:
-    """Runs a viewer of the simulation `name` (None: the only one running) to its end; returns the exit code. Raises
-    TwixtError if it cannot attach or has nothing to draw on.
+    """Runs a viewer of the simulation `name` to its end, and returns the exit code. If `name` is None, the viewer
+    shows the only simulation that runs. Raises TwixtError if the viewer cannot attach or has nothing to draw on.
 
-    owned: this viewer belongs to that simulation, and the end of the viewer ends the run. Simulated time begins when
-    an owned viewer attaches, so it attaches last. Any other viewer attaches first: if it is refused, no window flashes
-    up. loading: imports that have already begun. wait: waits until the simulation runs, and after its end until it
-    comes back under its name.
+    owned: True if this viewer belongs to that simulation. Then the end of the viewer ends the run. Simulated time
+    begins when an owned viewer attaches, so an owned viewer attaches last. Any other viewer attaches first. If it is
+    refused, no window appears for a moment. loading: imports that have already begun. wait: True if the viewer waits
+    until the simulation runs. After the end of the simulation it also waits until the simulation comes back under its
+    name.
     """
     raise_nice(config.viewer_nice)
     loading = loading or Loading()
@@ -131,12 +134,12 @@ def _view(
 
 @dataclass(frozen=True)
 class _Viewer:
-    """Objects of one attached viewer that are needed to make its frames.
+    """Objects that one attached viewer needs to make its frames.
 
-    config: the one in use; without a display it differs from the requested one. is_report_asked: a report was
-    requested. owned: the viewer belongs to the simulation. early: input events from before the first frame.
-    reconnection: None if the viewer does not wait for a simulation that has ended. ends: closed at the end of the
-    process.
+    config: the config in use. Without a display, it differs from the requested config. is_report_asked: True if a
+    report was requested. owned: True if the viewer belongs to the simulation. early: input events from before the
+    first frame. reconnection: object that waits for a simulation that has ended, or None if the viewer does not wait
+    for it. ends: objects that are closed at the end of the process.
     """
 
     config: Config
@@ -153,7 +156,7 @@ class _Viewer:
 
 
 def _watch(viewer: _Viewer) -> int:
-    """Makes frames until there is a reason to stop; returns the exit code."""
+    """Makes frames until there is a reason to stop. Returns the exit code."""
     from twixt.render.cores.thread_time import ProcessorTime
     from twixt.render.draw.frame.context import draws_in_threads
     from twixt.render.measure.frame_log import FrameLog
@@ -178,8 +181,8 @@ def _watch(viewer: _Viewer) -> int:
         return _leave(viewer, run.link, loop, outcome)
 
     def last(code: int) -> int:
-        """Does the final work of the callers of `_watch`, because `_watch` does not return to them when an X server
-        ends."""
+        """Does the final work of the callers of `_watch`. When an X server ends, `_watch` does not return to its
+        callers."""
         viewer.ends.close()
         if viewer.owned:
             send_exit_code(code)
@@ -193,8 +196,8 @@ def _watch(viewer: _Viewer) -> int:
 
 
 def _leave(viewer: _Viewer, link: Link, loop: FrameLoop, outcome: Outcome) -> int:
-    """Ends the run: sends quit to physics, writes log and report, prints the reason. Returns the exit code. Calls
-    neither the display nor OpenGL."""
+    """Ends the run. Sends quit to the physics process, writes log and report, and prints the reason. Returns the exit
+    code. Calls neither the display nor OpenGL."""
     config, display, refresh = viewer.config, viewer.display, viewer.refresh
     blocks = link.request_report(REPORT_PATIENCE_S) if config.report and link.ended is None else None
     channel = link.counters
@@ -225,7 +228,7 @@ def _leave(viewer: _Viewer, link: Link, loop: FrameLoop, outcome: Outcome) -> in
 
 
 class _Run:
-    """Makes frames until there is a reason to stop. link: to the simulation that was drawn last."""
+    """Makes frames until there is a reason to stop. link: connection to the simulation that was drawn last."""
 
     def __init__(self, viewer: _Viewer, loop: FrameLoop) -> None:
         self.link = viewer.link
@@ -234,7 +237,7 @@ class _Run:
         self._crash_ends_ns: int | None = None
 
     def frames(self) -> Outcome:
-        """Makes frames; returns why they ended."""
+        """Makes frames. Returns why they ended."""
         start_up = StartUp(self._viewer.config, self._viewer.spans)
         try:
             while (outcome := self._ended(time.perf_counter_ns())) is None:
@@ -242,7 +245,7 @@ class _Run:
             return outcome
         except TwixtError as error:  # such as DisplayGone
             return Outcome(error.exit_code, str(error), getattr(error, "traceback_text", ""))
-        except Exception as error:  # such as a lost graphics card: log and report are still written
+        except Exception as error:  # such as a lost graphics card; log and report are still written
             return of_fault(error)
         finally:
             start_up.close()
@@ -277,8 +280,8 @@ class _Run:
         return self._ended_with(ended, now_ns)
 
     def _is_awaited(self, ended: Ended, reconnection: Reconnection) -> bool:
-        """True if the simulation that ended is awaited or has come back. If it has come back, frames draw it from now
-        on."""
+        """True if the simulation that ended is awaited or has come back. If it has come back, the next frames draw
+        it."""
         loop, display = self._loop, self._viewer.display
         if not loop.notice:
             if not reconnection.begin(ended):
@@ -294,8 +297,8 @@ class _Run:
         return True
 
     def _ended_with(self, ended: Ended, now_ns: int) -> Outcome | None:
-        """Outcome after the end of physics. In a window without a report, the picture of a crashed world stays for
-        CRASH_SHOWN_NS; the result is None until then."""
+        """Outcome after the end of the physics process. In a window without a report, the picture of a crashed world
+        stays for CRASH_SHOWN_NS. The result is None during that time."""
         viewer = self._viewer
         if ended.kind != "crashed" or viewer.display.backend == "offscreen" or viewer.config.report:
             return of_simulation(ended, viewer.owned)
@@ -314,17 +317,17 @@ def _first_frame_ms(config: Config, loop: FrameLoop) -> float | None:
 
 
 class _StopSignals:
-    """Ctrl-C and SIGTERM: recorded at once, applied between frames, so that no frame is interrupted."""
+    """Records Ctrl-C and SIGTERM at once, and applies them between frames. So no frame is interrupted."""
 
     def __init__(self) -> None:
         self.asked = False
         self._before = {number: signal.signal(number, self._ask) for number in (signal.SIGINT, signal.SIGTERM)}
         fork.guard(self)
-        if interrupts.was_dropped():  # Ctrl-C came during an import
+        if interrupts.was_dropped():  # Ctrl-C came during an import, which had lost it
             self.asked = True
 
     def close_in_child(self) -> None:
-        """Restores the signal handlers in a forked child (`fork.Guarded`)."""
+        """Restores the signal handlers in a forked child process (see `fork.Guarded`)."""
         while self._before:
             number, handler = self._before.popitem()
             if signal.getsignal(number) == self._ask:

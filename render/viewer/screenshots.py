@@ -1,4 +1,4 @@
-"""Screenshots: pixels are read between drawing and swap; a thread encodes and writes them."""
+"""Makes screenshots. The pixels are read after drawing and before the swap. A thread encodes and writes them."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ from twixt.ipc.process.notices import print_notice
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
-# Default time of the requested screenshot, in seconds after the first frame. A shorter run makes it at its end.
+# Default time of the requested screenshot, in seconds after the first frame. A run that ends earlier makes the
+# screenshot at its end.
 DEFAULT_AT_S = 2.0
 
 
 class Screenshots:
     """Screenshots of one viewer.
 
-    path, at_s: file of the screenshot requested on the command line, and its time in seconds after the first frame.
-    The screenshot key makes more, named by date and time. seconds: length of the run; None if not limited. Raises
-    TwixtError if the folder of `path` does not exist.
+    path: file of the screenshot that was requested on the command line. at_s: time of this screenshot, in seconds
+    after the first frame. seconds: length of the run, or None if the run has no limit. The screenshot key makes more
+    screenshots, which are named by date and time. Raises TwixtError if the folder of `path` does not exist.
     """
 
     def __init__(self, path: str | None = None, at_s: float | None = None, seconds: float | None = None) -> None:
@@ -36,7 +37,8 @@ class Screenshots:
         self._named: set[str] = set()
         self._writer: ThreadPoolExecutor | None = None
         self._written: list[Future[None]] = []
-        self._unreported: dict[str, Future[None]] = {}  # requested by key and not yet reported, by path
+        # screenshots requested by key whose result is not yet reported, by path
+        self._unreported: dict[str, Future[None]] = {}
         if path is not None:
             folder = os.path.dirname(path) or "."
             if not os.path.isdir(folder):
@@ -45,14 +47,15 @@ class Screenshots:
                 )
 
     def is_due(self, key_pressed: bool, first_present_ns: int, now_ns: int) -> bool:
-        """True if this frame's picture must be written. key_pressed: a screenshot was requested by key."""
+        """True if the picture of this frame must be written. key_pressed: True if the user has requested a screenshot
+        by key."""
         self._by_key = key_pressed
         waited = first_present_ns != 0 and now_ns - first_present_ns >= self._at_s * 1e9
         return key_pressed or (self._path is not None and waited)
 
     def due_ns(self, first_present_ns: int) -> int | None:
-        """Instant of the screenshot requested on the command line, if the first frame was shown at `first_present_ns`;
-        None if none was requested."""
+        """Instant of the screenshot that was requested on the command line, or None if there is no such request.
+        first_present_ns: instant at which the first frame was shown."""
         return None if self._path is None else first_present_ns + round(self._at_s * 1e9)
 
     def write(self, pixels: NDArray[np.uint8]) -> None:
@@ -62,7 +65,7 @@ class Screenshots:
         else:
             path = self._free_name(time.strftime("twixt-%Y%m%d-%H%M%S"))
         if self._writer is None:
-            from concurrent.futures import ThreadPoolExecutor  # late, because it imports all of logging
+            from concurrent.futures import ThreadPoolExecutor  # imported late, because it imports all of logging
 
             self._writer = ThreadPoolExecutor(1, "screenshots")
         self._written.append(self._writer.submit(save_png, path, pixels))
@@ -71,11 +74,12 @@ class Screenshots:
 
     @property
     def has_news(self) -> bool:
-        """True if a picture requested by key has been written, or could not be."""
+        """True if a screenshot that was requested by key has been written, or could not be written."""
         return bool(self._unreported) and any(written.done() for written in self._unreported.values())
 
     def news(self) -> str:
-        """Result of the last screenshot requested by key, given once; "" if there is none."""
+        """Result of the last screenshot that was requested by key, or "" if there is none. Each result is returned
+        only once."""
         news = ""
         for path in [path for path, written in self._unreported.items() if written.done()]:
             error = self._unreported.pop(path).exception()
@@ -83,8 +87,8 @@ class Screenshots:
         return news
 
     def close(self) -> None:
-        """Waits until all screenshots are written. Prints those that failed, and whether the requested one was never
-        made."""
+        """Waits until all screenshots are written. Prints which of them failed. Also prints it if the screenshot
+        requested on the command line was never made."""
         if self._writer is not None:
             self._writer.shutdown()
         for written in self._written:
@@ -100,7 +104,7 @@ class Screenshots:
             self._path = None
 
     def _free_name(self, stem: str) -> str:
-        """File name that is not in use, so that a second picture in the same second does not replace the first."""
+        """File name that is not in use. So a second picture in the same second does not replace the first picture."""
         names = (f"{stem}.png", *(f"{stem}-{number}.png" for number in range(2, 1000)))
         name = next(name for name in names if name not in self._named and not os.path.exists(name))
         self._named.add(name)
@@ -108,11 +112,12 @@ class Screenshots:
 
 
 def save_png(path: str, pixels: NDArray[np.uint8]) -> None:
-    """Writes a picture, RGB, shape (height, width, 3). Raises TwixtError if it cannot be encoded or written."""
+    """Writes a picture as a PNG file. pixels: RGB, shape (height, width, 3). Raises TwixtError if the picture cannot
+    be encoded or written."""
     from PIL import Image
 
     packed = io.BytesIO()
-    packed.name = path  # its extension selects the format
+    packed.name = path  # the extension of the name selects the format
     try:
         Image.fromarray(pixels).save(packed)
         with open(path, "wb") as file:

@@ -1,10 +1,11 @@
-"""Start-up of a viewer: window first, then the world, then everything else; and the notice of a slow start.
+"""Starts a viewer. It shows the window first, then the world, and then loads everything else. It also prints a notice
+if the start is slow.
 
 Imports and the opening of the window run in parallel. Modules and programs that the first frame does not need are
-loaded after it.
+loaded after that frame.
 
 Always: when the process ends, no thread is importing, because that would crash the interpreter. A start that takes
-longer than a second prints its current phase, but only on a terminal, so that programs that read standard error get no
+longer than a second prints its current phase, but only on a terminal. So programs that read standard error get no
 extra lines.
 """
 
@@ -35,29 +36,30 @@ if TYPE_CHECKING:
     from twixt.render.viewer.loop import FrameLoop
 
 
-# The first frames are expensive: drivers compile programs at first use, and a copy of the background is stored and its
-# speed is tested. Importing delays a frame by some 15 ms, because it holds the interpreter lock. So importing begins
-# after FIRST_FRAMES frames, or FIRST_FRAMES_NS after the first one if frames take long.
+# The first frames are expensive. Drivers compile programs at first use, a copy of the background is stored, and the
+# speed of that copy is tested. An import delays a frame by about 15 ms, because it holds the interpreter lock. So
+# imports begin after FIRST_FRAMES frames. If frames take long, imports begin FIRST_FRAMES_NS after the first frame.
 FIRST_FRAMES, FIRST_FRAMES_NS = 3, 100_000_000
-# Time from the end of the start-up work until frames count in the figures. In this time viewer and physics adapt to
-# each other's timing.
+# Time in ns from the end of the start-up work until the figures count the frames. In this time, the viewer and the
+# physics process adapt to each other's timing.
 SETTLING_NS = 500_000_000
-# Longest time for preparing drawing programs for a change of method. A program takes milliseconds, but longer on a
-# machine that has never compiled it; the result is stored for the next start. The other programs are made when they
-# are needed.
+# Longest time, in ns, in which drawing programs are prepared for a change of the interpolation method. A program takes
+# milliseconds, but longer on a machine that has never compiled it. The compiled program is stored for the next start.
+# Programs that are not prepared in this time are made when they are needed.
 PREPARING_NS = 500_000_000
-# Time that preparing may add to a frame, as a share of the frame's own work; at least one program is made. Only few
-# frames of half a second fit into PREPARING_NS, so each of them must make several programs.
+# Time that the preparation of programs may add to a frame, as a share of the frame's own work. At least one program is
+# made per frame. Only few frames of half a second fit into PREPARING_NS, so each such frame must make several
+# programs.
 PREPARING_SHARE = 0.25
-# With `--fps` below this, start-up with one step per frame would take too long, so the first frame with a picture does
-# all steps.
+# If `--fps` is below this number, start-up with one step per frame would take too long. Then the first frame with a
+# picture does all steps of start-up.
 SPARSE_FPS = 10
-# Interval between two polls of the window while physics is still loading its world.
+# Interval, in seconds, of two polls of the window while the physics process still loads its world.
 START_POLL_S = 0.02
 
 
 class Loading(threading.Thread):
-    """Imports, on a thread of its own, the modules that every viewer draws with."""
+    """Thread that imports the modules with which every viewer draws."""
 
     def __init__(self) -> None:
         super().__init__(name="imports", daemon=True)
@@ -65,7 +67,8 @@ class Loading(threading.Thread):
         self.start()
 
     def run(self) -> None:
-        """Imports. If a module cannot be imported, its next import raises the error again."""
+        """Imports the modules. If a module cannot be imported, no error is raised here. The next import of that module
+        raises the error again."""
         try:
             import twixt.ipc.session.link
             import twixt.render.viewer.loop  # noqa: F401
@@ -73,7 +76,7 @@ class Loading(threading.Thread):
             pass
 
     def finish(self) -> None:
-        """Waits until the imports are done. May be called again."""
+        """Waits until the imports are done. This may be called again."""
         self.join()
         self._turns.close()
 
@@ -86,32 +89,35 @@ def needs_overlay_library(config: Config) -> bool:
 def attached(
     attaching: BackgroundAttach, display: Display, early: list[Event], is_asked_to_stop: Callable[[], bool]
 ) -> Link | None:
-    """Waits for the link, and polls the window meanwhile; input events are appended to `early`. Returns None if the
-    user closed the window or ended the viewer before. Raises the error that ended the search."""
+    """Waits for the link to the simulation, and polls the window meanwhile. Input events are appended to `early`.
+    Returns None if the user closed the window or ended the viewer before the link was there. Raises the error that
+    ended the search."""
     is_there = False
     while not is_there:
         is_there = attaching.wait(START_POLL_S)
         early += display.poll()
         is_left = any(isinstance(event, Key) and bound(event) == "Esc" for event in early)
         if display.should_close or is_left or is_asked_to_stop():
-            return None  # the same cause may have ended physics, so that error is not reported
+            return None  # the same cause may have ended the physics process, so its error is not reported
     return attaching.link
 
 
 class StartUp:
-    """Work postponed until the world is on the screen: loading the overlay's library, drawing programs, settling."""
+    """Work that is postponed until the world is on the screen. It loads the overlay's library, prepares drawing
+    programs, and waits until timing has settled."""
 
     def __init__(self, config: Config, spans: Spans) -> None:
         self._config, self._spans = config, spans
         self._is_sparse = config.fps is not None and config.fps < SPARSE_FPS
         self._load_begin_ns = self._load_end_ns = 0
         self._loading: threading.Thread | None = None
-        self._frames = self._picture_ns = 0  # number of frames that showed the world; present time of the first
+        # number of frames that showed the world; present time of the first of them
+        self._frames = self._picture_ns = 0
         self._loaded_ns: int | None = None
         self._preparing_since_ns: int | None = None
 
     def is_over(self, row: FrameRow, loop: FrameLoop) -> bool:
-        """True once start-up is over. Call it after each frame."""
+        """True after start-up is over. Call this after each frame."""
         if row.mode == "none":
             return False
         self._frames += 1
@@ -139,13 +145,13 @@ class StartUp:
         return row.present_ns - self._loaded_ns > SETTLING_NS
 
     def close(self) -> None:
-        """Waits for the imports, because the interpreter crashes if it ends within one."""
+        """Waits for the imports. If the interpreter ended during an import, it would crash."""
         if self._loading is not None:
             self._loading.join()
 
     def _all_at_once(self, loop: FrameLoop) -> bool:
-        """Does all of start-up within one frame; returns True. Does not wait for timing to settle, because so few
-        frames would not show it."""
+        """Does all of start-up within one frame, and returns True. Does not wait until timing has settled, because so
+        few frames would not show the difference."""
         self._load()
         if self._config.overlay and loop.over.panels is None:
             loop.over.make_panels(loop.display.framebuffer_size, loop.display.content_scale)
@@ -158,8 +164,8 @@ class StartUp:
         loop.begin_anew()
 
     def _prepare(self, row: FrameRow, loop: FrameLoop) -> bool:
-        """Makes drawing programs for a change of method. Returns True while there are more to make, and time for
-        them."""
+        """Makes drawing programs for a change of the interpolation method. Returns True while there are more programs
+        to make, and time to make them."""
         if self._loaded_ns is not None:
             return False
         now_ns = time.perf_counter_ns()
@@ -170,13 +176,13 @@ class StartUp:
         is_more = now_ns < ends_ns
         while is_more:
             is_more = loop.stage.renderer.prepare()
-            loop.stage.renderer.finish()  # drivers postpone the work until then
+            loop.stage.renderer.finish()  # drivers postpone the making of programs until this call
             if time.perf_counter_ns() >= until_ns:
                 break
         return is_more
 
     def _load(self) -> None:
-        """Imports modules that a later frame may need, so that the frame does not wait for them."""
+        """Imports modules that a later frame may need. So that frame does not wait for them."""
         self._load_begin_ns = time.perf_counter_ns()
         with closing(ShortSwitchInterval()):
             import numpy.ma  # noqa: F401  # numpy imports it at the first percentile or unique (10 ms)
@@ -190,12 +196,12 @@ class StartUp:
         self._load_end_ns = time.perf_counter_ns()
 
 
-# A start that takes longer than this prints its current phase.
+# Longest duration, in ns, of a start that prints nothing. A longer start prints its current phase.
 PATIENCE_NS = 1_000_000_000
-# Interval of polling the current phase of the start.
+# Interval, in seconds, at which the current phase of the start is polled.
 LOOK_S = 0.25
-PICTURE = "viewer_picture"  # ends when the first picture is on the screen; not in the report
-# Text for the work in each phase of the start (`report_keys.START_PHASES`), in order.
+PICTURE = "viewer_picture"  # name of a span that ends when the first picture is on the screen; not in the report
+# Words for the work in each phase of the start (`report_keys.START_PHASES`), in the order of the phases.
 BUSY_WITH = {
     "viewer_window": "opening the window",
     "viewer_imports": "loading libraries",
@@ -207,8 +213,8 @@ BUSY_WITH = {
 
 
 class StartNotice:
-    """Prints, on a thread, the current phase of a slow start. begun_ns: instant of the command; None: now. Must be
-    closed."""
+    """Prints the current phase of a slow start, on a thread. begun_ns: instant at which the command was given, or None
+    for now. Must be closed."""
 
     def __init__(self, begun_ns: int | None) -> None:
         self._begun_ns = time.perf_counter_ns() if begun_ns is None else begun_ns
@@ -217,7 +223,7 @@ class StartNotice:
             threading.Thread(target=self._watch, name="start notice", daemon=True).start()
 
     def close(self) -> None:
-        """Ends the printing."""
+        """Ends the printing of phases."""
         self._over.set()
 
     def _watch(self) -> None:
@@ -230,7 +236,7 @@ class StartNotice:
 
 
 def busy_with(has_ended: Callable[[str], bool]) -> str:
-    """Current phase of the start, in words; "" once the first picture is on the screen."""
+    """Current phase of the start, in words. It is "" after the first picture is on the screen."""
     if has_ended(PICTURE):
         return ""
     return next(words for part, words in BUSY_WITH.items() if not has_ended(part))
