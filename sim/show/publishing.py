@@ -179,22 +179,23 @@ class Publishing:
         surfaces: GivenSurfaces | None = None,
         sim_time: float | None = None,
     ) -> Iterator[NDArray[np.void]]:
-        """Publish `count` bodies that the block writes into shared memory, without a copy:
+        """Publish `count` bodies, which a `with` block writes into shared memory without a copy:
 
             with view.slot(100_000) as records:
                 records["position"] = state.xyz
 
         records: dtype `twixt.ipc.snapshot.BODY`, shape (count,). At first they contain visible white bodies at the
-        origin, later the values of an earlier block, not always the latest. So if you ever change a field, write it in
-        every block; this includes flags and epochs. Values are not checked, but numbers that are not finite are
-        reported as in `publish`. Body i has the i-th shape. columns, marks, surfaces: as in `publish`; columns not
-        passed keep their values. Raises TwixtError for a `count` that is not a whole number >= 0, and if `publish` was
-        used: a view is published with either `slot` or `publish`.
+        origin. Later they contain the values of an earlier block, which is not always the latest one. So if you ever
+        change a field, write this field in every block. This includes flags and epochs. Values are not checked, but
+        numbers that are not finite are reported as in `publish`. Body i has the i-th shape. columns, marks, surfaces:
+        as in `publish`; columns that are not passed keep their values. Raises TwixtError for a `count` that is not a
+        whole number >= 0. Raises TwixtError also if `publish` was used: a view is published with either `slot` or
+        `publish`.
 
-        The snapshot becomes visible when the block ends. If the block raises, nothing is published. After the block,
-        `records` is read-only, but views of it (`p = records["position"]`) are still writable and viewers read their
-        memory, so create views anew in each block. If another slot is opened inside the block, `records` becomes
-        read-only and the end of the outer block raises.
+        The snapshot becomes visible when the block ends. If the block raises an error, nothing is published. After
+        the block, `records` is read-only. But views of it (`p = records["position"]`) are still writable, and viewers
+        read their memory. So create such views anew in each block. If another slot is opened inside the block,
+        `records` becomes read-only, and the end of the outer block raises TwixtError.
         """
         with SlotBlock(self, count, columns, marks, surfaces, sim_time) as opened:
             yield np.zeros(count, BODY) if opened is None else opened.records

@@ -1,15 +1,15 @@
-"""`twixt.show`, and the view that it returns, with its scene, camera and window.
+"""Contains `twixt.show`, which opens a window, and the view that it returns. The view has a scene, a camera and a window.
 
     with twixt.show(scene, dt=0.002) as view:        # starts the viewer as its own process; returns at once
         while view.is_open:
             advance(state)
             view.publish(position=state.xyz, orientation=state.quat)
 
-`publishing` publishes states; `viewer_input` receives the actions of the viewers' users.
+The module `publishing` publishes states. The module `viewer_input` receives the actions of the viewers' users.
 
 Always: arguments are checked before a viewer is started. A call that raises leaves no name in use and no process.
-After `close`, publishing or assigning a scene or camera has no effect. The viewer's keys for steps, pause and reset
-never have an effect on a view.
+After `close`, publishing or assigning a scene or camera has no effect. On a view, the viewer's keys
+for steps, pause and reset have no effect.
 """
 
 from __future__ import annotations
@@ -249,8 +249,8 @@ class View(Publishing, ViewerInput):
     ) -> None:
         if kind is KeyboardInterrupt:
             self._session.close("interrupted", "Ctrl-C")
-        # SystemExit, GeneratorExit and a cancelled task are no errors of the loop.
         elif kind is None or not issubclass(kind, Exception):
+            # SystemExit, GeneratorExit and a cancelled task are no errors of the loop.
             self.close()
         else:
             self._session.crash(f"the loop raised {kind.__name__}: {error}")

@@ -1,4 +1,4 @@
-"""Marks of a world: arrows, lines, contact points, frames and other short-lived small shapes.
+"""Holds the marks of a world: arrows, lines, contact points, frames and other small shapes that exist for a short time.
 
     self.marks = Marks()                                                     # in __init__
     ...
@@ -6,12 +6,13 @@
     self.marks.add("sphere", position=points, size=0.02, key=contact_ids)
     self.marks.add("arrow", position=points, to=points + 0.01 * forces, size=0.01, key=contact_ids)
 
-A body is identified by its index, a mark by its kind and key. A viewer blends marks of equal kind and key between two
-snapshots, whatever their indices. A mark that is only in the older snapshot is shown until the instant of the newer
-one; a mark that is only in the newer one is shown from that instant on. Marks are lit and depth-tested like bodies,
-and cast no shadow.
+A body is identified by its index. A mark is identified by its kind and key. A viewer blends marks of equal kind and
+key between two snapshots, whatever their indices. A mark that is only in the older snapshot is shown until the instant
+of the newer snapshot. A mark that is only in the newer snapshot is shown from that instant on. Marks are lit and
+depth-tested like bodies. They cast no shadow.
 
-Always: an `add` that raises changes nothing. Marks are not part of a world's state, and its hash does not cover them.
+Always: an `add` that raises changes nothing. Marks are not part of a world's state, and the hash of the state does
+not include them.
 """
 
 from __future__ import annotations

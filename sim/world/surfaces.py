@@ -1,14 +1,14 @@
-"""Deforming surfaces of a world: the vertices of cloth, skins and soft bodies, written in each step.
+"""Holds the deforming surfaces of a world: the vertices of cloth, skins and soft bodies, which each step writes.
 
     self.scene = Scene([Mesh(vertices, faces, deforms=True)])                # vertices: the rest shape
     self.surfaces = Surfaces(self.scene)                                     # in __init__
     ...
     self.surfaces[0][:] = cloth.points                                       # in step: (v, 3), in the body's own frame
 
-The vertices of all deforming bodies are one block of memory in the format of a snapshot, so publishing is one copy.
+The vertices of all deforming bodies are one block of memory in the format of a snapshot. So one copy publishes them.
 
-Always: a body has as many vertices as the mesh of its shape, and they start as the rest shape. A vertex that is not
-finite is reported, and its body is not drawn.
+Always: a body has as many vertices as the mesh of its shape. At first the vertices are the rest shape. If a vertex is
+not finite, it is reported, and its body is not drawn.
 """
 
 from __future__ import annotations
