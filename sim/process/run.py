@@ -294,7 +294,8 @@ class PhysicsRun:
         world = physics.world
         dt_s = physics.schedule.dt_s
         block |= {"physics_hz": 1 / dt_s, "dt_ms": dt_s * 1e3, "seed": self._seed}
-        block["memory_mib"] = {"begin": self._began_mib, "end": resident_mib()}  # they show leaks of the world's memory
+        # The two values show whether the world leaks memory.
+        block["memory_mib"] = {"begin": self._began_mib, "end": resident_mib()}
         size = Layout.for_bodies(0, world.bodies.column_layout).snapshot_bytes(
             len(world.bodies),
             len(world.marks or ()) + len(() if world.surfaces is None else world.surfaces.records),

@@ -132,7 +132,7 @@ class Widening:
         self.reason = f"{verb}, {before} to {self.multiple} of the world's steps at once: steps {cost_verb} {cost_ns / 1e6:.3g} ms"
 
 
-# Step log: a file with the lengths of all steps of a run, written by `--dt-log` and replayed by `--dt-replay`.
+# A step log is a file with the lengths of all steps of a run. `--dt-log` writes it, and `--dt-replay` replays it.
 #
 #     twixt dt log 1
 #     world balls
@@ -143,9 +143,9 @@ class Widening:
 #     35 4                        35 steps of four dt each
 #     end 155
 #
-# A log is plain text, so that people can read and compare logs. Always: a log has the steps since the last reset.
-# Reading the log gives exactly the same step lengths, or an error that names the damaged line. If the run is killed or
-# the disk is full, the log has whole lines but no end line, and can still be replayed.
+# A step log is plain text, so that people can read and compare logs. Always: a log has the steps since the last reset.
+# Reading a log gives exactly the same step lengths as the run had, or an error that names the damaged line. If the run
+# is killed or the disk is full, the log has whole lines but no end line. Such a log can still be replayed.
 
 
 HEADER = "twixt dt log 1"

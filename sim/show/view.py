@@ -1,4 +1,4 @@
-"""Contains `twixt.show`, which opens a window, and the view that it returns. The view has a scene, a camera and a window.
+"""Contains `twixt.show` and the view that it returns. A view has a scene, a camera and a window.
 
     with twixt.show(scene, dt=0.002) as view:        # starts the viewer as its own process; returns at once
         while view.is_open:
