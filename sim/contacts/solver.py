@@ -13,7 +13,7 @@ access. So the solver uses single precision, leaves out contacts that cannot act
 
 Always: a contact between two spheres conserves momentum. Friction is at most `friction` times the normal impulse. The
 same state and dt give the same bytes on every processor (`reproducible_math.py`; no threads, no hash order). Arrays
-have the shape components x bodies.
+have one row per component and one column per body.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ BOUNCE_MIN_M_S = 0.5
 SURFACE_INVERSE_MASS = 3.5
 SPIN_INVERSE_MASS = 2.5
 
-# This is added to a divisor, so that 0 divided by 0 gives 0.
+# TINY is added to a divisor, so that 0 divided by 0 gives 0.
 TINY = 1e-20
 # glibc returns freed memory to the kernel. The page faults that follow double the time of a step of ten thousand
 # balls. But if the largest block that was freed before has at most 32 MiB, glibc keeps freed memory of up to twice its

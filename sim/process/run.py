@@ -185,7 +185,8 @@ class PhysicsRun:
         """If there is a viewer, waits until the viewer has attached. Then makes steps until the run ends. steps:
         largest number of steps."""
         physics, host = self._made()
-        # Called before the viewer attaches, because a garbage collection would delay the reply to the viewer.
+        # `begin` is called before the viewer attaches, because a garbage collection would delay the reply to the
+        # viewer.
         self._collector.begin()
         if self._viewer is not None:
             patience_ends = time.monotonic() + VIEWER_TIMEOUT_S
@@ -330,13 +331,14 @@ class PhysicsRun:
         return self.physics, self._host
 
 
-# Checks the flags for rates, step multiples and step logs. Some of these checks need the world's dt.
+# Checks the flags for rates, step multiples and step logs. Some of these checks need the length of the world's steps.
 #
 # A wrong flag raises TwixtError before the world runs. The error has the value, the rule and a remedy. No flag is
 # checked after that.
 
 
-# Largest lead of snapshots, in ms. With a longer lead, a user would see the effect of a command many seconds later.
+# Largest lead in ms: the time by which a snapshot is published before it is due. With a longer lead, commands would
+# take effect many seconds later.
 MAX_LEAD_MS = 10_000.0
 # Relative rounding error that is allowed in the length of a step. So a step of exactly --max-step-ms is accepted.
 ROUNDING = 1e-9

@@ -1,7 +1,8 @@
 """Injects trouble into a run on purpose: slow steps, stalls, and snapshots that are lost or delayed.
 
 The random number of a step is a hash of the seed, the kind of trouble and the step's number. So the number is the same
-whether other kinds of trouble are on or off. A number from a random sequence would depend on the other kinds.
+whether other kinds of trouble are on or off. A number from a random sequence would depend on the other kinds of
+trouble.
 
 Always: injected trouble changes neither the world nor the world's random numbers. So the states of the world have the
 same bytes with and without trouble. A kind of trouble that is off costs one comparison. This module only decides which

@@ -165,7 +165,7 @@ class Publisher:
                     tick,
                     sim_time_ns,
                     due_ns,
-                    0,  # This is `published_ns`.
+                    0,  # The 0 is the value of `published_ns`.
                     rate,
                     dt_ns,
                     step_cost_ns,

@@ -30,7 +30,7 @@ MAX_COST_LEAD_NS = 50_000_000
 # Largest part of the lead that viewers may ask for, in ns. A long lead delays the effect of commands. The part of the
 # lead for the publish interval has no limit: without this part there would be no later snapshot for interpolation.
 MAX_VIEWERS_LEAD_NS = 200_000_000
-# Time that is added to the lead, in ns. Viewers do not report changes of their lead below 1 ms. If less than half a
+# Reserve in ns that is added to each lead. Viewers do not report changes of their lead below 1 ms. If less than half a
 # millisecond of the lead is unused, the clock of the viewers shows every state at a later instant.
 LEAD_SLACK_NS = 2_000_000
 # Number of published instants that are stored for single steps. No lead is so long that it contains more published

@@ -86,21 +86,26 @@ class Publishing:
         """Publish the current state of the bodies. Fields that are not passed keep their values, but velocities that
         are not passed count as unknown.
 
-        position: (n, 3), metres. orientation: (n, 4), unit quaternions xyzw. velocity: (n, 3), m/s. angular_velocity:
-        (n, 3), rad/s, in the world frame. scale: (n,) or a number. color: (n, 3 or 4), or one colour for all bodies;
-        floats from 0 to 1, or whole numbers from 0 to 255. Whole numbers that are all 0 or 1 are read as floats, so
-        (1, 0, 0) is red, except in dtype uint8. visible: bool, (n,). If it is not passed, visibility is unchanged and
-        new bodies are visible. ids: (n,) whole numbers or texts. Pass ids in every publish or in none. They identify
-        bodies in any order: a new id adds a body, and a missing id removes one. cut: bool, (n,), or indices of bodies.
-        These bodies jumped and are not blended with their last state. columns: name -> (n,) or (n, width), or one row
-        for all bodies. Columns that are not passed keep their values. Columns per part have one row for each part
-        (`Scene.part_bodies`) and cannot be combined with ids. Columns of the world have one row. marks: the marks of
-        this state; if they are not passed, there are none. You may change the marks after the call. surfaces: {body:
-        (v, 3)}, the vertices of bodies whose mesh deforms, in metres in the body's own frame. If only one body
-        deforms, the array alone is accepted. The vertices start as the rest shapes and keep their values if they are
-        not passed. They cannot be combined with ids. sim_time: simulated time in seconds, stored as whole nanoseconds;
-        by default the last one plus `dt`. If it is smaller than the last simulated time, the world restarts (a new
-        world epoch). If it is equal, this state replaces the last one at once, without a blend.
+        - position: (n, 3), metres.
+        - orientation: (n, 4), unit quaternions xyzw.
+        - velocity: (n, 3), m/s. angular_velocity: (n, 3), rad/s, in the world frame.
+        - scale: (n,) or a number.
+        - color: (n, 3 or 4), or one colour for all bodies; floats from 0 to 1, or whole numbers from 0 to 255. Whole
+          numbers that are all 0 or 1 are read as floats, so (1, 0, 0) is red, except in dtype uint8.
+        - visible: bool, (n,). If it is not passed, visibility is unchanged and new bodies are visible.
+        - ids: (n,) whole numbers or texts. Pass ids in every publish or in none. They identify bodies in any order: a
+          new id adds a body, and a missing id removes one.
+        - cut: bool, (n,), or indices of bodies. These bodies jumped and are not blended with their last state.
+        - columns: name -> (n,) or (n, width), or one row for all bodies. Columns that are not passed keep their values.
+          Columns per part have one row for each part (`Scene.part_bodies`) and cannot be combined with ids. Columns of
+          the world have one row.
+        - marks: the marks of this state; if they are not passed, there are none. You may change them after the call.
+        - surfaces: {body: (v, 3)}, the vertices of bodies whose mesh deforms, in metres in the body's own frame. If
+          only one body deforms, the array alone is accepted. The vertices start as the rest shapes and keep their
+          values if they are not passed. They cannot be combined with ids.
+        - sim_time: simulated time in seconds, stored as whole nanoseconds; by default the last one plus `dt`. If it is
+          smaller than the last simulated time, the world restarts (a new world epoch). If it is equal, this state
+          replaces the last one at once, without a blend.
 
         Raises TwixtError for wrong shapes, types and ranges, and if another publish has not ended yet. A number that
         is not finite does not stop the loop. It is reported once, in the terminal and in the overlay. A body with such

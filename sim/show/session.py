@@ -37,9 +37,10 @@ if TYPE_CHECKING:
 # Longest time, in seconds, that a viewer may take to exit after the end message. Then the viewer process is
 # terminated.
 VIEWER_TIMEOUT_S = 3.0
-# If a thread drops the last reference to a view, it waits until the view's memory and descriptors are freed. This is
-# its longest wait, in seconds; usually the wait takes milliseconds. The garbage collector may run at any point, so the
-# thread may hold a lock that closing needs. Then the wait ends at this limit, and the view is closed afterwards.
+# If a thread drops the last reference to a view, the thread waits until the view's memory and descriptors are freed.
+# This is its longest wait, in seconds; usually the wait takes milliseconds. The garbage collector may run at any
+# point, so the thread may hold a lock that closing needs. Then the wait ends at this limit, and the view is closed
+# afterwards.
 ABANDON_TIMEOUT_S = 2.0
 NOT_KEPT = (
     "the view was closed before its window opened, because nothing refers to it any more; "

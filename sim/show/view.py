@@ -92,7 +92,7 @@ def show(
     unreachable = ""
     try:
         listener = open_listener(name)
-    except NoFolder as error:  # This happens in a read-only container, for example.
+    except NoFolder as error:  # No folder is writable, for example in a read-only container.
         listener, unreachable = unreachable_listener(name), str(error)
     try:
         host = Host(

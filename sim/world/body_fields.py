@@ -41,7 +41,7 @@ HALF_MAX = 65504.0
 HALF_ZERO = 2.0**-25
 FLOAT32_MAX = 3.4028235e38
 FLOAT32 = np.dtype(np.float32)
-ONE = np.ones((), np.float32)  # This is an array, because numpy is slower with a Python number.
+ONE = np.ones((), np.float32)  # ONE is an array, because numpy is slower with a Python number.
 # Length of the longest dot product, in numbers. numpy splits longer dot products among threads, which is slower and
 # takes cores from the viewer.
 DOT_ALONE = 8192

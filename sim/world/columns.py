@@ -128,7 +128,7 @@ class Columns(Mapping[str, NDArray[Any]]):
 
     def __init__(self, declared: Mapping[str, Column], count: int, scene: Scene | None = None) -> None:
         self.declared = dict(declared)
-        self.layout = {name: column.form for name, column in declared.items()}  # forms by name, for a `Host`
+        self.layout = {name: column.form for name, column in declared.items()}  # form of each column, for a `Host`
         self._storage: dict[str, NDArray[Any]] = {}
         self._views: dict[str, NDArray[Any]] = {}
         self._parts = _parts_of(declared, scene)

@@ -46,7 +46,7 @@ FLOATS = slice(2, 12)
 
 
 class Marks:
-    """Marks of the world's present state. In each step, call `clear`, then `add` for all marks.
+    """The marks that show the world's current state. In each step, call `clear`, then `add` for all marks.
 
     records: all m marks, (m,) of dtype `twixt.ipc.snapshot.MARK`, in the order in which they were added; you may
     change them in place. fault: a text about the first mark since `clear` that cannot be drawn; empty if all marks can
@@ -86,17 +86,21 @@ class Marks:
     ) -> None:
         """Adds n marks of one kind: sphere, box, capsule, cylinder, ellipsoid, arrow, line or axes.
 
-        position: (n, 3) in metres, or (3,) for one mark. size: k numbers in metres for each mark, (n, k), or for all
-        marks, (k,). The k numbers are, for a sphere: its radius; box: edges x, y, z; capsule, cylinder: radius,
-        length; ellipsoid: diameters x, y, z; arrow, line: radius, length (a line of radius 0, the default, is thin at
-        every distance); axes: length. If k is 1, size may also be a number or have shape (n,). to: (n, 3), the point
-        to which an arrow, line, capsule or cylinder extends from `position`; `size` is then only its radius.
-        orientation: (n, 4), unit quaternions xyzw. An arrow or line starts at `position` and extends along its own z
-        axis; the centre of every other kind is at `position`. color: as in `Bodies`. key: (n,), whole numbers from 0
-        to 2**56 - 1. Marks of equal kind and key in two snapshots are the same mark. If several marks in one snapshot
-        have equal keys, they are matched in their order. The default key of a mark is its index among the marks of its
-        kind. label: (n,), whole numbers. The number i + 1 shows text i of `Scene.labels` beside the mark; custom
-        drawing may use any number.
+        - position: (n, 3) in metres, or (3,) for one mark.
+        - size: k numbers in metres for each mark, (n, k), or for all marks, (k,). The k numbers are, for a sphere: its
+          radius; box: edges x, y, z; capsule, cylinder: radius, length; ellipsoid: diameters x, y, z; arrow, line:
+          radius, length (a line of radius 0, the default, is thin at every distance); axes: length. If k is 1, size
+          may also be a number or have shape (n,).
+        - to: (n, 3), the point to which an arrow, line, capsule or cylinder extends from `position`. In this case
+          `size` is only its radius.
+        - orientation: (n, 4), unit quaternions xyzw. An arrow or line starts at `position` and extends along its own
+          z axis. The centre of every other kind is at `position`.
+        - color: as in `Bodies`.
+        - key: (n,), whole numbers from 0 to 2**56 - 1. Marks of equal kind and key in two snapshots are the same mark.
+          If several marks in one snapshot have equal keys, they are matched in their order. The default key of a mark
+          is its index among the marks of its kind.
+        - label: (n,), whole numbers. The number i + 1 shows text i of `Scene.labels` beside the mark. Custom drawing
+          may use any number.
 
         Raises TwixtError for wrong kinds, shapes, types and ranges. A mark with a number that is not finite, or with
         an orientation of zeros, is not drawn. `fault` then describes it.

@@ -32,10 +32,10 @@ NUMBERS = 16
 
 
 class CheckedField(NamedTuple):
-    """Field of the record that is checked."""
+    """One field of a body's record that the checks cover."""
 
     name: str
-    places: range  # Indices of the field's 32-bit numbers in the record. Empty if the field has numbers of fewer bits.
+    places: range  # Indices of the field's 32-bit numbers in the record. Empty if its numbers have fewer than 32 bits.
     flags: int  # The check covers only bodies that have all of these flags.
     outcome: str  # What happens to a body whose value is not finite; text for the warning.
 
@@ -127,7 +127,7 @@ def _are_finite(bodies: NDArray[np.void], name: str, places: range) -> bool:
         return bool(np.isfinite(bodies[name]).all())
     numbers = bodies.view(np.float32).reshape(-1, NUMBERS)
     columns = (numbers[:, place] for place in places)
-    return all(float(column.dot(column)) < math.inf for column in columns)  # This is False for a NaN.
+    return all(float(column.dot(column)) < math.inf for column in columns)  # The comparison is False for a NaN.
 
 
 # Detects motion lost to float32: bodies far from the origin that move in visible steps, or do not move at all.
@@ -164,7 +164,7 @@ LEAST_DISTANCE = 1.0
 # motion is then visibly uneven.
 FEW_SPACINGS = 10.0
 # A loss is reported after this number of checks have found it. A body that jumped without a cut moves in only one
-# check, by more than `FEW_SPACINGS`, which is not counted.
+# check. It moves by more than `FEW_SPACINGS`, so the jump is not counted.
 CHECKS_TO_REPORT = 3
 # A spacing is visible if it is at least this share of a body's size. The rounding error of a position is at most half
 # a spacing. This is one pixel for a body 200 pixels wide.

@@ -84,7 +84,8 @@ class Surfaces:
         return packed(marks, self.records, self.rows.vertices)
 
     def is_for(self, scene: Scene, count: int) -> bool:
-        """True if these surfaces belong to exactly those of the first `count` bodies of a scene that deform."""
+        """True if the bodies of these surfaces are exactly those that deform among the first `count` bodies of a
+        scene."""
         return self.has_rows(surface_rows(scene, count))
 
     def has_rows(self, rows: SurfaceRows) -> bool:
@@ -126,7 +127,7 @@ def checked_vertices(name: str, vertices: ArrayLike, count: int) -> NDArray[Any]
     return array
 
 
-# The vertices of each deforming body, by body. If only one body deforms, its vertices alone are accepted.
+# A mapping from each deforming body to its vertices. If only one body deforms, its vertices alone are accepted.
 GivenSurfaces = Mapping[int, ArrayLike] | ArrayLike
 
 

@@ -1,4 +1,5 @@
-"""Views of arrays that report writes to velocities, visibility and positions. Visual offsets of corrected bodies.
+"""Contains views of arrays. The views report writes to velocities, visibility and positions. Visual offsets of
+corrected bodies.
 
 A view reports a write by `a[...] = v` or by `a += v`, and a write by a numpy function whose `out` it is. Other
 operations return plain arrays.
@@ -89,7 +90,7 @@ class SummedArray(TrackedArray):
 
 
 class LostSums:
-    """In-place additions to positions that were too small to change them.
+    """Records in-place additions to positions that were too small to change the positions.
 
     position: the field `position` of the records, (n, 3) f4. Additions to columns and slices of `view` are recorded,
     because their rows are found from the memory address. An addition to bodies selected by a mask or by indices is not
@@ -107,7 +108,7 @@ class LostSums:
 
     @property
     def view(self) -> NDArray[np.float32]:
-        """View of the positions that records in-place additions."""
+        """View of the positions. The view records in-place additions."""
         view: SummedArray = self._position.view(SummedArray)
         view.sums = self
         return view
@@ -203,7 +204,7 @@ class VisibilityMask(np.ndarray):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         outs = options.get("out", ())
-        if len(outs) == 1 and outs[0] is self and self.bodies is not None:  # This is the case of `visible &= mask`.
+        if len(outs) == 1 and outs[0] is self and self.bodies is not None:  # This happens for `visible &= mask`.
             self.bodies.visible = _untracked_ufunc(ufunc, method, inputs, options | {"out": (plain(self).copy(),)})
             self._update(plain(self.bodies.visible))
             return self
@@ -224,8 +225,8 @@ def visibility_mask(shown: NDArray[np.bool_], bodies: HasVisible) -> VisibilityM
 
 
 class Corrections:
-    """Visual offsets of corrected bodies. Each offset has the simulated time of its correction. A new object has no
-    bodies.
+    """The module also keeps the visual offsets of corrected bodies. Each offset has the simulated time of its
+    correction. A new object has no bodies.
 
     A step does not know at which simulated time its state will be published. So a correction first stays pending. It
     gets the simulated time of the next snapshot. The formulas of the decay are in `twixt.ipc.snapshot`.
@@ -242,7 +243,7 @@ class Corrections:
 
     @property
     def layout(self) -> dict[str, ColumnForm]:
-        """Type and number of values per body of the published columns, by name."""
+        """For each published column, by name: the type of its values and their number per body."""
         return self._kept.layout
 
     def add(self, rows: NDArray[np.int64], moved: NDArray[np.float64], turned: NDArray[np.float64]) -> None:

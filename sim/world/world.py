@@ -226,8 +226,8 @@ _RULES = {int: "a whole number", float: "a finite number", bool: "true or false"
 
 
 def read_settings(kind: type, settings: Sequence[tuple[str, str]], seed: int) -> dict[str, Any]:
-    """Arguments for `kind(...)`, converted from pairs of name and text. If the constructor has a parameter `seed`,
-    they include `seed`.
+    """Arguments for `kind(...)`, converted from pairs of name and text. If the constructor has a parameter `seed`, the
+    arguments include `seed`.
 
     Raises TwixtError for unknown settings, for text that cannot be converted, and for missing values.
     """

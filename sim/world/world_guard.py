@@ -250,7 +250,7 @@ class GuardedWorld:
         try:
             bodies, scene = getattr(world, "bodies", None), getattr(world, "scene", None)
             is_new_dt = bool(self._has_kept_dt and world.dt != self._dt)
-        except Exception as error:  # They may be properties, and a property runs the user's code.
+        except Exception as error:  # `bodies`, `scene` and `dt` may be properties, which run the user's code.
             raise user_crash(f"{self.name}.bodies, .scene or .dt", error) from error
         if is_new_dt:
             self._warn_of_dt(f"step {step}")

@@ -56,7 +56,7 @@ START_SPEED_M_S = 0.8
 # waves, both times are proportional to the square root of the box's width.
 ROCKING_GROWS_S = 3.0
 ROCKING_PERIOD_S = 6.0
-# This prevents a division 0 / 0 for a rotation by an angle of zero.
+# TINY_RAD prevents a division 0 / 0 for a rotation by an angle of zero.
 TINY_RAD = 1e-20
 
 PALETTE = (

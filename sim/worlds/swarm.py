@@ -53,8 +53,8 @@ FLAGS_AND_SCALE, ANGULAR_VELOCITY, COLOR = 11, slice(12, 15), 15
 
 DISC_M = 6.0
 CORE_M = 0.55
-# The density of bodies falls exponentially with the distance from the centre. THINS_SHARE is the scale length of this
-# fall, as a share of the disc's radius.
+# The density of bodies falls exponentially with the distance from the centre. Over a distance of THINS_SHARE times the
+# disc's radius, it falls to 1/e of its value.
 THINS_SHARE = 0.34
 # FLATTENING is the flattening of the ellipses. It grows from the centre outward, and is complete at the share
 # FLAT_FROM_SHARE of the disc's radius. TWIST_RAD is the angle from the innermost to the outermost ellipse, in radians.
@@ -67,7 +67,7 @@ SPEED_M_S = 1.3  # Speed of the bodies. It is almost the same at all distances f
 BREATH, BREATH_HZ, BREATHS = 0.045, 0.11, 1.3
 LEAN, LEAN_HZ, LEANS = 0.11, 0.035, 0.8
 SPIN_HZ = (0.05, 0.4)
-EPOCHS_FROM = 0x3F80_0000  # These are the bits of the float 1.0.
+EPOCHS_FROM = 0x3F80_0000  # The number has the bits of the float 1.0.
 SCALES = (0.85, 1.15)  # Smallest and largest scale of the bodies. All bodies of a ring have the same scale.
 
 

@@ -145,8 +145,8 @@ class Verlet(World):
         return {"stretch_percent": 100 * self.stretch()}
 
     def _move(self, h: float) -> None:
-        # This is time-corrected Verlet integration (Dummer 2005), because the last substep may have had another
-        # duration.
+        # The beads move by time-corrected Verlet integration (Dummer 2005), because the last substep may have had
+        # another duration.
         moved = (self.position - self.before) * (decayed(AIR_HZ, h) * (h / self.before_s))
         both = h * ((h + self.before_s) / 2)
         moved[2] -= GRAVITY_M_S2 * both
@@ -187,7 +187,7 @@ class Verlet(World):
 
 
 def _cloth(rows: int, columns: int) -> Mesh:
-    """The cloth as a surface. It has a vertex at each bead, row by row from the top."""
+    """Makes the cloth as a surface. The surface has a vertex at each bead, row by row from the top."""
     corner = np.arange(rows * columns).reshape(rows, columns)
     here, right, below, beyond = (
         part.ravel() for part in (corner[:-1, :-1], corner[:-1, 1:], corner[1:, :-1], corner[1:, 1:])
