@@ -185,8 +185,7 @@ class PhysicsRun:
         """If there is a viewer, waits until the viewer has attached. Then makes steps until the run ends. steps:
         largest number of steps."""
         physics, host = self._made()
-        # `begin` is called before the viewer attaches, because a garbage collection would delay the reply to the
-        # viewer.
+        # `begin` comes before the viewer attaches, because a garbage collection would delay the reply to the viewer.
         self._collector.begin()
         if self._viewer is not None:
             patience_ends = time.monotonic() + VIEWER_TIMEOUT_S
@@ -260,8 +259,7 @@ class PhysicsRun:
         return int(error.exit_code)
 
     def close(self, kind: str, message: str) -> None:
-        """Tells viewers that the run has ended, frees the name, and ends the viewer of the run. May be called more
-        than once."""
+        """Tells viewers that the run has ended, frees the name, and ends the run's viewer. May be called again."""
         if self._host is None:
             if self._viewer is not None:
                 # The viewer is terminated now. Otherwise it would report that there is no simulation.
@@ -331,7 +329,7 @@ class PhysicsRun:
         return self.physics, self._host
 
 
-# Checks the flags for rates, step multiples and step logs. Some of these checks need the length of the world's steps.
+# Checks the flags for rates, step multiples and step logs. Some of these checks need the length of a step.
 #
 # A wrong flag raises TwixtError before the world runs. The error has the value, the rule and a remedy. No flag is
 # checked after that.
