@@ -251,7 +251,7 @@ class ContactSolver:
         self.grip_mass = self.effective_mass / SURFACE_INVERSE_MASS
 
     def _warm_start(self, velocity: Floats, surface: Floats) -> None:
-        """Applies the impulses of the previous substep again."""
+        """Begins a substep with the impulses of the previous substep: applies them again."""
         at = np.flatnonzero(self.normal_impulse)
         around, friction_impulse, ends = (
             self._contacts.around.take(at, axis=1),

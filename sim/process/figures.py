@@ -1,5 +1,5 @@
-"""Computes the figures of the physics process: status messages during the run, and results and memory use at the end
-of the run. The module reads no clock."""
+"""Computes the figures of the physics process: status messages during the run, and results and memory use at its end.
+The module reads no clock."""
 
 from __future__ import annotations
 

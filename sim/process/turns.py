@@ -1,4 +1,4 @@
-"""The loop of the physics process. Each turn steps the world, publishes a snapshot, or waits until a step or a
+"""Runs the loop of the physics process. Each turn steps the world, publishes a snapshot, or waits until a step or a
 snapshot is due.
 
 Schedule, publisher and injected trouble decide what a turn does. The turn then does it. Commands are executed at the

@@ -1,5 +1,5 @@
-"""The watchdog of the physics process. It ends the process after a signal or after the end of its viewer, even if a
-step never returns.
+"""Contains the watchdog of the physics process. It ends the process after a signal or after the end of its viewer,
+even if a step never returns.
 
 A daemon thread watches the viewer of the run, and the signals that end a process. The loop reads `is_due` in every
 turn. After the end becomes due, the loop has `GRACE_S` to end by itself. After this time the step is interrupted, as

@@ -1,4 +1,4 @@
-"""A delay line for snapshots. It holds copies of snapshots until they are released, to simulate a slow link.
+"""Contains a delay line for snapshots. It holds copies of snapshots until they are released, to simulate a slow link.
 
 Each snapshot has a release instant: its due instant plus its own delay. If this instant is earlier than the release
 instant of the previous snapshot, both snapshots are released together.

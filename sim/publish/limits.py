@@ -1,5 +1,5 @@
-"""Limits of publishing: the number of snapshots per second, the share of wall time that publishing takes, and the
-number of bodies and marks that fit into shared memory.
+"""Limits publishing: the number of snapshots per second, the share of wall time that publishing takes, and the number
+of bodies and marks that fit into shared memory.
 
 Always: in any interval of t seconds, at most t x publish_hz + `BURST` snapshots may be published. `Accumulator` never
 loses or gains time: number of periods x period + remaining time = all time added. The limits do not change the bodies
@@ -31,7 +31,7 @@ RETRY_NS = 1_000_000_000
 
 
 class Accumulator:
-    """Counts whole periods of `period_ns` in time that is added piece by piece."""
+    """Adds up pieces of time, and counts the whole periods of `period_ns` in their sum."""
 
     def __init__(self, period_ns: int) -> None:
         if period_ns <= 0:

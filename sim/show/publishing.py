@@ -1,4 +1,4 @@
-"""Publishes the states of a user's loop as snapshots; a base class of the view.
+"""Contains the base class of views. It publishes the states of a user's loop as snapshots.
 
 The user may pass bodies field by field (`shown_bodies`); fields that are not passed keep their values. Or the user
 writes the records in place (`slot`).

@@ -1,4 +1,4 @@
-"""The session of a view. It owns the view's host, with its name and memory, and the viewer process.
+"""Contains the session of a view. It owns the view's host, with its name and memory, and the viewer process.
 
 Nothing in this module refers to the view. So the session is closed at the moment when the user drops the last
 reference to the view, even if threads wait for its viewer.

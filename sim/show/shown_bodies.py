@@ -1,5 +1,5 @@
-"""The bodies of a view from publish to publish. Fields that the user passes are checked and written. All other fields
-keep their values.
+"""Keeps the bodies of a view from publish to publish. Fields that the user passes are checked and written. All other
+fields keep their values.
 
 A loop usually passes the same fields of the same bodies. If all other bytes of the slot are up to date, only the
 passed fields are written, chunk by chunk, directly into the slot. Otherwise the fields are written into private

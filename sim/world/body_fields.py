@@ -1,5 +1,5 @@
-"""Fields of body records. Converts users' arrays, checks their values, sets the defaults of new bodies, and makes
-cuts.
+"""Handles the fields of body records. Converts users' arrays, checks their values, sets the defaults of new bodies,
+and makes cuts.
 
 One dot product checks a field of all bodies: a sum of squares is finite only if every value is finite. For
 quaternions, a sum of squares also shows that all lengths are close to 1, because errors of opposite sign cannot

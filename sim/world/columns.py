@@ -1,4 +1,4 @@
-"""Columns that users define, beside the bodies' records: named arrays with a row per body, per part, or for the world.
+"""Holds columns that users define: named arrays with one row per body, one per part of a body, or one for the world.
 
     bodies = Bodies(100, columns={"heat": Column("f4"), "scale3": Column("f4", 3), "frame": Column("i2", rule="none")})
     bodies.columns["heat"][:] = 0.5

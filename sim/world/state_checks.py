@@ -1,4 +1,5 @@
-"""Checks states for values that cannot be drawn, for motion lost to float32, and for shapes too small to be seen.
+"""Checks states of a world for values that cannot be drawn, for motion lost to float32, and for shapes too small to be
+seen.
 
 A check of a million bodies at once would delay a step visibly. So each check covers one chunk of `CHUNK` bodies, and a
 later step checks the next chunk. Single values are checked only if a sum of squares is not finite.

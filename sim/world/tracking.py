@@ -1,5 +1,5 @@
-"""Contains views of arrays. The views report writes to velocities, visibility and positions. Visual offsets of
-corrected bodies.
+"""Contains views of arrays. The views report writes to velocities, visibility and positions. Also keeps the visual
+offsets of corrected bodies.
 
 A view reports a write by `a[...] = v` or by `a += v`, and a write by a numpy function whose `out` it is. Other
 operations return plain arrays.
@@ -225,8 +225,8 @@ def visibility_mask(shown: NDArray[np.bool_], bodies: HasVisible) -> VisibilityM
 
 
 class Corrections:
-    """The module also keeps the visual offsets of corrected bodies. Each offset has the simulated time of its
-    correction. A new object has no bodies.
+    """Visual offsets of bodies that were corrected. Each offset has the simulated time of its correction. A new object
+    has no bodies.
 
     A step does not know at which simulated time its state will be published. So a correction first stays pending. It
     gets the simulated time of the next snapshot. The formulas of the decay are in `twixt.ipc.snapshot`.

@@ -207,7 +207,7 @@ def _accepts(function: Callable[..., object], *arguments: Any, **named: Any) -> 
         inspect.signature(function).bind(*arguments, **named)
     except TypeError:
         return False
-    except ValueError:  # Some C functions do not tell their parameters.
+    except ValueError:  # Python does not know the parameters of some C functions.
         return True
     return True
 

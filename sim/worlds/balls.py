@@ -1,4 +1,4 @@
-"""Balls that tumble in a rocking box. This is the default world; it has 300 balls.
+"""Shows balls that tumble in a rocking box. This is the default world; it has 300 balls.
 
 The box is drawn at rest. Its rocking is simulated by gravity. The direction of gravity tilts and rotates, so that the
 pile flows from side to side. With `rocking_deg=0` the balls come to rest. `contacts/solver.py` computes contacts,

@@ -45,7 +45,7 @@ COLORS = ((0.38, 0.62, 0.95), (0.97, 0.62, 0.27), (0.48, 0.80, 0.47), (0.95, 0.5
 RAIL_COLOR = (0.30, 0.32, 0.36)
 BACKGROUND = (0.05, 0.06, 0.08)
 # A leg of a ball is the time between two of its jumps. LEG_S has the shortest leg of each kind of ball, in seconds.
-# The leg of a ball is longer than its shortest leg by a random share of at most LEG_SPREAD.
+# Each ball has its own random leg, which is at most 1 + LEG_SPREAD times the shortest leg.
 LEG_S = (2.3, 3.1, 1.7, 0.1)
 LEG_SPREAD = 0.27
 HOPPERS_CROSSING_S = 4.0  # Time in which a hopper moves from one end to the other, including its jumps, in seconds.
