@@ -179,10 +179,11 @@ NO_IMPULSES = Impulses(np.array([NO_KEY], np.intp), np.zeros(1, np.float32), np.
 class ContactList:
     """The m contacts of one step between n spheres and the six walls.
 
-    position: positions of the spheres, (3, n), metres. reach: distance from each sphere's surface within which other
-    spheres are searched, (n,), metres. travel: displacement of each sphere in the step at its current velocity, (3,
-    n), metres. margin: a distance in metres; pairs of spheres that stay further apart than this are left out.
-    wall_gaps: distance of each sphere's surface to each wall, (6 n,), metres, in the order of `WALL_NORMALS`.
+    - position: positions of the spheres, (3, n), metres.
+    - reach: distance from each sphere's surface within which other spheres are searched, (n,), metres.
+    - travel: displacement of each sphere in the step at its current velocity, (3, n), metres.
+    - margin: a distance in metres; pairs of spheres that stay further apart than this are left out.
+    - wall_gaps: distance of each sphere's surface to each wall, (6 n,), metres, in the order of `WALL_NORMALS`.
     """
 
     def __init__(

@@ -110,10 +110,12 @@ def _pop_early() -> ViewerProcess | None:
 class ViewerProcess:
     """A child process from its start to its end.
 
-    awaits_order: True if the child waits for `send_order`; the child ends by itself if this process ends before that.
-    has_own_group: True if the child is in a separate process group. environ: the child's environment; None for the
-    environment of this process. trace: the trace of the child's run, or None. is_code_known: False if the child has
-    ended and its exit code is not known.
+    - awaits_order: True if the child waits for `send_order`; the child ends by itself if this process ends before
+      that.
+    - has_own_group: True if the child is in a separate process group.
+    - environ: the child's environment; None for the environment of this process.
+    - trace: the trace of the child's run, or None.
+    - is_code_known: False if the child has ended and its exit code is not known.
     """
 
     def __init__(

@@ -33,9 +33,11 @@ class Publisher:
     """Publishes snapshots on a `Host` under the current plan. Open a slot with `begin`, fill it, and pass it to
     `publish`.
 
-    plan: the first plan, which is written at once. publish_hz: limit on the rate, see `PublishLimit`; None for no
-    limit. meter: the counters to use; None for a new `Meter`. now_ns: function that reads the clock for all times.
-    spans: trace that records each publish.
+    - plan: the first plan, which is written at once.
+    - publish_hz: limit on the rate, see `PublishLimit`; None for no limit.
+    - meter: the counters to use; None for a new `Meter`.
+    - now_ns: function that reads the clock for all times.
+    - spans: trace that records each publish.
     """
 
     def __init__(
@@ -140,10 +142,10 @@ class Publisher:
         """Makes a slot that has been filled visible to viewers. Returns the instant at which the slot became visible.
         Returns None if the slot is delayed or waits for memory.
 
-        due_ns: instant at which the snapshot is due; None for the current time. rate: simulated seconds per wall
-        second; None for the rate measured over the latest snapshots. vertices: number of vertices packed into the last
-        records of marks, see `Surfaces.after`. begin_ns: instant at which this publish began; None for the current
-        time.
+        - due_ns: instant at which the snapshot is due; None for the current time.
+        - rate: simulated seconds per wall second; None for the rate measured over the latest snapshots.
+        - vertices: number of vertices packed into the last records of marks, see `Surfaces.after`.
+        - begin_ns: instant at which this publish began; None for the current time.
         """
         if self._written is not self._plan:  # An earlier `write_plan` was interrupted.
             self.write_plan(self._plan)

@@ -51,10 +51,10 @@ RATE_ROUNDING = 1e-4
 class Schedule:
     """Schedule of a world with fixed steps of `dt_s` seconds, under the current plan.
 
-    time_scale: simulated seconds per wall second, limited to SLOWEST..FASTEST. lead_ns: fixed time in ns from
-    publishing to the due instant; None for the lead that viewers need. publish_period_ns: the shortest mean interval
-    between two snapshots in ns (`--publish-hz`). stride: object that chooses the step multiple; None for a multiple of
-    1.
+    - time_scale: simulated seconds per wall second, limited to SLOWEST..FASTEST.
+    - lead_ns: fixed time in ns from publishing to the due instant; None for the lead that viewers need.
+    - publish_period_ns: the shortest mean interval between two snapshots in ns (`--publish-hz`).
+    - stride: object that chooses the step multiple; None for a multiple of 1.
     """
 
     def __init__(

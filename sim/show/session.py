@@ -51,9 +51,11 @@ NOT_KEPT = (
 class ViewerSession:
     """The viewer and the host of one view, from `show` to `close`. Any thread may call its methods.
 
-    status: status of the loop, for viewers. config: the viewer's configuration. has_viewer: True to start a viewer
-    now. unreachable: text that says why no viewer can connect; empty if viewers can connect. trace: trace of this
-    process, or None without --profile.
+    - status: status of the loop, for viewers.
+    - config: the viewer's configuration.
+    - has_viewer: True to start a viewer now.
+    - unreachable: text that says why no viewer can connect; empty if viewers can connect.
+    - trace: trace of this process, or None without --profile.
     """
 
     def __init__(self, host: Host, config: Config, has_viewer: bool, unreachable: str = "") -> None:

@@ -65,10 +65,13 @@ class ShownBodies:
     makes them the current values. After an interruption `is_under_way` is still True. Then `settle` completes the
     publish if its slot was complete. Otherwise `settle` reverts the publish.
 
-    shapes: number of shapes in the scene. body_limit: limit on the number of bodies that viewers get. tick: tick of
-    the next snapshot. sim_time_ns: simulated time of the last snapshot. records: dtype `BODY`; there are none before
-    `allocate`. For the fields in `state.newer_in_snapshot`, they may be older than those in the newest snapshot.
-    not_drawable: fields in which the last write put a value that cannot be drawn.
+    - shapes: number of shapes in the scene.
+    - body_limit: limit on the number of bodies that viewers get.
+    - tick: tick of the next snapshot.
+    - sim_time_ns: simulated time of the last snapshot.
+    - records: dtype `BODY`; there are none before `allocate`. For the fields in `state.newer_in_snapshot`, they may be
+      older than those in the newest snapshot.
+    - not_drawable: fields in which the last write put a value that cannot be drawn.
     """
 
     def __init__(self, ring: HostRing, columns: Columns, shapes: int, body_limit: BodyLimit) -> None:

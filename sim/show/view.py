@@ -58,12 +58,15 @@ def show(
 ) -> View:
     """Open a window that shows `scene`, in a separate process, and return at once.
 
-    dt: simulated seconds from one publish to the next; used if `sim_time` is not given. count: number of bodies for
-    which memory is reserved; you may publish more. columns: your own values per body, per part or for the world; see
-    `Column`. name: the name that other viewers attach to (`twixt view NAME`). viewer: False to start no viewer.
-    options: any flags of the viewer, named as their fields in `Config`, such as `overlay=False`, `size_px=(400, 300)`.
-    The option `seconds` ends the view after that time. Raises TwixtError for invalid arguments, for a name that is in
-    use, and if memory is short.
+    - dt: simulated seconds from one publish to the next; used if `sim_time` is not given.
+    - count: number of bodies for which memory is reserved; you may publish more.
+    - columns: your own values per body, per part or for the world; see `Column`.
+    - name: the name that other viewers attach to (`twixt view NAME`).
+    - viewer: False to start no viewer.
+    - options: any flags of the viewer, named as their fields in `Config`, such as `overlay=False`, `size_px=(400,
+      300)`. The option `seconds` ends the view after that time.
+
+    Raises TwixtError for invalid arguments, for a name that is in use, and if memory is short.
 
     The loop goes on in each of these cases: there is no display; no folder for the socket is writable (set
     XDG_RUNTIME_DIR); no program can be started as the viewer (see `twixt.freeze_support`); the viewer crashed. One

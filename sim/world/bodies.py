@@ -54,9 +54,13 @@ class Bodies:
 
     The fields are arrays with one row for each of the n bodies: `position` (3), `orientation` (4), `velocity` (3),
     `angular_velocity` (3), `scale`, `color` (4, 0..255), `epoch`. Write into these arrays, or assign all rows at once:
-    `bodies.position = p`. columns: the world's own values of each body, by name; see `Column`. scene: the world's
-    scene; needed only for columns with one row for each part of a body. Raises TwixtError for an invalid declaration
-    of a column. Raises TwixtError for more bodies than fit into memory, before any memory is allocated.
+    `bodies.position = p`.
+
+    - columns: the world's own values of each body, by name; see `Column`.
+    - scene: the world's scene; needed only for columns with one row for each part of a body.
+
+    Raises TwixtError for an invalid declaration of a column. Raises TwixtError for more bodies than fit into memory,
+    before any memory is allocated.
     """
 
     def __init__(self, count: int, columns: Mapping[str, Column] | None = None, scene: Scene | None = None) -> None:
