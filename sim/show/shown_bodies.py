@@ -69,8 +69,8 @@ class ShownBodies:
     - body_limit: limit on the number of bodies that viewers get.
     - tick: tick of the next snapshot.
     - sim_time_ns: simulated time of the last snapshot.
-    - records: dtype `BODY`; there are none before `allocate`. For the fields in `state.newer_in_snapshot`, they may be
-      older than those in the newest snapshot.
+    - records: dtype `BODY`; there are none before `allocate`. In the fields in `state.newer_in_snapshot`, the records
+      may be older than the newest snapshot.
     - not_drawable: fields in which the last write put a value that cannot be drawn.
     """
 

@@ -55,13 +55,15 @@ class Column:
     """Declaration of a column with `width` values of `dtype` per row, which viewers blend by `rule`. Viewers blend
     them by `rule` between two snapshots.
 
-    dtype: bool, or a numpy number type of 1 to 8 bytes ("f4", np.int16 ...). rule: "linear"; "angle" (radians, the
-    shorter way round); "none" (switches at the newer snapshot; "linear" does the same for bools); "latest" (the newest
-    published value at once); or a function (old, new, alpha) or its name, module:function, called with all rows at
-    once. per: "body"; "part", one row for each part of the bodies, see `Scene.part_bodies`; or "world", a single row.
-    Part columns named `color` (4 values, "u1" from 0 to 255 or floats from 0 to 1), `scale3` (3 x f4) and `visible`
-    (bool or "u1", never blended) replace the scene's values when drawing. Raises TwixtError for a type, width or rule
-    that a viewer cannot receive.
+    - dtype: bool, or a numpy number type of 1 to 8 bytes ("f4", np.int16 ...).
+    - rule: "linear"; "angle" (radians, the shorter way round); "none" (the value changes at the newer snapshot;
+      "linear" does the same for bools); "latest" (the newest published value at once); or a function (old, new, alpha)
+      or its name, module:function, which is called with all rows at once.
+    - per: "body"; "part" for one row per part of the bodies, see `Scene.part_bodies`; or "world" for a single row.
+
+    Part columns with these names replace the scene's values when drawing: `color` (4 values, "u1" from 0 to 255 or
+    floats from 0 to 1), `scale3` (3 x f4) and `visible` (bool or "u1", never blended). Raises TwixtError for a type,
+    width or rule that a viewer cannot receive.
     """
 
     dtype: Any
@@ -346,8 +348,7 @@ def require_bodies(count: int, declared: Mapping[str, Column]) -> None:
 
 
 def scene_with_columns(scene: Scene, declared: Mapping[str, Column]) -> Scene:
-    """`scene` with the blending rules of the declared columns added. Raises TwixtError if the scene names columns that
-    are not declared."""
+    """`scene` with the blending rules of the declared columns. Raises TwixtError for columns that are not declared."""
     for name in scene.columns:
         if name not in declared:
             raise TwixtError(f"Scene.columns must name declared columns ({_listed(declared)}), got {text_of(name)}")
