@@ -42,7 +42,7 @@ DOUBLE = Fraction(
     (-66.0, 45045.0, -7567560.0, 413513100.0, -6547290750.0, 13749310575.0),
 )
 SINGLE = Fraction((-1.0, 378.0, -17325.0, 135135.0), (-28.0, 3150.0, -62370.0, 135135.0))
-# Number of terms of the series of e^x that are added. The error at x = 1 is 2e-15.
+# Number of terms of the series of e^x that are added. With this number the error of the series at x = 1 is 2e-15.
 TERMS = 16
 
 

@@ -109,8 +109,8 @@ class StepState(Enum):
 
 
 class Physics:
-    """The physics object of one run. The caller calls `turn` again and again. `world`, `schedule` and `publisher` may
-    be read between two turns.
+    """Steps a world and publishes its snapshots during one run. The caller calls `turn` again and again. `world`,
+    `schedule` and `publisher` may be read between two turns.
 
     is_half_made: True during a step or reset. An interruption during this time leaves the world between two states.
     """

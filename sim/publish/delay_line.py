@@ -22,8 +22,8 @@ from twixt.ipc.plan import Plan
 from twixt.ipc.ring.layout import ColumnForm
 from twixt.ipc.snapshot import NO_MARKS, Head
 
-# Limits on the copies in a delay line: the number of bytes in a ring of snapshots, and the number of snapshots that
-# are published in ten seconds at the highest usual rate.
+# Limits on the copies in a delay line. MOST_BYTES is the size of a ring of snapshots, in bytes. MOST_SNAPSHOTS is the
+# number of snapshots that are published in ten seconds at the highest usual rate.
 MOST_BYTES = 256 * 1024 * 1024
 MOST_SNAPSHOTS = 2048
 

@@ -218,8 +218,7 @@ class Columns(Mapping[str, NDArray[Any]]):
                 view[own] = self._initial_rows(name, self._count)[own]
 
     def with_more(self, more: Mapping[str, Column]) -> dict[str, Column]:
-        """The declared columns together with those in `more`. Raises TwixtError for an invalid column, and for one
-        that is already declared differently."""
+        """The declared columns and `more`. Raises TwixtError if one is invalid or already declared differently."""
         added = checked_columns(more)
         for name, column in added.items():
             before = self.declared.get(name, column)

@@ -63,8 +63,8 @@ ROD_COLOR = (0.45, 0.47, 0.52)
 
 
 class Verlet(World):
-    """A curtain of beads in the wind: Verlet integration, threads of fixed length, pins. cloth: True to draw the
-    curtain as a surface."""
+    """A curtain of beads in the wind, with Verlet integration, threads of fixed length, and pins. cloth: True to draw
+    the curtain as a surface."""
 
     dt = 1 / 60
 
