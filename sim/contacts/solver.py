@@ -31,9 +31,9 @@ from twixt.sim.reproducible_math import decayed, dot
 Floats = NDArray[np.floating[Any]]
 Ints = NDArray[np.intp]
 
-# Longest interval between two searches for contacts, in seconds. The next search is earlier if the fastest bodies, the
-# share FAST_SHARE of all, move further than FIND_TRAVEL_M, in metres. A search also finds the contacts that will form
-# if the bodies keep their current velocities.
+# Longest interval between two searches for contacts, in seconds. The next search is earlier if fast bodies move
+# further than FIND_TRAVEL_M, in metres. FAST_SHARE is the share of bodies that count as fast. A search also finds the
+# contacts that will form if the bodies keep their current velocities.
 FIND_S = 1 / 30
 FIND_TRAVEL_M = 0.1
 FAST_SHARE = 0.1
@@ -58,7 +58,7 @@ PART_BY_PLACE = 0.5
 # Largest speed at which each of the two corrections moves a ball, in m/s. Because of this limit, balls that overlap
 # deeply do not fly apart.
 PART_MAX_M_S = 2.0
-# An impact at a speed below this does not bounce, in m/s.
+# Smallest speed of an impact after which balls bounce, in m/s.
 BOUNCE_MIN_M_S = 0.5
 # A tangential impulse changes the velocity of a sphere's surface. This is that change, divided by the impulse and
 # multiplied by the sphere's mass. The motion of the sphere's centre contributes 1. The sphere's spin contributes 2.5,

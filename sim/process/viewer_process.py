@@ -110,8 +110,8 @@ def _pop_early() -> ViewerProcess | None:
 class ViewerProcess:
     """A child process from its start to its end.
 
-    - awaits_order: True if the child waits for `send_order`; the child ends by itself if this process ends before
-      that.
+    - awaits_order: True if the child waits for `send_order`. If this process ends before that call, the child ends by
+      itself.
     - has_own_group: True if the child is in a separate process group.
     - environ: the child's environment; None for the environment of this process.
     - trace: the trace of the child's run, or None.

@@ -166,8 +166,8 @@ class View(Publishing, ViewerInput):
     def scene(self) -> Scene:
         """The scene of the view. Assign another scene to replace everything in it, the camera included, from the next
         publish on. What users see in their windows stays in the same place unless the new camera differs from the old
-        one. If the bodies of the new scene have other parts, the columns per part are reset to its colours and sizes.
-        Raises TwixtError for a scene that cannot be drawn."""
+        one. If the bodies of the new scene have other parts, the columns per part are reset to the colours and sizes
+        of the new scene. Raises TwixtError for a scene that cannot be drawn."""
         return self._host.scene.unpacked().with_camera(self._host.camera.camera)
 
     @scene.setter

@@ -1,5 +1,5 @@
 """Receives the input of a view's viewers: events, forces, moved cameras and controls. Sends texts, images and figures
-for their overlay.
+for the viewers' overlay.
 
 Always: no call blocks. An event is yielded once. An event that is not read is dropped after 256 newer events. A force
 ends when its user stops dragging or the viewer ends.

@@ -26,7 +26,7 @@ CROSSING_S = 12
 SPEED_M_S = 0.6
 START_M = -CROSSING_S * SPEED_M_S / 2
 RADIUS_M = 0.12
-# Height in metres of the part of the plane of motion that a picture shows.
+# A picture shows this height of the plane of motion, in metres.
 VISIBLE_HEIGHT_M = 6.0
 # The vertical angle of view is small. So a sphere is drawn as a disc around its projected centre (within 0.02 px),
 # even near the edge of the picture.

@@ -51,7 +51,7 @@ LEG_SPREAD = 0.27
 HOPPERS_CROSSING_S = 4.0  # Time in which a hopper moves from one end to the other, including its jumps, in seconds.
 SHOWN_SHARE = 0.62  # Share of a leg in which a blinker is visible.
 BLINKERS_WAY_M = 2.4
-# Height in metres of the part of the plane of the rails that a picture shows.
+# A picture shows this height of the plane of the rails, in metres.
 VISIBLE_HEIGHT_M = 6.6
 # Height of the middle of the picture, in metres. With this height the overlay's panels are above the rails.
 MIDDLE_M = 0.75
