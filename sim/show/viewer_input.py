@@ -66,7 +66,8 @@ class LoopStatus:
 
     def send_controls(self) -> None:
         """Sends the controls with their current values to viewers."""
-        # The mark is reset before the controls are sent, because another thread may assign a value during the call.
+        # `are_values_stale` is reset before the controls are sent, because another thread may assign a value during
+        # the call.
         self.are_values_stale = False
         self.set_fields(controls=to_status(self.controls))
 

@@ -25,8 +25,8 @@ from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE
 FARTHEST = 1e30
 # Simulated time in which every body is checked once, in s. With very many bodies a round takes longer.
 CHECK_INTERVAL_S = 0.5
-# Number of bodies that are checked after one step, in about 60 microseconds. numpy would split longer dot products
-# among threads.
+# Number of bodies that are checked after one step. The check takes about 60 microseconds. For more bodies numpy would
+# split the dot products among threads.
 CHUNK = 8192
 # Number of 32-bit numbers in a record.
 NUMBERS = 16
