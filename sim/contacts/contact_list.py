@@ -1,13 +1,14 @@
-"""Contacts of one step between overlapping spheres, and between spheres and walls, in groups. The solver solves one
-group after the other.
+"""Lists the contacts of one step, in groups. A contact is between two overlapping spheres, or between a sphere and a
+wall. The solver solves the contacts of one group after those of the other.
 
-If several contacts of a body are solved at the same time, they split the body's mass. So pairs are divided into three
-groups, by the axis nearest to their normal: a body then has about two contacts in a group instead of six. Contacts
-with walls are the fourth and last group. Groups are solved one after the other, each with the results of the previous
-groups.
+If several contacts of a body are solved at the same time, each gets only a share of the body's mass. So the pairs of
+spheres are divided into three groups, by the axis nearest to their normal. A body then has about two contacts in a
+group instead of six. The contacts with walls are the fourth and last group. Each group uses the results of the groups
+before it.
 
-Always: the same state gives the same contacts in the same order. Within a group, keys ascend. There are m contacts;
-the first `pairs` of them are between two spheres. A wall is body number n.
+Always: the same state gives the same contacts in the same order. Within a group, the contacts are sorted by ascending
+key. A list has m contacts. The first `pairs` of them are between two spheres. All walls together are body number n,
+after the n spheres.
 """
 
 from __future__ import annotations
@@ -20,40 +21,42 @@ from numpy.typing import NDArray
 
 from twixt.sim.reproducible_math import dot
 
-# Search for pairs of overlapping spheres with a grid. It takes a few milliseconds in numpy for ten thousand spheres.
+# Finds the pairs of overlapping spheres with a grid. In numpy this takes a few milliseconds for ten thousand spheres.
 #
-# The grid has columns along x. The width of a column in y and z is the diameter of the largest body, and each column
-# is divided into bins along x. Bodies are sorted by column and bin; the place of a body in this order is its rank. So
-# the bodies of neighbouring bins form a range of ranks. A table with the first rank of each bin gives this range. A
-# body is compared with the bodies after it in its own column, and with the bodies near its x in four of the eight
-# neighbour columns. The bodies in the other four columns are compared with this body when it is their turn. The grid
-# has at most `sqrt(n)` columns along y and z. Columns beyond this number wrap around, so the table stays small,
-# however far bodies fly.
+# The columns of the grid run along x. The width of a column in y and z is the diameter of the largest body. Each
+# column is divided into bins along x. The bodies are sorted by column and bin. The place of a body in this order is
+# its rank. So the bodies of neighbouring bins have a range of ranks without gaps. A table with the first rank of each
+# bin gives these ranges. Each body is compared with the bodies after it in its own column, and with the bodies near
+# its x in four of the eight neighbour columns. Each body in the other four columns is compared with this body in that
+# body's own turn. The grid has at most `sqrt(n)` columns along y and z. Columns beyond this number wrap around to the
+# first columns. So the table stays small, however far bodies fly.
 #
-# Always: the result is exactly the pairs that overlap, each once, in ascending order. It depends only on the
-# arguments.
+# Always: the result has each pair that overlaps exactly once, in ascending order, and no other pair. It depends only
+# on the arguments.
 
 
 Floats = NDArray[np.floating[Any]]
 Ints = NDArray[np.intp]
 
-# Factor on distances when columns or bins are chosen. It allows for rounding errors.
+# Factor by which distances are enlarged when columns or bins are chosen. It makes sure that rounding errors lose no
+# pair.
 SLACK = 1.001
-# BINS_PER_WIDTH: number of bins per column width along x. MOST_BINS: maximum number of bins in a column.
+# BINS_PER_WIDTH is the number of bins along x in a length equal to the width of a column. MOST_BINS is the largest
+# number of bins in a column.
 BINS_PER_WIDTH = 4
 MOST_BINS = 256
 
 
 class Pairs(NamedTuple):
-    """Indices of the two bodies of each pair, (m,) each, where `one` < `other`. Pairs are in ascending order of (one,
-    other)."""
+    """Indices of the two bodies of each of m pairs, (m,) each, where `one` < `other`. The pairs are in ascending order
+    of (one, other)."""
 
     one: Ints
     other: Ints
 
 
 def pairs_within(position: Floats, radius: Floats) -> Pairs:
-    """Returns all overlapping pairs of n spheres. position: (3, n), radius: (n,), metres."""
+    """Returns all overlapping pairs of n spheres. position: (3, n), in metres. radius: (n,), in metres."""
     count = radius.size
     grid = _Grid(position, radius)
     first, last = grid.ranges()
@@ -82,7 +85,8 @@ def pairs_within(position: Floats, radius: Floats) -> Pairs:
 
 
 class _Grid:
-    """The bodies, sorted by column and bin. x, y, z, size: coordinates and radii in sorted order, (n,)."""
+    """The bodies, sorted by column and bin. x, y, z: coordinates in sorted order, (n,). size: radii in sorted order,
+    (n,)."""
 
     def __init__(self, position: Floats, radius: Floats) -> None:
         count = radius.size
@@ -101,7 +105,8 @@ class _Grid:
         place += np.minimum(across, self.bins - 1).astype(np.intp)
         self.start = np.zeros(self.rows * self.layers * self.bins + 1, np.intp)
         np.cumsum(np.bincount(place, minlength=self.start.size - 1), out=self.start[1:])
-        # Keys end with the body's index. So all keys are distinct, and their order is the same on every machine.
+        # The index of the body is the last part of its key. So all keys are distinct, and their order is the same on
+        # every machine.
         place *= count
         place += np.arange(count)
         place.sort()
@@ -112,8 +117,8 @@ class _Grid:
         self.row, self.layer = row.take(self.order), layer.take(self.order)
 
     def ranges(self) -> tuple[Ints, Ints]:
-        """Ranges of ranks with which each body is compared, in five columns: first ranks and ends of the ranges, (5,
-        n) each. The first column is the body's own column."""
+        """The ranges of ranks with which each body is compared in five columns. Returns the first rank and the end of
+        each range, (5, n) each. The first of the five columns is the body's own."""
         span = (self.size + self.widest) * (SLACK / self.bin_m)
         begin = np.clip(self.across - span, 0, self.bins - 1).astype(np.intp)
         end = np.minimum(self.across + span, self.bins - 1).astype(np.intp)
@@ -133,8 +138,9 @@ class _Grid:
 
 
 def _expanded(first: Ints, found: Ints, count: int) -> tuple[Ints, Ints]:
-    """Pairs of ranks: the rank of each body with every rank in the ranges of this body. Uses cumulative sums, because
-    `np.repeat` is slow for short runs. first, found: start and length of each range. count: number of bodies."""
+    """Pairs of ranks: the rank of each body, together with every rank in the ranges of this body. The function uses
+    cumulative sums, because `np.repeat` is slow for short runs. first, found: start and length of each range. count:
+    number of bodies."""
     some = np.flatnonzero(found)
     if not some.size:
         return some, some
@@ -147,17 +153,18 @@ def _expanded(first: Ints, found: Ints, count: int) -> tuple[Ints, Ints]:
     return np.cumsum(here, out=here), np.cumsum(ahead, out=ahead)
 
 
-# Inward normals of the walls: low x, low y, floor, high x, high y, ceiling.
+# Normals of the walls, which point into the box, in this order: low x, low y, floor, high x, high y, ceiling.
 WALL_NORMALS = np.concatenate((np.eye(3, dtype=np.float32), -np.eye(3, dtype=np.float32)), axis=1)
 WALL_GROUP = 3
-# Key that no contact has.
+# A key that no contact has.
 NO_KEY = np.iinfo(np.intp).max
 
 
 class Impulses(NamedTuple):
-    """Impulses of contacts in a substep of `h` seconds, in ascending order of keys. The last key is `NO_KEY`.
+    """Impulses of m contacts in a substep of `h` seconds, in ascending order of the contacts' keys. The last of the
+    keys is `NO_KEY`.
 
-    normal_impulse: (m,), N s. friction_impulse: tangential, (3, m), N s.
+    normal_impulse: (m,), N s. friction_impulse: (3, m), N s, tangential to the surfaces.
     """
 
     keys: Ints
@@ -170,12 +177,13 @@ NO_IMPULSES = Impulses(np.array([NO_KEY], np.intp), np.zeros(1, np.float32), np.
 
 
 class ContactList:
-    """m contacts between n spheres and the six walls, for one step.
+    """The m contacts of one step between n spheres and the six walls.
 
-    position: (3, n), metres. reach: distance from a sphere's surface within which other spheres are searched, (n,),
-    metres. travel: displacement of each sphere in the step at its current velocity, (3, n), metres. margin: pairs
-    whose distance stays larger than this, metres, are left out. wall_gaps: distance of each sphere to each wall, (6
-    n,), metres, in the order of `WALL_NORMALS`.
+    - position: positions of the spheres, (3, n), metres.
+    - reach: distance from each sphere's surface within which other spheres are searched, (n,), metres.
+    - travel: displacement of each sphere in the step at its current velocity, (3, n), metres.
+    - margin: a distance in metres; pairs of spheres that stay further apart than this are left out.
+    - wall_gaps: distance of each sphere's surface to each wall, (6 n,), metres, in the order of `WALL_NORMALS`.
     """
 
     def __init__(
@@ -196,7 +204,7 @@ class ContactList:
         keep = np.flatnonzero(gap < margin)
         one, other, x, y, z = one.take(keep), other.take(keep), *np.abs(offset.take(keep, axis=1))
         group = np.where(z >= np.maximum(x, y), 2, y > x).astype(np.uint8)
-        # Indices of the contacts of this list, in the order of ascending keys.
+        # Indices of the contacts of this list, sorted by the ascending keys of the contacts.
         order = np.argsort(group, kind="stable")
 
         self.pairs = keep.size
@@ -208,7 +216,7 @@ class ContactList:
         self.one = np.concatenate((one.take(order), body))
         self.other = np.concatenate((other.take(order), np.full(body.size, count)))
         self.radii = radii.take(keep).take(order)
-        # Rows x, y, z, x, y of the normals. A cross product reads rows 1 to 3 and 2 to 4.
+        # The x, y, z, x and y components of the normals, one row each. A cross product reads rows 1 to 3 and 2 to 4.
         self.around = np.empty((5, self.one.size), np.float32)
         self.normal = self.around[:3]
         self.normal[:, self.pairs :] = -WALL_NORMALS.take(wall, axis=1)
@@ -217,15 +225,15 @@ class ContactList:
         sizes = np.append(np.bincount(group, minlength=WALL_GROUP), body.size)
         ends = np.cumsum(sizes)
         self.groups = [slice(int(end - size), int(end)) for end, size in zip(ends, sizes, strict=True) if size]
-        # Indices into a table with a row per group and a column per body. In this table the contacts of each body in
-        # each group are counted.
+        # Indices into a table with one row per group and one column per body. In each cell, this table counts the
+        # contacts of one body in one group.
         first = np.repeat(np.arange(len(sizes)) * (count + 1), sizes)
         self.one_in_group, self.other_in_group = first + self.one, first + self.other
         self.table_shape = len(sizes), count + 1
 
     def recall(self, known: Impulses, h: float) -> tuple[Floats, Floats]:
-        """Returns the normal impulses (m,) and friction impulses (3, m) that these contacts had in the previous step,
-        scaled to a substep of `h` seconds. The impulses of a new contact are 0."""
+        """Returns the normal impulses (m,) and friction impulses (3, m) that these contacts had in the previous step.
+        They are scaled to a substep of `h` seconds. The impulses of a new contact are 0."""
         place = np.searchsorted(known.keys, self._sorted_keys).take(self._order)
         is_old = known.keys.take(place) == self._sorted_keys.take(self._order)
         kept = is_old * np.float32(h / known.h)
@@ -244,7 +252,8 @@ class ContactList:
         )
 
     def measure(self, position: Floats, wall_gaps: Floats) -> None:
-        """Updates the normals, which point from body `one` to body `other`, and the gaps between the surfaces."""
+        """Updates the normals, which point from body `one` to body `other`, and the gaps between the surfaces of the
+        two bodies."""
         pairs = self.pairs
         offset = position.take(self.other[:pairs], axis=1)
         offset -= position.take(self.one[:pairs], axis=1)
@@ -255,7 +264,7 @@ class ContactList:
         self.gap[pairs:] = wall_gaps.take(self.wall_places)
 
     def count_in_groups(self, chosen: Ints) -> NDArray[np.intp]:
-        """Number of the contacts `chosen` of each body in each group, (groups, n + 1)."""
+        """For each group and body: how many of the contacts `chosen` the body has in the group, (groups, n + 1)."""
         groups, bodies = self.table_shape
         found = np.bincount(self.one_in_group.take(chosen), minlength=groups * bodies)
         found += np.bincount(self.other_in_group.take(chosen), minlength=groups * bodies)
@@ -263,10 +272,10 @@ class ContactList:
 
 
 def cross(around: Floats, vectors: Floats) -> Floats:
-    """Cross products of two sets of m vectors. around: rows x, y, z, x, y of the first set, (5, m), as in a
-    `ContactList`.
+    """Cross products of each vector in a first set of m vectors with the same vector of a second set. around: the x,
+    y, z, x, y components of the first set, (5, m), as in a `ContactList`.
 
-    vectors: the second set, (3, m). Returns (3, m).
+    vectors: the second set, (3, m). Returns the products, (3, m).
     """
     others = np.concatenate((vectors, vectors[:2]))
     out = around[1:4] * others[2:]

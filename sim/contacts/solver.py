@@ -1,19 +1,19 @@
-"""Contact solver for spheres in a box, in numpy, for up to ten thousand bodies and more.
+"""Solves the contacts of spheres in a box, in numpy, for ten thousand bodies and more.
 
-Contacts are divided into groups in which few contacts share a body (`contact_list.py`). A pass solves the groups one
-after the other, and all contacts of a group at the same time. Impulses are kept from substep to substep and from step
-to step, so that a resting pile does not move. If several contacts of a group share a body, their impulses together
-would be too large. So each of these contacts uses the body's mass divided by the number of the body's contacts in the
-group (mass splitting, Tonge, Benevolenski, Voroshilov 2012). Overlaps are corrected mostly by position, and a little
-by velocity (as in Catto, "Solver2D", 2024).
+Contacts are divided into groups, so that few contacts of a group share a body (`contact_list.py`). A pass solves the
+groups one after the other. It solves all contacts of a group at the same time. Impulses are kept from substep to
+substep and from step to step, so that a resting pile does not move. If several contacts of a group share a body, their
+impulses would together be too large. So each of these contacts uses only a share of the body's mass: the mass divided
+by the number of the body's contacts in the group (mass splitting, Tonge, Benevolenski, Voroshilov 2012). Overlaps are
+corrected mostly by position, and a little by velocity (as in Catto, "Solver2D", 2024).
 
-The solver uses numpy for two reasons. A compiler (numba) slows imports and first starts, and supports new versions of
-Python late. A physics engine would be one more system to explain. The cost of a step is mostly memory access. So the
-solver uses single precision, leaves out contacts that cannot act, and keeps freed memory.
+The solver uses numpy for two reasons. A compiler (numba) would slow imports and first starts, and it supports new
+versions of Python late. A physics engine would be one more system to explain. Most of the cost of a step is memory
+access. So the solver uses single precision, leaves out contacts that cannot act, and keeps freed memory.
 
-Always: momentum between two spheres is conserved. Friction never exceeds `friction` times the normal impulse. The same
-state and dt give the same bytes on every processor (`reproducible_math.py`; no threads, no hash order). Arrays have
-the shape components x bodies.
+Always: a contact between two spheres conserves momentum. Friction is at most `friction` times the normal impulse. The
+same state and dt give the same bytes on every processor (`reproducible_math.py`; no threads, no hash order). Arrays
+have one row per component and one column per body.
 """
 
 from __future__ import annotations
@@ -31,52 +31,54 @@ from twixt.sim.reproducible_math import decayed, dot
 Floats = NDArray[np.floating[Any]]
 Ints = NDArray[np.intp]
 
-# Longest interval between two searches for contacts, in seconds. The next search is earlier if the share FAST_SHARE of
-# the bodies moves further than FIND_TRAVEL_M (metres). A search also finds the contacts that will form at the current
-# velocities.
+# Longest interval between two searches for contacts, in seconds. The next search is earlier if fast bodies move
+# further than FIND_TRAVEL_M, in metres. FAST_SHARE is the share of bodies that count as fast. A search also finds the
+# contacts that will form if the bodies keep their current velocities.
 FIND_S = 1 / 30
 FIND_TRAVEL_M = 0.1
 FAST_SHARE = 0.1
-# Distance (metres) within which a ball's contacts are searched: REACH_M plus the ball's travel in the step, at most
-# REACH_MAX_M. Because of the maximum, one fast ball does not make the search expensive.
+# Contacts of a ball are searched within REACH_M of its surface, plus the distance that the ball travels in the step.
+# The sum is at most REACH_MAX_M. All are in metres. Because of this maximum, one fast ball does not make the search
+# expensive.
 REACH_M = 0.004
 REACH_MAX_M = 0.06
-# Passes over all contacts in a substep. True stands for a pass with friction and spin. Such a pass costs more than
-# twice as much as a pass without friction, and needs normal impulses that are almost right. QUICK is enough if the
-# heaviest ball weighs a few times as much as the lightest. With QUICK, a ball of fifteen times the weight would never
-# come to rest on small balls.
+# Passes over all contacts in a substep. True is a pass with friction and spin; False is a pass without them. A pass
+# with friction takes more than twice as long as one without. It needs normal impulses that are almost right. The
+# passes QUICK are enough if the heaviest ball weighs a few times as much as the lightest ball. With QUICK, a ball that
+# weighs fifteen times as much as the small balls below it would never come to rest.
 THOROUGH = (False, True, False, True)
 QUICK = (False, False, True)
-# Overlap that is not corrected, so that balls at rest stay in contact (metres).
+# Overlap in metres that is not corrected, so that balls at rest stay in contact.
 SLOP_M = 0.0004
-# Overlap beyond SLOP_M is corrected by velocity at the rate PART_BY_VELOCITY_HZ (1/s), so that impulses grow until
+# Overlap beyond SLOP_M is corrected by velocity at the rate PART_BY_VELOCITY_HZ, in 1/s. This lets impulses grow until
 # they carry the weight of a pile. At a higher rate, balls under a much heavier ball would vibrate. Each substep also
-# corrects the share PART_BY_PLACE of this overlap by position, without changing velocities.
+# corrects the share PART_BY_PLACE of this overlap by moving the balls, without changing their velocities.
 PART_BY_VELOCITY_HZ = 8.0
 PART_BY_PLACE = 0.5
-# Largest speed of each correction (m/s). Because of this limit, balls with a deep overlap do not fly apart.
+# Largest speed at which each of the two corrections moves a ball, in m/s. Because of this limit, balls that overlap
+# deeply do not fly apart.
 PART_MAX_M_S = 2.0
-# Impacts slower than this do not bounce (m/s).
+# Smallest speed of an impact after which balls bounce, in m/s.
 BOUNCE_MIN_M_S = 0.5
-# Change of a sphere's surface velocity by a tangential impulse, divided by the impulse and multiplied by the mass. The
-# motion of the centre contributes 1. The spin contributes 2.5, because the inertia is 2/5 m r^2.
+# A tangential impulse changes the velocity of a sphere's surface. This is that change, divided by the impulse and
+# multiplied by the sphere's mass. The motion of the sphere's centre contributes 1. The sphere's spin contributes 2.5,
+# because its inertia is 2/5 m r^2.
 SURFACE_INVERSE_MASS = 3.5
 SPIN_INVERSE_MASS = 2.5
 
-# Added to a divisor, so that 0 divided by 0 is 0.
+# TINY is added to a divisor, so that 0 divided by 0 gives 0.
 TINY = 1e-20
-# glibc returns freed memory to the kernel, and the page faults that follow double the time of a step of ten thousand
-# balls. But glibc keeps freed memory of up to twice the size of the largest block that was freed before, if this block
-# had at most 32 MiB (mallopt(3)). So a block of this size is allocated and freed first. Other allocators are not
-# affected.
+# glibc returns freed memory to the kernel. The page faults that follow double the time of a step of ten thousand
+# balls. But if the largest block that was freed before has at most 32 MiB, glibc keeps freed memory of up to twice its
+# size (mallopt(3)). So a block of this size is allocated and freed first. Other allocators are not affected.
 KEPT_BLOCK_BYTES = 31 << 20
 
 
 @dataclass
 class MovingSpheres:
-    """State of n moving spheres. All arrays are float32.
+    """The state of n moving spheres. All arrays are float32.
 
-    position, velocity, spin: (3, n), metres, m/s, rad/s. radius: (n,) metres. mass: (n,) kg.
+    position: (3, n), metres. velocity: (3, n), m/s. spin: (3, n), rad/s. radius: (n,), metres. mass: (n,), kg.
     """
 
     position: Floats
@@ -88,7 +90,7 @@ class MovingSpheres:
 
 @dataclass(frozen=True)
 class ContactMaterial:
-    """Coulomb friction coefficient, restitution (0..1), and decay rate of spin while balls touch (1/s)."""
+    """Coulomb friction coefficient, restitution (0..1), and the rate in 1/s at which spin decays while balls touch."""
 
     friction: float = 0.4
     restitution: float = 0.35
@@ -96,11 +98,11 @@ class ContactMaterial:
 
 
 class Ends(NamedTuple):
-    """The two bodies of m contacts.
+    """The two bodies of each of m contacts.
 
-    places: (2, 3, m), indices into a raveled array (3, n + 1). mobility: change of velocity per impulse, negative for
-    the first body. turn_mobility: change of the surface velocity that comes from spin (spin x radius), per tangential
-    impulse. Both have the shape (2, 1, m), 1/kg.
+    places: (2, 3, m), indices into a raveled array (3, n + 1). mobility: change of a body's velocity per impulse;
+    negative for the first body. turn_mobility: change of the surface velocity that comes from spin (spin x radius),
+    per tangential impulse. `mobility` and `turn_mobility` have the shape (2, 1, m), 1/kg.
     """
 
     places: Ints
@@ -116,11 +118,11 @@ class ContactGroup(NamedTuple):
 
 
 class ContactSolver:
-    """Advances `MovingSpheres` in a box. Only the impulses of the contacts are kept from one step to the next.
+    """Advances `MovingSpheres` in a box. It keeps nothing from one step to the next but the impulses of the contacts.
 
-    low, high: corners of the box, (3,) metres. Walls are at rest and infinitely heavy; all six walls together are body
-    n. substep_s: the longest substep, seconds. 1/120 gives little overlap; 1/60 is cheaper for many bodies. passes:
-    see `THOROUGH`.
+    low, high: the two opposite corners of the box, (3,), metres. Walls are at rest and infinitely heavy. All six walls
+    together are body n, after the n spheres. substep_s: length of the longest substep, in seconds. With 1/120 there is
+    little overlap; 1/60 costs less if there are many bodies. passes: see `THOROUGH`.
     """
 
     def __init__(
@@ -141,14 +143,15 @@ class ContactSolver:
         np.empty(KEPT_BLOCK_BYTES, np.uint8)
 
     def step(self, dt: float, gravity: Floats) -> None:
-        """Advances the spheres by `dt` seconds under `gravity` (3,), m/s^2."""
+        """Advances the spheres by `dt` seconds. gravity: (3,), m/s^2."""
         finds = max(dt / FIND_S, min(self._fast() * dt / FIND_TRAVEL_M, dt / self.substep_s))
         parts = max(1, math.ceil(finds - 1e-6))
         for _ in range(parts):
             self._advance(dt / parts, gravity)
 
     def overlap(self) -> float:
-        """Deepest overlap after the last step, as a share of the radius of the smaller ball."""
+        """Deepest overlap of two balls, or of a ball and a wall, after the last step. It is a share of the radius of
+        the smaller ball."""
         contacts = self._contacts
         contacts.measure(self.balls.position, self._wall_gaps())
         radius = np.append(self.balls.radius, np.float32(np.inf))
@@ -210,15 +213,15 @@ class ContactSolver:
         return ContactList(balls.position, balls.radius, reach, travel, self._wall_gaps(), REACH_M)
 
     def _wall_gaps(self) -> Floats:
-        """Distance of every ball to every wall, in the order of `WALL_NORMALS`, (6 n,), metres."""
+        """Distance from the surface of every ball to every wall, in the order of `WALL_NORMALS`, (6 n,), metres."""
         balls = self.balls
         gaps = np.concatenate((balls.position - self.low, self.high - balls.position))
         gaps -= balls.radius
         return gaps.ravel()
 
     def _closing(self, velocity: Floats) -> Floats:
-        """Relative speed of the two bodies of each contact along the contact's normal, (m,), m/s; negative if they
-        approach."""
+        """For each contact, the relative speed of its two bodies along its normal, (m,), m/s. It is negative if the
+        bodies approach each other."""
         contacts = self._contacts
         relative = velocity.take(contacts.other, axis=1)
         relative -= velocity.take(contacts.one, axis=1)
@@ -234,8 +237,8 @@ class ContactSolver:
         return Ends(both[:, None] + (bodies * np.arange(3))[:, None], mobility, turn_mobility)
 
     def _split_masses(self, closing: Floats, h: float) -> None:
-        """Splits the mass of each body among its contacts in a group. Only contacts that act in this substep count.
-        closing: result of `_closing`. h: duration of the substep, s."""
+        """Splits the mass of each body among those of its contacts in a group that act in this substep. closing:
+        result of `_closing`. h: duration of the substep, s."""
         contacts = self._contacts
         acts = closing * h < SLOP_M - contacts.gap
         acts |= self.normal_impulse > 0
@@ -248,7 +251,7 @@ class ContactSolver:
         self.grip_mass = self.effective_mass / SURFACE_INVERSE_MASS
 
     def _warm_start(self, velocity: Floats, surface: Floats) -> None:
-        """Applies the impulses of the previous substep."""
+        """Begins a substep with the impulses of the previous substep: applies them again."""
         at = np.flatnonzero(self.normal_impulse)
         around, friction_impulse, ends = (
             self._contacts.around.take(at, axis=1),
@@ -262,7 +265,8 @@ class ContactSolver:
     def _solve(
         self, velocity: Floats, surface: Floats, group: ContactGroup, allowed: Floats, has_friction: bool
     ) -> None:
-        """Solves a group: changes closing speeds towards `allowed`, (m,), m/s, and sliding speeds towards 0."""
+        """Solves a group: changes the closing speeds of its contacts towards `allowed`, (m,), m/s, and their sliding
+        speeds towards 0."""
         rows, ends = group
         around, old_normal = self._contacts.around[:, rows], self.normal_impulse[rows]
         normal = around[:3]
@@ -313,12 +317,12 @@ class ContactSolver:
 
 
 def _apply_impulse(velocity: Floats, impulse: Floats, ends: Ends) -> None:
-    """Adds the effect of `impulse` (3, m) to `velocity`. The impulse acts on body `other` and, in the opposite
-    direction, on body `one`."""
+    """Adds to `velocity` the change that `impulse`, (3, m), causes. The impulse acts on body `other`. Its opposite
+    acts on body `one`."""
     np.add.at(velocity.ravel(), ends.places.ravel(), (impulse * ends.mobility).ravel())
 
 
 def _apply_angular_impulse(surface: Floats, around: Floats, friction_impulse: Floats, ends: Ends) -> None:
-    """Changes the surface velocities `surface` of both bodies by the effect of `friction_impulse` (3, m) on their
-    spin."""
+    """Changes the surface velocities in `surface` of both bodies of each contact: `friction_impulse`, (3, m), changes
+    their spin."""
     np.add.at(surface.ravel(), ends.places.ravel(), (cross(around, friction_impulse) * ends.turn_mobility).ravel())

@@ -1,4 +1,5 @@
-"""Runs a world. run: start and end; turns: the loop; figures: status and results; trouble: injected faults.
+"""Runs a world. `run` starts and ends a run, `turns` is its loop, `figures` makes status messages and results, and
+`trouble` injects faults.
 
-watchdog: signals and hanging steps; viewer_process, viewer_command: start of the viewer's process.
+`watchdog` handles signals and steps that hang. `viewer_process` and `viewer_command` start the viewer's process.
 """

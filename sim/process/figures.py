@@ -1,4 +1,5 @@
-"""Figures of physics: status messages during the run, results and memory use at its end. Reads no clock."""
+"""Computes the figures of the physics process: status messages during the run, and results and memory use at its end.
+The module reads no clock."""
 
 from __future__ import annotations
 
@@ -13,13 +14,13 @@ from twixt.sim.publish.publisher import Meter
 from twixt.sim.schedule.schedule import Schedule
 from twixt.sim.world.world import MOST_FIGURES
 
-# Maximum length of a diagnostic's name, in characters. The overlay has no room for a longer name.
+# Largest length of a diagnostic's name, in characters. The overlay has no room for a longer name.
 LONGEST_NAME = 64
 
 
 def status_of(schedule: Schedule, meter: Meter, trouble: InjectedTrouble) -> dict[str, Any]:
-    """Returns the state of schedule, meter and trouble as fields of a status message. JSON can encode all values.
-    Times are in ms."""
+    """Returns the state of schedule, meter and injected trouble as fields of a status message. All values can be
+    encoded as JSON. Times are in ms."""
     return {
         "tick": schedule.tick,
         "paused": schedule.is_paused,
@@ -39,11 +40,11 @@ def status_of(schedule: Schedule, meter: Meter, trouble: InjectedTrouble) -> dic
 
 
 def checked_diagnostics(figures: Mapping[str, Any], world: str, warn: Callable[[str], object]) -> dict[str, float]:
-    """Returns the `diagnostics` of a world in the form that is sent to viewers. For a value that is not a number,
-    raises the exception that `float` raises.
+    """Returns the `diagnostics` of a world in the form that is sent to viewers. Raises the exception that `float`
+    raises if a value is not a number.
 
-    warn: function that is called with a text if there are more than MOST_FIGURES diagnostics; only the first
-    MOST_FIGURES are returned.
+    warn: function that is called with a text if there are more than MOST_FIGURES diagnostics. Only the first
+    MOST_FIGURES are then returned.
     """
     items = figures.items()
     if len(items) > MOST_FIGURES:
@@ -55,8 +56,8 @@ def print_results(results: dict[str, Any], json_file: str | None) -> None:
     """Prints the `state_hash` in `results`, if there is one, on standard output. Writes all results as JSON into
     `json_file`.
 
-    json_file: `-` stands for standard output, without a separate line for the hash; None for no JSON. Raises
-    TwixtError if the file cannot be written.
+    json_file: name of the file; `-` for standard output, without a separate line for the hash; None to write no JSON.
+    Raises TwixtError if the file cannot be written.
     """
     if results.get("state_hash") and json_file != "-":
         print(results["state_hash"], flush=True)
@@ -65,10 +66,10 @@ def print_results(results: dict[str, Any], json_file: str | None) -> None:
 
 
 def resident_mib() -> float | None:
-    """Resident memory of this process in MiB, including the used pages of shared snapshots. None on a system without
-    /proc.
+    """Resident memory of this process in MiB, including the pages of shared snapshots that are in use. None on a
+    system without /proc.
 
-    The report compares the values at the start and at the end of a run. This shows whether a world leaks memory.
+    The report has this value at the start and at the end of a run. The two values show whether a world leaks memory.
     """
     try:
         with open("/proc/self/statm", encoding="ascii") as file:

@@ -1,10 +1,10 @@
-"""The physics process from its start to its exit code; checks of the command-line flags for pace.
+"""Runs the physics process from its start to its exit code. Also checks the command-line flags for pace.
 
-Before the world is imported, the socket listens already and the viewer is started. A run ends after the requested
-number of steps or seconds, when its viewer ends or sends the command to quit, on Ctrl-C, SIGTERM or SIGHUP, or when
-the user's world crashes.
+The socket listens and the viewer is started before the world is imported. A run ends in one of these cases: the
+requested steps or seconds are over; its viewer ends or sends the command to quit; the user presses Ctrl-C; SIGTERM or
+SIGHUP arrives; the user's world crashes.
 
-Always: at the end of a run, viewers receive the reason of the end, and the name is free again. If the world crashes,
+Always: at the end of a run, viewers receive the reason why it ended, and the name is free again. If the world crashes,
 the traceback of the user's code is printed, and the exit code is 1. Errors that the user can correct at the command
 line are raised as TwixtError before the world runs.
 """
@@ -44,15 +44,15 @@ if TYPE_CHECKING:
 
 
 HANGUP = getattr(signal, "SIGHUP", None)
-# A viewer usually starts in half a second. If the viewer has not attached after this time, simulated time starts
-# without the viewer.
+# A viewer usually attaches half a second after its start. If it has not attached after this time, in seconds,
+# simulated time starts without the viewer.
 VIEWER_TIMEOUT_S = 10.0
-# After a crash of the world, a viewer shows the message for some seconds and then ends. If the viewer still runs after
-# this time, it is terminated.
+# After a crash of the world, a viewer shows the message for some seconds and then ends. If it still runs after this
+# time, in seconds, it is terminated.
 CRASH_SHOWN_S = 20.0
-# Longest wait for a viewer that writes a report and a plot after the end of the simulation.
+# Longest time, in seconds, that a viewer may take to write a report and a plot after the end of the simulation.
 REPORT_PATIENCE_S = 30.0
-# A viewer also receives Ctrl-C. If the viewer has not ended by itself after this time, it is terminated.
+# A viewer also receives Ctrl-C and ends by itself. If it still runs after this time, in seconds, it is terminated.
 EXIT_GRACE_S = 0.3
 
 
@@ -66,12 +66,13 @@ def simulate(
     json_file: str | None = None,
     find: Callable[[str], type[World]] = find_world,
 ) -> int:
-    """Runs `config.world` until the run ends, with `listener` for its viewers. Returns the exit code.
+    """Runs `config.world` until the run ends. Its viewers connect through `listener`. Returns the exit code.
 
-    viewer: the viewer started for this run. When it ends, the run ends with the same exit code. steps: maximum number
-    of steps. Without a viewer, `config.seconds` limits the run as well. print_hash: True to print the hash of the
-    final state. json_file: file for the physics and channel blocks of the report, `-` for standard output. find:
-    function that returns the class of a world by the world's name. Raises TwixtError for errors before the world runs.
+    viewer: the viewer that was started for this run, or None. When this viewer ends, the run ends with the viewer's
+    exit code. steps: largest number of steps. Without a viewer, `config.seconds` limits the run as well. print_hash:
+    True to print the hash of the final state. json_file: file for the blocks of the report about physics and channel;
+    `-` for standard output. find: function that returns the class of a world from the world's name. Raises TwixtError
+    for errors that occur before the world runs.
     """
     with contextlib.ExitStack() as at_end:
         trace = None
@@ -84,7 +85,7 @@ def simulate(
         watchdog = Watchdog(viewer, run.abort)
         error = _error_of_run(run, watchdog, steps)
         if watchdog.signal is not None:
-            # The signal decides, not the type of the exception: locks and C code often raise another exception when a
+            # The signal decides, not the type of the exception. Locks and C code often raise another exception when a
             # signal interrupts them.
             code = run.end_by_signal(watchdog.signal)
         elif error is None or (watchdog.is_due and isinstance(error, KeyboardInterrupt | TwixtError)):
@@ -92,11 +93,11 @@ def simulate(
                 code = run.end_regularly(watchdog)
             except KeyboardInterrupt:
                 code = run.end_by_signal(signal.SIGINT)
-        elif isinstance(error, KeyboardInterrupt):  # the world itself has raised it
+        elif isinstance(error, KeyboardInterrupt):  # The world itself has raised KeyboardInterrupt.
             code = run.end_by_signal(signal.SIGINT)
         else:
             return run.end_failed(error)
-        if run.physics is not None and watchdog.signal != HANGUP:  # after a hangup the terminal is gone
+        if run.physics is not None and watchdog.signal != HANGUP:  # After a hangup there is no terminal to print to.
             results = run.report()
             if print_hash:
                 results["state_hash"] = run.state_hash(was_interrupted=code != 0)
@@ -105,8 +106,8 @@ def simulate(
 
 
 def _error_of_run(run: PhysicsRun, watchdog: Watchdog, steps: int | None) -> BaseException | None:
-    """Creates world and physics, and steps until the end of the run. Returns the exception that ended the run, or
-    None."""
+    """Creates the world and the physics object, and makes steps until the run ends. Returns the exception that ended
+    the run, or None."""
     try:
         watchdog.begin()
         try:
@@ -120,7 +121,7 @@ def _error_of_run(run: PhysicsRun, watchdog: Watchdog, steps: int | None) -> Bas
 
 
 class PhysicsRun:
-    """One run, from its construction to its end. World, host and physics are None until `make` has created them."""
+    """One run of the physics process. `world`, `host` and `physics` are None until `make` has created them."""
 
     def __init__(
         self,
@@ -141,7 +142,7 @@ class PhysicsRun:
         self._began_mib: float | None = None
 
     def make(self) -> None:
-        """Creates world, host and physics, and publishes the first snapshot. Simulated time does not run yet.
+        """Creates world, host and physics object, and publishes the first snapshot. Simulated time does not run yet.
 
         Raises TwixtError for wrong flags, and UserCodeCrashed for an exception in the user's module or world.
         """
@@ -181,10 +182,10 @@ class PhysicsRun:
         spans.end_phase(kinds.FIRST_SNAPSHOT)
 
     def step_until_end(self, watchdog: Watchdog, steps: int | None) -> None:
-        """Waits until the viewer, if there is one, has attached. Then steps until the run ends. steps: maximum number
-        of steps."""
+        """If there is a viewer, waits until the viewer has attached. Then makes steps until the run ends. steps:
+        largest number of steps."""
         physics, host = self._made()
-        # called before the viewer attaches, because a collection would delay the reply to the viewer
+        # `begin` comes before the viewer attaches, because a garbage collection would delay the reply to the viewer.
         self._collector.begin()
         if self._viewer is not None:
             patience_ends = time.monotonic() + VIEWER_TIMEOUT_S
@@ -193,7 +194,7 @@ class PhysicsRun:
                     break
             self._spans.end_phase(kinds.AWAIT_VIEWER)
         physics.start()
-        # In a run with a viewer, the viewer itself counts the seconds, from its first frame on.
+        # In a run with a viewer, the viewer itself counts the seconds, beginning at its first frame.
         seconds = self._config.seconds if self._viewer is None else None
         ends_ns = math.inf if seconds is None else time.perf_counter_ns() + seconds * 1e9
         meter = physics.publisher.meter
@@ -205,7 +206,7 @@ class PhysicsRun:
             steps_before = meter.steps
             physics.turn()
             if watchdog.signal is not None and meter.steps > steps_before:
-                physics.is_half_made = True  # the step itself caught the exception that the signal raised
+                physics.is_half_made = True  # The step itself caught the exception that the signal raised.
         physics.finish()
 
     def end_regularly(self, watchdog: Watchdog) -> int:
@@ -222,14 +223,14 @@ class PhysicsRun:
         return exit_code_of(code)
 
     def end_by_signal(self, number: int) -> int:
-        """Ends a run that signal `number` interrupted; returns its exit code."""
+        """Ends a run that signal `number` interrupted. Returns the exit code of the run."""
         by = "with Ctrl-C" if number == signal.SIGINT else f"by {signal.Signals(number).name}"
         self.close("interrupted", f"the simulation was ended {by}")
         return exit_code_of(-number)
 
     def end_failed(self, error: BaseException) -> int:
-        """Ends a run after an error. Returns an exit code if the error is an exception in the user's code, or a
-        TwixtError that was raised after physics was created.
+        """Ends a run after an error. Returns an exit code if the user's code raised the error, or if it is a
+        TwixtError that was raised after `physics` was created.
 
         Raises any other error again.
         """
@@ -245,8 +246,8 @@ class PhysicsRun:
         return self._end_crashed(error)
 
     def _end_crashed(self, error: TwixtError) -> int:
-        """Prints the traceback of the user's world, while the viewer shows the message for some seconds. Returns the
-        exit code."""
+        """Prints the traceback of the user's world. Then waits while the viewer shows the message for some seconds.
+        Returns the exit code of the run."""
         print_notice(str(error), getattr(error, "traceback_text", ""))
         if self._host is not None and self._viewer is not None:
             self._host.end("crashed", str(error))
@@ -258,11 +259,11 @@ class PhysicsRun:
         return int(error.exit_code)
 
     def close(self, kind: str, message: str) -> None:
-        """Tells viewers that the run has ended, frees the name, and ends the viewer of the run. May be called
-        again."""
+        """Tells viewers that the run has ended, frees the name, and ends the run's viewer. May be called again."""
         if self._host is None:
             if self._viewer is not None:
-                self._viewer.terminate()  # terminated now, else the viewer would report that there is no simulation
+                # The viewer is terminated now. Otherwise it would report that there is no simulation.
+                self._viewer.terminate()
             self._listener.close()
         else:
             self._host.end(kind, message)
@@ -275,8 +276,8 @@ class PhysicsRun:
             self._viewer.stop(EXIT_GRACE_S)
 
     def abort(self) -> None:
-        """Kills the viewer and closes the socket. Called just before the process exits while a step still does not
-        return."""
+        """Kills the viewer and closes the socket. Called just before the process exits although a step has not
+        returned."""
         print_notice("the world's step does not return; the process ends without it")
         self._listener.close()
         if self._viewer is not None:
@@ -285,14 +286,15 @@ class PhysicsRun:
             self._trace.write()
 
     def report(self) -> dict[str, Any]:
-        """Returns the blocks of the report that describe physics and channel. In a run with a viewer, the blocks that
-        describe the start are included."""
+        """Returns the blocks of the report about physics and channel. In a run with a viewer, it also returns the
+        blocks about the start."""
         physics, host = self._made()
         block = physics.publisher.meter.report()
         world = physics.world
         dt_s = physics.schedule.dt_s
         block |= {"physics_hz": 1 / dt_s, "dt_ms": dt_s * 1e3, "seed": self._seed}
-        block["memory_mib"] = {"begin": self._began_mib, "end": resident_mib()}  # shows whether the world leaks memory
+        # The two values show whether the world leaks memory.
+        block["memory_mib"] = {"begin": self._began_mib, "end": resident_mib()}
         size = Layout.for_bodies(0, world.bodies.column_layout).snapshot_bytes(
             len(world.bodies),
             len(world.marks or ()) + len(() if world.surfaces is None else world.surfaces.records),
@@ -306,8 +308,8 @@ class PhysicsRun:
         return blocks | {"start": spans.start_phases_ms(began_ns)}
 
     def state_hash(self, was_interrupted: bool) -> str | None:
-        """Returns the hash of the state; None if a step was interrupted. was_interrupted: True if the run ended early;
-        the number of the last step is then printed."""
+        """Returns the hash of the state, or None if a step was interrupted. was_interrupted: True if the run ended
+        early; the number of the last step is then printed."""
         physics, _ = self._made()
         tick = physics.schedule.tick
         if physics.is_half_made:
@@ -327,20 +329,21 @@ class PhysicsRun:
         return self.physics, self._host
 
 
-# Checks of the flags for rates, step multiples and step logs. Some of these checks need the world's dt.
+# Checks the flags for rates, step multiples and step logs. Some of these checks need the length of a step.
 #
-# A wrong flag raises TwixtError with the value, the rule and a remedy, before the world runs. No flag is checked
-# later.
+# A wrong flag raises TwixtError before the world runs. The error has the value, the rule and a remedy. No flag is
+# checked after that.
 
 
-# Largest lead, ms. With a longer lead, the effect of a user's command would become visible many seconds later.
+# Largest lead in ms: the time by which a snapshot is published before it is due. With a longer lead, commands would
+# take effect many seconds later.
 MAX_LEAD_MS = 10_000.0
-# Relative rounding error that is allowed for a step. So a step of exactly --max-step-ms is accepted.
+# Relative rounding error that is allowed in the length of a step. So a step of exactly --max-step-ms is accepted.
 ROUNDING = 1e-9
 
 
 def check_pace(config: Config) -> None:
-    """Raises TwixtError for a time scale, lead or rate out of bounds."""
+    """Raises TwixtError for a time scale, lead or rate that is out of bounds."""
     if not SLOWEST <= config.time_scale <= FASTEST:
         raise TwixtError(f"--time-scale must be from {SLOWEST:g} to {FASTEST:g}, got {config.time_scale:g}")
     if config.lead_ms is not None and config.lead_ms > MAX_LEAD_MS:
@@ -351,7 +354,8 @@ def check_pace(config: Config) -> None:
 
 
 def stride_of(config: Config, dt_s: float) -> Stride:
-    """Returns the rule for the step multiple, from --dt-replay, --when-slow and --max-step-ms. dt_s: seconds per step.
+    """Returns the rule for the step multiple, which --dt-replay, --when-slow and --max-step-ms determine. dt_s:
+    simulated seconds per step.
 
     Raises TwixtError for a log that cannot be replayed, or if --max-step-ms is below `dt_s`.
     """
@@ -370,7 +374,7 @@ def stride_of(config: Config, dt_s: float) -> Stride:
 
 
 def dt_log_of(config: Config, dt_s: float) -> DtLog | None:
-    """The log of --dt-log, open for writing; None without the flag. Raises TwixtError if it cannot be opened."""
+    """The log of --dt-log, open for writing. None without this flag. Raises TwixtError if the file cannot be opened."""
     if config.dt_log is None:
         return None
     from twixt.sim.schedule.step_multiple import DtLog

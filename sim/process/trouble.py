@@ -1,11 +1,12 @@
-"""Injected trouble: slow steps, stalls, losses, delays.
+"""Injects trouble into a run on purpose: slow steps, stalls, and snapshots that are lost or delayed.
 
-The random number of a step is a hash of the seed, the kind of trouble and the step's number. So it is the same whether
-other kinds of trouble are on or off. A number from a random sequence would change.
+The random number of a step is a hash of the seed, the kind of trouble and the step's number. So the number is the same
+whether other kinds of trouble are on or off. A number from a random sequence would depend on the other kinds of
+trouble.
 
-Always: injected trouble changes neither the world nor the world's random numbers. So the world's states have the same
-bytes with and without trouble. A kind of trouble that is off costs one comparison. This module decides which snapshots
-are lost or late, and publishes none itself.
+Always: injected trouble changes neither the world nor the world's random numbers. So the states of the world have the
+same bytes with and without trouble. A kind of trouble that is off costs one comparison. This module only decides which
+snapshots are lost or late. It does not publish snapshots.
 """
 
 from __future__ import annotations
@@ -19,23 +20,24 @@ from typing import Any
 
 from twixt.ipc.config.troubles import FIELDS, Troubles
 
-# Input of one checksum, the unit of injected work. A checksum takes about 10 microseconds, and other Python threads
-# can run during it.
+# Input of one checksum. One checksum is the unit of the work that is injected. A checksum takes about 10 microseconds.
+# Other Python threads can run during this time.
 PIECE = bytes(32 * 1024)
-# Multiplier of the step number. It is odd (2**64 over the golden ratio), so that neighbouring steps have unrelated
-# numbers.
+# The number of a step is multiplied by this before it is hashed. The multiplier is odd (2**64 over the golden ratio),
+# so that neighbouring steps have unrelated random numbers.
 STRIDE = 0x9E37_79B9_7F4A_7C15
 WORD = (1 << 64) - 1
 
-# Function that is called during a wait with the current time, ns. It returns the time of its next call, or None.
+# Function that is called during a wait with the current time in ns. It returns the time of its next call, or None.
 Meanwhile = Callable[[int], int | None]
 
 
 class InjectedTrouble:
-    """Injected trouble with random numbers from `seed`. asked: the configured values; `now`: the values after
-    commands.
+    """Decides on trouble with random numbers from `seed`, and injects it. asked: the configured values. now: the
+    values after commands have changed them.
 
-    now_ns: the clock, ns. sleep: function that waits for a number of seconds; commands do not end this wait.
+    now_ns: function that reads the clock, in ns. sleep: function that waits for a number of seconds; commands do not
+    end this wait.
     """
 
     def __init__(
@@ -50,7 +52,7 @@ class InjectedTrouble:
         self._now_ns, self._sleep = now_ns, sleep
 
     def change(self, kind: str, value: Any) -> None:
-        """Changes one kind of trouble, from the next step on. kind, value: as in a `Command`."""
+        """Changes one kind of trouble from the next step on. kind, value: as in a `Command`."""
         if kind == "drop":
             value = value or 0.0
         changed: dict[str, Any] = {FIELDS[kind]: tuple(value) if isinstance(value, list) else value}
@@ -59,14 +61,14 @@ class InjectedTrouble:
     # -- decisions for one step
 
     def work_ns(self, step: int) -> int:
-        """Duration of the work added to step number `step`, ns."""
+        """Duration in ns of the work that is added to step number `step`."""
         if self.now.slow_physics_ms is None:
             return 0
         shortest, longest = self.now.slow_physics_ms
         return round((shortest + (longest - shortest) * self._draw("slow_physics", step)) * 1e6)
 
     def stall_ns(self, before_sim_ns: int, sim_time_ns: int) -> int:
-        """Duration of the stall before a step, ns. sim_time_ns: simulated time at which this step begins.
+        """Duration in ns of the stall before a step. sim_time_ns: simulated time at which this step begins.
         before_sim_ns: simulated time at which the previous step began."""
         if self.now.stall is None:
             return 0
@@ -79,7 +81,7 @@ class InjectedTrouble:
         return self.now.drop_percent > 0 and self._draw("drop", step) * 100 < self.now.drop_percent
 
     def delay_ns(self, step: int) -> int | None:
-        """Delay of the snapshot of step number `step` after its due time, ns; None if it is not delayed."""
+        """Delay in ns of the snapshot of step number `step` after its due time. None if the snapshot is not delayed."""
         if self.now.delay_ms is None:
             return None
         mean, jitter = self.now.delay_ms
@@ -88,7 +90,7 @@ class InjectedTrouble:
     # -- execution
 
     def wait(self, length_ns: int, meanwhile: Meanwhile) -> None:
-        """Sleeps for `length_ns`, and calls `meanwhile` at the times that it requests."""
+        """Sleeps for `length_ns`. Calls `meanwhile` at the times that it requests."""
         now_ns = self._now_ns()
         end_ns = now_ns + length_ns
         while now_ns < end_ns:
@@ -98,7 +100,7 @@ class InjectedTrouble:
             now_ns = self._now_ns()
 
     def work(self, length_ns: int, meanwhile: Meanwhile) -> None:
-        """Keeps this thread's core busy for `length_ns`, and calls `meanwhile` at the times that it requests."""
+        """Keeps this thread's core busy for `length_ns`. Calls `meanwhile` at the times that it requests."""
         now_ns = self._now_ns()
         end_ns = now_ns + length_ns
         next_ns = meanwhile(now_ns)
@@ -109,8 +111,8 @@ class InjectedTrouble:
             now_ns = self._now_ns()
 
     def _draw(self, kind: str, step: int) -> float:
-        """Random number of a step, uniform in [0, 1), by the mixing function of SplitMix64 (Steele, Lea, Flood
-        2014)."""
+        """Random number of a step, uniform in [0, 1). It is computed by the mixing function of SplitMix64 (Steele,
+        Lea, Flood 2014)."""
         word = (self._keys[kind] + step * STRIDE) & WORD
         word = ((word ^ (word >> 30)) * 0xBF58_476D_1CE4_E5B9) & WORD
         word = ((word ^ (word >> 27)) * 0x94D0_49BB_1331_11EB) & WORD

@@ -1,11 +1,12 @@
-"""The loop of physics: each turn steps the world, publishes a snapshot, or waits until a step or a snapshot is due.
+"""Runs the loop of the physics process. Each turn steps the world, publishes a snapshot, or waits until a step or a
+snapshot is due.
 
-Schedule, publisher and injected trouble decide what a turn does, and the turn does it. Commands are executed at the
+Schedule, publisher and injected trouble decide what a turn does. The turn then does it. Commands are executed at the
 start of a turn. A command that arrives during a wait ends the wait.
 
 Always: the world's states depend only on its seed and the lengths of its steps. Each step is published, with two
-exceptions: because of `publish_hz` a later step may be published instead, and injected trouble may lose a step. The
-first snapshot of a world, single steps and the last state are never lost. Delayed snapshots are released in time, even
+exceptions. Because of `publish_hz`, a later step may be published instead. Injected trouble may lose a step. The first
+snapshot of a world, single steps and the last state are never lost. Delayed snapshots are released in time, also
 during waits and stalls.
 """
 
@@ -38,25 +39,26 @@ from twixt.sim.schedule.step_multiple import DtLog, Stride
 from twixt.sim.world.world import World
 from twixt.sim.world.world_guard import GuardedWorld
 
-# Longest wait of one turn. After each turn the caller checks whether the viewer has ended or the time is over.
+# Longest wait of one turn, in ns. After each turn the caller checks whether the viewer has ended or the time is over.
 LONGEST_WAIT_NS = 50_000_000
-# Lead of viewers that is assumed until a viewer has reported its own lead: two frames at 60 Hz. Because of this lead,
-# the first snapshots for a viewer that has just attached are not late.
+# Lead of viewers that is assumed before a viewer has reported its own lead: two frames at 60 Hz, in ns. Because of
+# this lead, a viewer that has just attached gets its first snapshots in time.
 ASSUMED_VIEWERS_LEAD_NS = 33_333_333
-# Interval of status messages to viewers.
+# Interval between two status messages to viewers, in ns.
 STATUS_NS = 200_000_000
-# Longest wait at the end of a run until the channel has memory for the last state. The wait takes seconds only with
-# very many bodies.
+# Longest wait, in seconds, at the end of a run until the channel has memory for the last state. The wait takes seconds
+# only with very many bodies.
 ROOM_PATIENCE_S = 10.0
 
 
 @dataclass(frozen=True)
 class PhysicsDef:
-    """Arguments of `Physics`. `physics_def` makes them from a configuration; change single arguments with `replace`.
+    """Arguments of `Physics`. The function `physics_def` makes them from a configuration. Change single arguments with
+    `replace`.
 
-    remake: function that constructs the world again, to reset a world without a method `reset`. seed: argument for
-    `reset`. now_ns: the clock, ns. wait: function that waits for a number of seconds, or until a command arrives.
-    dt_log: logs every step. spans: recorder of turns.
+    remake: function that constructs the world again; used to reset a world without a method `reset`. seed: argument
+    for `reset`. now_ns: function that reads the clock, in ns. wait: function that waits for a number of seconds, or
+    until a command arrives. dt_log: logs every step. spans: recorder of turns.
     """
 
     world: World
@@ -81,7 +83,8 @@ def physics_def(
     now_ns: Callable[[], int] = time.perf_counter_ns,
     spans: Spans = NOT_RECORDED,
 ) -> PhysicsDef:
-    """Returns the arguments for `Physics` of `world` on `host`, configured by `config`. Also writes the first plan."""
+    """Returns the arguments for a `Physics` object that runs `world` on `host`, as configured by `config`. Also writes
+    the first plan to the host."""
     lead_ns = None if config.lead_ms is None else round(config.lead_ms * 1e6)
     schedule = Schedule(world.dt, config.time_scale, lead_ns, round(1e9 / config.publish_hz), stride)
     return PhysicsDef(
@@ -93,23 +96,23 @@ def physics_def(
         remake=type(world),
         seed=config.seed,
         now_ns=now_ns,
-        # looked up at each call, because a forked child has another queue
+        # The queue is looked up at each call, because a forked child has another queue.
         wait=lambda timeout_s: host.commands.wait(timeout_s),
         spans=spans,
     )
 
 
 class StepState(Enum):
-    """State of the newest step: not published yet, published, or lost because of injected trouble."""
+    """State of the newest step: it is not published yet, is published, or was lost because of injected trouble."""
 
     UNPUBLISHED, PUBLISHED, LOST = range(3)
 
 
 class Physics:
-    """Physics of one run. The caller calls `turn` repeatedly. `world`, `schedule` and `publisher` may be read between
-    turns.
+    """Steps a world and publishes its snapshots during one run. The caller calls `turn` again and again. `world`,
+    `schedule` and `publisher` may be read between two turns.
 
-    is_half_made: True during a step or reset. An interruption then leaves the world between two states.
+    is_half_made: True during a step or reset. An interruption during this time leaves the world between two states.
     """
 
     def __init__(self, parts: PhysicsDef) -> None:
@@ -126,7 +129,7 @@ class Physics:
 
     @property
     def world(self) -> World:
-        """The world; a reset may replace it."""
+        """The current world; a reset may replace it."""
         return self._guarded.world
 
     def start(self) -> None:
@@ -225,8 +228,7 @@ class Physics:
             tick=schedule.tick,
             sim_time_ns=schedule.sim_time_ns,
             dt_ns=schedule.made_dt_ns,
-            # While paused, a step has no due time; None stands for the current time. During a pause, viewers follow
-            # the plan.
+            # In a pause, a step has no due time. None stands for the current time. Viewers follow the plan in a pause.
             due_ns=None if schedule.is_paused else schedule.due_ns,
             rate=schedule.rate,
             step_cost_ns=self._times.cost_ns,
@@ -340,16 +342,16 @@ class Physics:
         print_notice(warning)
 
 
-# Garbage collection of the physics process, during waits that are long enough and never inside a step.
+# Collects garbage in the physics process during waits that are long enough, and never inside a step.
 #
-# Objects that exist when physics begins are frozen, so the collector never scans them again. If no wait is long
-# enough, collections are rare and run between two steps. In a process that the world forks, Python's own collector
-# runs.
+# Objects that exist when `begin` is called are frozen, so the collector never scans them again. If no wait is long
+# enough, collections are rare and run between two steps. If the world forks a process, Python's own collector runs in
+# that process.
 
 
-# Assumed longest duration of a young collection, ns.
+# Longest duration of a young collection that is assumed, in ns.
 YOUNG_NS = 1_000_000
-# Least interval between two full collections during waits, and longest time without a full collection, ns.
+# Shortest time between two full collections during waits, and longest time without a full collection, in ns.
 FULL_EVERY_NS = 2_000_000_000
 FULL_AT_LATEST_NS = 20_000_000_000
 
@@ -371,7 +373,7 @@ class IdleCollector:
         self._full_ns = self._young_ns = time.perf_counter_ns()
 
     def end(self) -> None:
-        """Unfreezes all objects and restarts Python's collector. Harmless before `begin`."""
+        """Unfreezes all objects and restarts Python's collector. A call before `begin` does no harm."""
         if self._was_enabled:
             self._was_enabled = False
             gc.unfreeze()

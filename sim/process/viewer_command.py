@@ -1,12 +1,13 @@
-"""The command that starts a viewer, or another process of twixt, from any program; the search path of a viewer.
+"""Makes the command that starts a viewer, or another process of twixt, from any program. Also makes the search path of
+a viewer.
 
-Usually `sys.executable` is a Python interpreter. In a frozen program, or in a program that embeds Python, it is the
-user's program. If the user's program were started as a viewer, it would run the user's loop again, and this loop would
-start another viewer.
+Usually `sys.executable` is a Python interpreter. In a frozen program, or in a program that embeds Python,
+`sys.executable` is the user's program. If the user's program were started as a viewer, it would run the user's loop
+again. That loop would start another viewer.
 
 Always: the user's program is started only if it is frozen and has called `freeze_support`. A process that was started
-as a viewer starts no other viewer. The name of an executable decides whether it counts as a Python interpreter; it is
-not run for this.
+as a viewer starts no other viewer. An executable counts as a Python interpreter if its name says so. It is not run to
+find this out.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ import sys
 import twixt
 from twixt.ipc.errors import TwixtError
 
-# Environment variable for the case that `sys.executable` is no Python interpreter. It names the Python to start, by
-# path or by a name on PATH.
+# Environment variable for the case that `sys.executable` is no Python interpreter. The variable names the Python to
+# start, by path or by a name on PATH.
 PYTHON_VARIABLE = "TWIXT_PYTHON"
 VIEW = "_view"
-# Endings of the file name of a Python interpreter, after the version is removed. w: no console; t: free-threaded; d,
+# Endings of the file name of a Python interpreter, after the version is removed. w: no console. t: free-threaded. d,
 # dbg: debug build.
 NAME_ENDINGS = ("", "w", "t", "d", "td", "_d", "dbg", "intel")
 
@@ -29,13 +30,13 @@ _is_freeze_supported = False
 
 
 class NoViewerProgram(TwixtError):
-    """There is no program that may be started as a viewer, or its start failed. The message has the reason and a
+    """No program may be started as a viewer, or the start of the program failed. The message gives the reason and a
     remedy."""
 
 
 class ViewerCommand:
-    """Program and arguments of a viewer, and the environment variables to change for the viewer. A value of None
-    removes a variable."""
+    """Program and arguments of a viewer, and the environment variables that are changed for it. A variable with the
+    value None is removed."""
 
     __slots__ = ("arguments", "variables")
 
@@ -44,7 +45,7 @@ class ViewerCommand:
         self.variables = {OWNED_VARIABLE: "1", **variables}
 
     def environ(self) -> dict[str, str]:
-        """The whole environment of the viewer."""
+        """All environment variables of the viewer."""
         changed = {**os.environ, **self.variables}
         return {name: value for name, value in changed.items() if value is not None}
 
@@ -53,9 +54,9 @@ def freeze_support() -> None:
     """Lets `show` open windows from a frozen program (PyInstaller, cx_Freeze). The frozen program is then started
     again as the viewer.
 
-    Call it first under `if __name__ == "__main__":`, before `multiprocessing.freeze_support()`. In the viewer's
-    process, the call runs the viewer and exits. In the program itself, and in a program that is not frozen, the call
-    returns at once.
+    Call this function first under `if __name__ == "__main__":`, before `multiprocessing.freeze_support()`. In the
+    viewer's process, the call runs the viewer and exits. In the program itself, and in a program that is not frozen,
+    the call returns at once.
     """
     global _is_freeze_supported
     if not is_frozen():
@@ -80,14 +81,15 @@ def viewer_command() -> ViewerCommand:
 
 
 def twixt_command(*arguments: str) -> list[str]:
-    """Returns the command `twixt ARGUMENTS...`, run by the Python of this program with the same flags. Raises
+    """Returns the command `twixt ARGUMENTS...`. It is run by the Python of this program, with the same flags. Raises
     NoViewerProgram."""
     start = [python_program(), "-P"]
     start[1:1] = python_flags(start[0] == sys.executable)
     program = str(twixt.__file__)
     if os.path.isfile(program):
         return [*start, program, *arguments]
-    # Here twixt is imported from an archive, or this program is frozen and the Python to start has its own twixt.
+    # In this case twixt is imported from an archive, or this program is frozen and the Python to start has its own
+    # twixt.
     archive = os.path.dirname(os.path.dirname(program))
     found = f"sys.path.insert(0, {archive!r}); " if os.path.isfile(archive) else ""
     return [*start, "-c", f"import sys; {found}import twixt; sys.exit(twixt.main())", *arguments]
@@ -101,7 +103,7 @@ def python_program() -> str:
     if named := os.environ.get(PYTHON_VARIABLE):
         return _named_python(named, executable)
     real = os.path.realpath(executable)
-    if not is_frozen() and is_python(real):  # the interpreter was started through a link that has another name
+    if not is_frozen() and is_python(real):  # The interpreter was started through a link that has another name.
         return real
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     beside = os.path.join(sys.base_prefix, "python.exe" if os.name == "nt" else f"bin/python{version}")
@@ -124,8 +126,8 @@ def is_frozen() -> bool:
 
 
 def is_python(path: str) -> bool:
-    """True if the program exists and has the name of a Python interpreter: python, python3.12, python3.13t, pypy3,
-    ..."""
+    """True if a program exists at `path` and has the name of a Python interpreter: python, python3.12, python3.13t,
+    pypy3, ..."""
     name = os.path.basename(path).lower().removesuffix(".exe")
     kind = next((kind for kind in ("python", "pypy") if name.startswith(kind)), None)
     is_name = kind is not None and name[len(kind) :].strip("0123456789.-") in NAME_ENDINGS
@@ -133,12 +135,12 @@ def is_python(path: str) -> bool:
 
 
 def python_flags(can_do_without_site: bool = True) -> list[str]:
-    """Flags of this Python that determine the packages that a child process finds, and the child's encoding: -I, -E,
-    -s, -S, -X utf8.
+    """Flags of this Python that a child process needs. They determine which packages the child finds, and the child's
+    encoding: -I, -E, -s, -S, -X utf8.
 
-    Other flags, such as -Werror or -X importtime, concern only this program and are not passed on. A frozen program
-    passes on no flags, because its own flags hide the machine's packages. can_do_without_site: False to leave out -S,
-    for a Python other than this one.
+    Other flags, such as -Werror or -X importtime, concern only this program. They are not passed on. A frozen program
+    passes on no flags, because its own flags hide the machine's packages. can_do_without_site: False to leave out -S;
+    used if the child is started with another Python.
     """
     flags = sys.flags
     if is_frozen():
@@ -151,7 +153,7 @@ def python_flags(can_do_without_site: bool = True) -> list[str]:
 
 
 def _named_python(named: str, executable: str) -> str:
-    import shutil  # imported here, because the import takes milliseconds and only this function needs it
+    import shutil  # The import is here because it takes milliseconds and only this function needs `shutil`.
 
     found = shutil.which(named)
     if found is None or _is_same(found, executable):
@@ -161,8 +163,8 @@ def _named_python(named: str, executable: str) -> str:
 
 
 def _library_paths(environ: os._Environ[str] | dict[str, str]) -> dict[str, str | None]:
-    """Variables with the library paths that were set before PyInstaller changed them. With PyInstaller's paths another
-    program could not load its libraries."""
+    """The variables with library paths, as they were before PyInstaller changed them. With PyInstaller's paths,
+    another program could not load its libraries."""
     if not hasattr(sys, "_MEIPASS"):
         return {}
     return {name: environ.get(f"{name}_ORIG") for name in ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")}
@@ -176,34 +178,36 @@ def _is_same(one: str, other: str) -> bool:
     return os.path.realpath(one) == os.path.realpath(other)
 
 
-# Environment variables of a viewer that a program started. OWNED_VARIABLE: marks the process as a viewer.
-# PATH_VARIABLE: search path of the program.
+# Environment variables of a viewer that a program has started. OWNED_VARIABLE marks the process as a viewer.
+# PATH_VARIABLE has the search path of the program.
 #
-# Always: the viewer removes both variables from its environment before its first import from the path. So programs
-# that the viewer starts do not inherit the variables.
+# Always: the viewer removes both variables from its environment before it imports anything from this path. So programs
+# that the viewer starts do not get the variables.
 
 
-# "1" in a process that was started as a viewer. A process with this variable does not start a viewer.
+# Environment variable that is "1" in a process that was started as a viewer. A process with this variable does not
+# start a viewer.
 OWNED_VARIABLE = "TWIXT_OWNED"
-# Python's cache tag (`cpython-311`) on the first line, then the program's search path with one entry per line.
+# Environment variable that has Python's cache tag (`cpython-311`) on its first line, then the program's search path
+# with one entry per line.
 PATH_VARIABLE = "TWIXT_PATH"
-# Folders of installed packages have one of these names. A vendored folder has another name, but contains one of these
-# packages. All other folders belong to the program. A module in them may have the same name as a package that the
-# viewer needs.
+# Names of folders in which packages are installed. A vendored folder has another name, but contains a package that a
+# viewer needs. All other folders on the path belong to the program. A module in such a folder may have the same name
+# as a package that the viewer needs.
 _INSTALLED = ("site-packages", "dist-packages")
 _PACKAGES = ("numpy", "moderngl", "imgui_bundle")
-# Maximum size of the text of the search path, bytes. Linux refuses to start a program with a variable of 131,072
+# Largest size of the text of the search path, in bytes. Linux does not start a program that gets a variable of 131,072
 # bytes.
 MOST_BYTES = 120_000
 
 
 def path_text(path: list[str]) -> str:
     """Value of `PATH_VARIABLE` for a program whose `sys.path` is `path`. If the text would be too long, some folders
-    are left out. Folders with packages that a viewer needs are left out last."""
+    are left out. Folders with packages that a viewer needs are the last to be left out."""
     folders = [entry for entry in path if _can_be_passed(entry)]
     try:
         folders = list(map(os.path.abspath, folders))
-    except OSError:  # the current folder has been deleted
+    except OSError:  # The current folder was deleted.
         folders = list(filter(os.path.isabs, folders))
     sizes = [len(os.fsencode(folder)) + 1 for folder in folders]
     if sum(sizes) > MOST_BYTES:
@@ -232,8 +236,8 @@ def merged(own: list[str], programs: list[str], library: str) -> list[str]:
     """Returns the viewer's search path. own: the viewer's path at its start. programs: the path of the program.
     library: folder of the standard library.
 
-    Order: the standard library, the program's folders of packages, the viewer's other entries, the program's other
-    entries.
+    The order is: the standard library, the program's folders of packages, the viewer's other entries, the program's
+    other entries.
     """
     version = f"python{sys.version_info.major}{sys.version_info.minor}.zip"
     standard = [
@@ -246,7 +250,7 @@ def merged(own: list[str], programs: list[str], library: str) -> list[str]:
 
 
 def _can_be_passed(entry: object) -> bool:
-    """True if the entry is text that fits on one line of an environment variable."""
+    """True if the entry is a text that fits on one line of an environment variable."""
     if not isinstance(entry, str) or "\n" in entry or "\0" in entry:
         return False
     try:

@@ -1,4 +1,5 @@
-"""The viewer's process: its start, the message that tells it what to show (the order), its end and its exit code.
+"""Controls the viewer's process: its start, the message that tells the process what to show (the order), its end and
+its exit code.
 
 A thread waits for the end of the child process, so that no zombie remains.
 
@@ -20,15 +21,15 @@ from twixt.ipc.process.interrupts import InterruptibleEvent
 from twixt.ipc.system import children
 from twixt.sim.process.viewer_command import NoViewerProgram, ViewerCommand, viewer_command
 
-TYPE_CHECKING = False  # not imported from `typing`, because that import would delay the viewer
+TYPE_CHECKING = False  # The constant is not imported from `typing`, because that import would delay the viewer.
 if TYPE_CHECKING:
     from twixt.ipc.config.flags import Config
     from twixt.ipc.trace.trace_file import Trace
 
-# Prevents the threads of numpy's linear algebra, one per core. Each thread spins for 40 ms at the start, even on the
-# core where physics starts. A viewer does not need these threads.
+# These variables stop numpy's linear algebra from starting one thread per core. Each such thread would spin for 40 ms
+# at the start, even on the core where the physics process starts. A viewer does not need such threads.
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
-# If a viewer still runs at the end of `early_viewer`, it has this time to end after SIGTERM, s.
+# Time in seconds that a viewer has to end after SIGTERM, if it still runs at the end of `early_viewer`.
 LEFTOVER_S = 0.2
 
 
@@ -46,7 +47,7 @@ def early_viewer() -> Iterator[None]:
     global _early
     try:
         begun = _early = _start()
-    except NoViewerProgram:  # if the command needs a viewer, `start_viewer` raises this error again
+    except NoViewerProgram:  # If the command needs a viewer, `start_viewer` raises this error again.
         begun = None
     try:
         yield
@@ -59,13 +60,13 @@ def early_viewer() -> Iterator[None]:
 
 
 def start_viewer(name: str, config: Config, on_end: Callable[[ViewerProcess], None] | None = None) -> ViewerProcess:
-    """Starts a viewer of the simulation `name`, whose socket must listen already. Returns at once.
+    """Starts a viewer of the simulation `name`. The socket of this simulation must listen already. Returns at once.
 
     The viewer writes to the standard output and standard error of this process. on_end: function that is called on a
-    separate thread when the viewer has ended. The viewer of a user's own loop is in a separate process group, so that
-    Ctrl-C in the loop's terminal does not interrupt it. With `config.profile`, the trace begins here and is shared
-    with the viewer. Raises NoViewerProgram if there is no program that may be started as a viewer, or if its start
-    failed.
+    separate thread after the viewer has ended. The viewer of a user's own loop is in a separate process group. So
+    Ctrl-C in the loop's terminal does not interrupt the viewer. With `config.profile`, the trace begins here and is
+    shared with the viewer. Raises NoViewerProgram if there is no program that may be started as a viewer, or if its
+    start failed.
     """
     has_early = on_end is None and _early is not None
     command = None if has_early else viewer_command()
@@ -88,8 +89,8 @@ def _start(
     on_end: Callable[[ViewerProcess], None] | None = None,
     has_own_group: bool = False,
 ) -> ViewerProcess:
-    """Starts a viewer that waits for its order. command: None for the result of `viewer_command`. Raises
-    NoViewerProgram."""
+    """Starts a viewer that waits for its order. command: the command to run; None for the result of `viewer_command`.
+    Raises NoViewerProgram."""
     command = command or viewer_command()
     try:
         return ViewerProcess(command.arguments, on_end, True, has_own_group, command.environ())
@@ -109,10 +110,12 @@ def _pop_early() -> ViewerProcess | None:
 class ViewerProcess:
     """A child process from its start to its end.
 
-    awaits_order: True if the child waits for `send_order`; the child then ends by itself if this process ends first.
-    has_own_group: True if the child is in a separate process group. environ: the child's environment; None for the
-    environment of this process. trace: the trace of the child's run, or None. is_code_known: False if the child has
-    ended and its exit code is not known.
+    - awaits_order: True if the child waits for `send_order`. If this process ends before that call, the child ends by
+      itself.
+    - has_own_group: True if the child is in a separate process group.
+    - environ: the child's environment; None for the environment of this process.
+    - trace: the trace of the child's run, or None.
+    - is_code_known: False if the child has ended and its exit code is not known.
     """
 
     def __init__(
@@ -124,7 +127,7 @@ class ViewerProcess:
         environ: dict[str, str] | None = None,
     ) -> None:
         self.trace: Trace | None = None
-        self.is_end_expected = False  # True if the child is ended on purpose; its end is then not reported
+        self.is_end_expected = False  # True if the child is ended on purpose. Its end is then not reported.
         self.is_code_known = True
         self._code: int | None = None
         self._ended = InterruptibleEvent()
@@ -137,14 +140,14 @@ class ViewerProcess:
         threading.Thread(target=self._watch, name="twixt viewer", daemon=True).start()
 
     def send_order(self, name: str, config: Config) -> None:
-        """Sends the name and the configuration to the viewer. Call it once."""
+        """Sends the name and the configuration to the viewer. Call this method only once."""
         import json
 
         order = {"name": name, "config": config.to_json(), "spawned_ns": self._spawned_ns, "pid": os.getpid()}
         self._child.send(json.dumps(order).encode() + b"\n")
 
     def discard(self) -> None:
-        """Kills the viewer before it has received an order. Returns when the process has ended."""
+        """Kills the viewer before it has received an order. Returns after the process has ended."""
         self.kill()
         self.wait()
 
@@ -154,29 +157,29 @@ class ViewerProcess:
         return self._child.pid
 
     def poll(self) -> int | None:
-        """The child's exit code; minus the number of the signal if a signal killed the child; FAILED if the code is
-        not known; None while the child runs."""
+        """The child's exit code, or minus the number of a signal that killed the child. FAILED if the code is not
+        known. None while the child runs."""
         return self._code if self._ended.is_set else None
 
     def wait(self, timeout_s: float | None = None) -> int | None:
-        """Waits for the end of the child, and returns the same as `poll`. Returns None after the timeout, and in a
-        forked process."""
+        """Waits until the child ends, and returns the same as `poll`. Returns None after the timeout, and in a forked
+        process."""
         self._ended.wait(timeout_s)
         return self.poll()
 
     def terminate(self) -> None:
-        """Sends SIGTERM to the child. No effect after its end."""
+        """Sends SIGTERM to the child. Does nothing after the child has ended."""
         self._child.terminate()
 
     def kill(self) -> None:
-        """Sends SIGKILL to the child. No effect after its end."""
+        """Sends SIGKILL to the child. Does nothing after the child has ended."""
         self._child.kill()
 
     def stop(self, patience_s: float) -> int | None:
-        """Waits `patience_s` for the child to end by itself. If it still runs, sends SIGTERM and waits again, then
-        SIGKILL. Returns the exit code.
+        """Waits `patience_s` seconds for the child to end by itself. If the child still runs, sends SIGTERM and waits
+        again, then sends SIGKILL. Returns the child's exit code.
 
-        A child that is stopped (SIGSTOP) cannot end by itself, so it is killed at once.
+        A child that is stopped (SIGSTOP) cannot end by itself. So it is killed at once.
         """
         self.is_end_expected = True
         if self._child.is_stopped():
@@ -189,7 +192,7 @@ class ViewerProcess:
 
     @property
     def ending(self) -> str:
-        """How the viewer ended, as text: "exited with code 2", "was killed by SIGKILL", "is running"."""
+        """Text that says how the viewer ended: "exited with code 2", "was killed by SIGKILL", "is running"."""
         code = self.poll()
         if code is None:
             return "is running"
@@ -203,7 +206,8 @@ class ViewerProcess:
             return f"was killed by signal {-code}"
 
     def close_in_child(self) -> None:
-        """Implements `fork.Guarded`: a forked process must not wait for the viewer, which is not its child."""
+        """Implements `fork.Guarded`: a forked process must not wait for the viewer, because the viewer is not its
+        child."""
         self._ended = InterruptibleEvent()
         self._ended.set()
 

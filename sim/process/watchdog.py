@@ -1,14 +1,14 @@
-"""Watchdog of the physics process: ends the process after a signal or after the end of its viewer, even if a step
-never returns.
+"""Contains the watchdog of the physics process. It ends the process after a signal or after the end of its viewer,
+even if a step never returns.
 
 A daemon thread watches the viewer of the run, and the signals that end a process. The loop reads `is_due` in every
-turn. Once the end is due, the loop has `GRACE_S` to end by itself. After this time the step is interrupted as by
-Ctrl-C. If the loop still runs after `LAST_GRACE_S`, the process exits.
+turn. After the end becomes due, the loop has `GRACE_S` to end by itself. After this time the step is interrupted, as
+by Ctrl-C. If the loop still runs `LAST_GRACE_S` later, the process exits.
 
-Always: once the end is due, the process exits within `GRACE_S` + `LAST_GRACE_S` + `POLL_S`, whether the step sleeps in
-C, loops in Python, or catches every exception. Only the first signal raises an exception in the main thread; later
-signals never interrupt the clean-up. The world may fork child processes in any thread. A signal to such a child
-affects only the child: it is not received here, and the child does not lose it.
+Always: after the end becomes due, the process exits within `GRACE_S` + `LAST_GRACE_S` + `POLL_S`. This holds whether
+the step sleeps in C, loops in Python, or catches every exception. Only the first signal raises an exception in the
+main thread. Later signals never interrupt the clean-up. The world may fork child processes in any thread. A signal to
+such a child affects only the child: this process does not receive the signal, and the child does not lose it.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ from twixt.ipc.process.interrupts import InterruptibleEvent, Terminated
 from twixt.ipc.system import wakes
 from twixt.sim.process.viewer_process import ViewerProcess
 
-# Interval at which the viewer's process is polled, s.
+# Interval in seconds at which the thread checks whether the viewer's process has ended.
 POLL_S = 0.05
-# GRACE_S: time for the loop to read `is_due` and end, s. LAST_GRACE_S: time for an interrupted step to return, s.
+# GRACE_S is the time in seconds that the loop has to read `is_due` and end. LAST_GRACE_S is the time in seconds that
+# an interrupted step has to return.
 GRACE_S, LAST_GRACE_S = 0.3, 0.3
 # Part of the message that Python prints if a handler was removed before its signal was delivered.
 RACED = "ignored due to race condition"
@@ -43,12 +44,13 @@ ENDING_SIGNALS = {
 
 
 class Watchdog:
-    """Watches between `begin` and `end`. on_exit: function that is called before the process exits because a step does
-    not return."""
+    """Watches the viewer and the signals between `begin` and `end`. on_exit: function that is called before the
+    process exits because a step does not return."""
 
     def __init__(self, viewer: ViewerProcess | None, on_exit: Callable[[], object]) -> None:
-        self.viewer_code: int | None = None  # None while the viewer runs
-        self.signal: int | None = None  # the first signal that asked this process to end
+        self.viewer_code: int | None = None  # Exit code of the viewer. None while the viewer runs.
+        # The first signal that asked this process to end. None if no signal has arrived.
+        self.signal: int | None = None
         self._viewer, self._on_exit = viewer, on_exit
         self._has_raised = False
         self._over = InterruptibleEvent()
@@ -65,8 +67,8 @@ class Watchdog:
         return self.viewer_code is not None or self.signal is not None
 
     def begin(self) -> None:
-        """Starts watching. If `begin` is called outside of the main thread, only the viewer is watched, not the
-        signals."""
+        """Starts to watch. If `begin` is called outside the main thread, only the viewer is watched. Signals are not
+        watched."""
         for end in (self._ours, self._theirs):
             end.setblocking(False)
         self._install_handlers()
@@ -87,7 +89,7 @@ class Watchdog:
         fork.close(self._ours, self._theirs)
 
     def close_in_child(self) -> None:
-        """Implements `fork.Guarded`: in a forked child, restores the earlier signal handlers and stops watching."""
+        """Implements `fork.Guarded`. In a forked child, restores the earlier signal handlers and stops watching."""
         self._over = InterruptibleEvent()
         self._over.set()
         self._restore_handlers()
@@ -95,15 +97,15 @@ class Watchdog:
         self._theirs.close()
 
     def _install_handlers(self) -> None:
-        """Sets the signal handlers and the wakeup descriptor. Through the wakeup descriptor, signals arrive here even
-        while the main thread runs C code."""
+        """Sets the signal handlers and the wakeup descriptor. Through this descriptor, signals arrive here even if the
+        main thread runs C code."""
         if threading.current_thread() is not threading.main_thread():
             return
         fork.block_during_fork(ENDING_SIGNALS)
         self._previous_fd = signal.set_wakeup_fd(self._theirs.fileno(), warn_on_full_buffer=False)
         for number, python_s in ENDING_SIGNALS.items():
-            # The handler is replaced only if it is Python's own. It stays if the signal is ignored (nohup) or other
-            # code handles it.
+            # The handler of a signal is replaced only if it is Python's own handler. It stays if the signal is ignored
+            # (nohup) or if other code handles the signal.
             if signal.getsignal(number) == python_s:
                 self._previous[number] = signal.signal(number, self._raise)
 
@@ -142,7 +144,7 @@ class Watchdog:
                 self.viewer_code = self._viewer.poll()
         if self._over.wait(GRACE_S):
             return
-        if not self._has_raised:  # the handler raises nothing if the signal came while the main thread forked
+        if not self._has_raised:  # The handler raises nothing if the signal arrived during a fork in the main thread.
             _interrupt(self._main)
         if self._over.wait(LAST_GRACE_S):
             return
@@ -154,8 +156,8 @@ class Watchdog:
 def _ignore_late_signals() -> None:
     """Hides the traceback that Python prints if the handler of a signal was removed before the signal was delivered.
 
-    If two signals arrive together, the second may be delivered after the end of the run, by a thread that had to wait
-    for a processor core.
+    If two signals arrive together, the second may be delivered after the end of the run. A thread that had to wait for
+    a processor core then delivers it.
     """
     before = sys.unraisablehook
 

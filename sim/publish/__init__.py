@@ -1,5 +1,5 @@
-"""Publishing of snapshots. publisher: writes snapshots into the channel and counts them; limits: limits on rate and
-memory.
+"""Publishes snapshots. `publisher` writes snapshots into the channel and counts them. `limits` restricts their rate
+and their memory.
 
-delay_line: artificially delayed snapshots; matching: assignment of bodies to records.
+`delay_line` delays snapshots artificially. `matching` assigns bodies to records.
 """

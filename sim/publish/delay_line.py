@@ -1,10 +1,11 @@
-"""Delay line for snapshots: holds copies until their release instant, to simulate a slow link.
+"""Contains a delay line for snapshots. It holds copies of snapshots until they are released, to simulate a slow link.
 
-The release instant of a snapshot is its due instant plus its own delay. If this is earlier than the release instant of
-the previous snapshot, both are released together.
+Each snapshot has a release instant: its due instant plus its own delay. If this instant is earlier than the release
+instant of the previous snapshot, both snapshots are released together.
 
-Always: first in, first out. A snapshot that would exceed `MOST_BYTES` or `MOST_SNAPSHOTS` is lost, unless the line is
-empty. A new plan never makes a release instant later. Pure: reads no clock, publishes nothing.
+Always: the snapshot that was added first is released first. A snapshot that would exceed `MOST_BYTES` or
+`MOST_SNAPSHOTS` is lost, unless the line is empty. A new plan never makes the release instant of a snapshot later. The
+code is pure: it reads no clock and publishes nothing.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from twixt.ipc.plan import Plan
 from twixt.ipc.ring.layout import ColumnForm
 from twixt.ipc.snapshot import NO_MARKS, Head
 
-# Limits on the copies: the number of bytes in a ring of snapshots, and the number of snapshots in ten seconds at the
-# highest usual publishing rate.
+# Limits on the copies in a delay line. MOST_BYTES is the size of a ring of snapshots, in bytes. MOST_SNAPSHOTS is the
+# number of snapshots that are published in ten seconds at the highest usual rate.
 MOST_BYTES = 256 * 1024 * 1024
 MOST_SNAPSHOTS = 2048
 
@@ -37,7 +38,7 @@ class DelayedSnapshot:
     marks: NDArray[np.void]
     delay_ns: int | None
     release_ns: int
-    layout: Mapping[str, ColumnForm] | None = None  # forms of the columns
+    layout: Mapping[str, ColumnForm] | None = None  # Forms of the snapshot's columns, by name.
 
     @property
     def bytes(self) -> int:
@@ -46,7 +47,7 @@ class DelayedSnapshot:
 
 
 class DelayLine:
-    """Delayed snapshots, oldest first."""
+    """Delayed snapshots, in the order in which they are released."""
 
     def __init__(self, most_bytes: int = MOST_BYTES, most: int = MOST_SNAPSHOTS) -> None:
         self._most_bytes, self._most = most_bytes, most
@@ -58,7 +59,7 @@ class DelayLine:
 
     @property
     def next_release_ns(self) -> int | None:
-        """Release instant of the oldest snapshot; None if the line is empty."""
+        """Release instant of the oldest snapshot. None if the delay line is empty."""
         return self._delayed[0].release_ns if self._delayed else None
 
     def add(
@@ -70,8 +71,9 @@ class DelayLine:
         marks: NDArray[np.void] = NO_MARKS,
         layout: Mapping[str, ColumnForm] | None = None,
     ) -> bool:
-        """Adds a copy of a snapshot, to be released `delay_ns` after its due instant. None: to be released together
-        with the previous snapshot. Returns False if the line is full; the snapshot is then lost."""
+        """Adds a copy of a snapshot, which is released `delay_ns` after its due instant. If `delay_ns` is None, the
+        copy is released together with the previous snapshot. If the delay line is full, the snapshot is lost and the
+        method returns False."""
         size = bodies.nbytes + marks.nbytes + sum(rows.nbytes for rows in columns.values())
         if self._delayed and (len(self) >= self._most or self._bytes + size > self._most_bytes):
             return False
@@ -85,7 +87,7 @@ class DelayLine:
         return True
 
     def pop_due(self, now_ns: int) -> Iterator[DelayedSnapshot]:
-        """Removes and yields the snapshots whose release instant is at or before `now_ns`, oldest first."""
+        """Removes and yields the snapshots that are to be released at or before `now_ns`, oldest first."""
         while self._delayed and self._delayed[0].release_ns <= now_ns:
             yield self._pop()
 
@@ -95,7 +97,8 @@ class DelayLine:
             yield self._pop()
 
     def replan(self, plan: Plan) -> None:
-        """Applies a new plan. If it makes a snapshot due earlier, the snapshot is released earlier."""
+        """Applies a new plan to the delayed snapshots. If the plan makes a snapshot due earlier, the snapshot is
+        released earlier."""
         before_ns: int | None = None
         for one in self._delayed:
             due_ns = plan.due_ns(one.head.sim_time_ns)
@@ -107,7 +110,7 @@ class DelayLine:
             before_ns = one.release_ns
 
     def clear(self) -> None:
-        """Drops all snapshots. Called after a reset of the world."""
+        """Drops all delayed snapshots. Call this after a reset of the world."""
         self._delayed.clear()
         self._bytes = 0
 

@@ -1,11 +1,11 @@
-"""Assignment of bodies to records from publish to publish, by index or by the user's ids.
+"""Assigns bodies to records in each publish, by their index or by the user's ids.
 
-A body has the same record for as long as it exists. Matching ten thousand ids takes a few array operations; matching
-unchanged ids takes one comparison.
+A body has the same record for as long as it exists. Matching ten thousand ids takes a few array operations. If the ids
+are unchanged, it takes one comparison.
 
-Always: two bodies never share a record. A record that gets another body is reported as spawned. `match` makes new
-arrays and never modifies the old ones. So a `copy` that was made earlier still has the earlier state. `shown_bodies`
-applies a match to epochs, shapes and fields.
+Always: two bodies never have the same record. A record that passes to another body is reported as spawned. `match`
+makes new arrays and never modifies the old arrays. So a `copy` that was made before a `match` still has the state
+before it. `shown_bodies` applies the result to epochs, shapes and fields.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ NONE: Rows = np.zeros(0, np.int64)
 
 
 class Match(NamedTuple):
-    """Records of the bodies of one publish.
+    """The records of the bodies of one publish.
 
-    rows: for each body of the publish, in the given order, its record; a slice if bodies and records have the same
-    order. spawned: records of new bodies. gone: records whose previous body is missing now. A record that passes from
-    one body to another is in `spawned` and in `gone`.
+    rows: the record of each body of the publish, in the given order; a slice if bodies and records are in the same
+    order. spawned: records of new bodies. gone: records whose body of the last publish is missing now. A record that
+    passes from one body to another is both in `spawned` and in `gone`.
     """
 
     rows: Rows | slice
@@ -36,7 +36,7 @@ class Match(NamedTuple):
 
 class _Copyable:
     def copy(self) -> Self:
-        """A copy that shares the arrays with the original."""
+        """A copy of the matcher. The copy shares its arrays with the original."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
         return other
@@ -51,11 +51,12 @@ class RecordsByIndex(_Copyable):
 
     @property
     def rows(self) -> Rows | slice:
-        """The record of each body of the last match."""
+        """The record of each body, as in the last `match`."""
         return self._same.rows
 
     def match(self, count: int) -> Match:
-        """Matches `count` bodies. If there are fewer bodies than before, the bodies with the last records are gone."""
+        """Matches `count` bodies. If there are fewer bodies than in the last publish, those with the last records are
+        gone."""
         before, self._count = self._count, count
         if count == before:
             return self._same
@@ -80,7 +81,7 @@ class RecordsById(_Copyable):
 
     @property
     def rows(self) -> Rows | slice:
-        """The record of each body of the last match."""
+        """The record of each body, as in the last `match`."""
         return self._match.rows
 
     def match(self, ids: ArrayLike) -> Match:
@@ -108,7 +109,7 @@ class RecordsById(_Copyable):
 
         sorted_rows = np.empty(len(ids), np.int64)
         sorted_rows[is_known] = self._sorted_rows[place[is_known]]
-        # New bodies get records in the order of the given ids, not in sorted order.
+        # New bodies get records in the order of the given ids, not in the order of the sorted ids.
         new = np.sort(order[~is_known])
         rows = np.empty(len(ids), np.int64)
         rows[order] = sorted_rows
@@ -120,8 +121,8 @@ class RecordsById(_Copyable):
         return self._match._replace(spawned=rows[new], gone=gone)
 
     def id_of(self, record: int) -> object:
-        """Id, as text, of the body that had this record in the last match. If no body had this record, returns the
-        record's number."""
+        """The id, as text, of the body that had this record in the last `match`. If no body had this record, returns
+        the record's number."""
         place = np.flatnonzero(self._sorted_rows == record)
         return repr(self._sorted_ids[place[0]].item()) if place.size else record
 

@@ -1,9 +1,9 @@
-"""Publisher of snapshots for `twixt run` and `twixt.show`, and counters of physics.
+"""Contains the publisher of snapshots for `twixt run` and `twixt.show`, and the counters of the physics process.
 
-The publisher writes a snapshot's head (due instant, rate, plan, scene version), computes when `publish_hz` allows the
-next snapshot, and counts. A delayed snapshot stays in private memory until `release` is called at or after its release
-instant. All other snapshots are written directly into the channel. `publish` never blocks, and does not check the
-rate: check `ready_ns` first.
+The publisher writes the head of each snapshot (due instant, rate, plan, scene version). It computes when `publish_hz`
+allows the next snapshot. It also counts snapshots. A delayed snapshot stays in private memory. A call of `release` at
+or after its release instant publishes it. Every other snapshot is written directly into the channel. `publish` never
+blocks. It does not check the rate: ask `ready_ns` before you publish.
 """
 
 from __future__ import annotations
@@ -33,8 +33,11 @@ class Publisher:
     """Publishes snapshots on a `Host` under the current plan. Open a slot with `begin`, fill it, and pass it to
     `publish`.
 
-    plan: the first plan; it is written at once. publish_hz: see `PublishLimit`; None for no limit. meter: the counters
-    to use; None for a new `Meter`. now_ns: the clock for all times. spans: trace that records each publish.
+    - plan: the first plan, which is written at once.
+    - publish_hz: limit on the rate, see `PublishLimit`; None for no limit.
+    - meter: the counters to use; None for a new `Meter`.
+    - now_ns: function that reads the clock for all times.
+    - spans: trace that records each publish.
     """
 
     def __init__(
@@ -55,7 +58,8 @@ class Publisher:
         self._delay_line = DelayLine()
         self._dropped = 0
         self._plan = plan
-        self._written: Plan | None = None  # the last plan that was completely written to the channel
+        # The last plan that was completely written to the channel. An interrupted write leaves an older plan here.
+        self._written: Plan | None = None
         self.write_plan(plan)
 
     @property
@@ -65,15 +69,15 @@ class Publisher:
 
     @property
     def period_ns(self) -> int:
-        """The shortest mean interval between two snapshots."""
+        """The shortest mean interval between two snapshots, in ns."""
         return 0 if self._limit is None else self._limit.period_ns
 
     def write_plan(self, plan: Plan) -> None:
-        """Makes `plan` the current plan. Viewers follow it from their next frame on. The heads of snapshots have its
-        number and world epoch.
+        """Makes `plan` the current plan. Viewers follow it from their next frame on. The head of every later snapshot
+        has the number and the world epoch of this plan.
 
-        Delayed snapshots are released by their due instants in the new plan. If the new plan is a reset, they are
-        dropped.
+        Delayed snapshots are then released at their due instants in the new plan plus their delays. If the new plan is
+        a reset, delayed snapshots are dropped.
         """
         if plan.world_epoch != self._plan.world_epoch:
             self._delay_line.clear()
@@ -108,11 +112,12 @@ class Publisher:
         layout: Mapping[str, ColumnForm] | None = None,
         delay_ns: int | None = None,
     ) -> OpenSlot:
-        """An open slot for `count` bodies and `marks` marks, with these columns. Fill it and pass it to `publish`.
+        """Opens and returns a slot for `count` bodies and `marks` marks, with the given columns. Fill the slot, then
+        pass it to `publish`.
 
-        layout: forms of the columns; None if all are columns of bodies. delay_ns: time from the due instant until the
-        snapshot becomes visible. None: the snapshot becomes visible at once or, if other snapshots are delayed,
-        together with the last of them.
+        layout: forms of the columns; None if every column has one row per body. delay_ns: time from the due instant
+        until the snapshot becomes visible, in ns. If `delay_ns` is None, the snapshot becomes visible at once or, if
+        other snapshots are delayed, together with the last of them.
         """
         if delay_ns is None and not self._delay_line:
             return self._begin_visible(count, marks, columns, layout)
@@ -134,14 +139,15 @@ class Publisher:
         vertices: int = 0,
         begin_ns: int | None = None,
     ) -> int | None:
-        """Makes a filled slot visible to viewers. Returns the instant at which the slot became visible, or None if it
-        is delayed or waits for memory.
+        """Makes a slot that has been filled visible to viewers. Returns the instant at which the slot became visible.
+        Returns None if the slot is delayed or waits for memory.
 
-        due_ns: None for the current time. rate: None for the rate measured over the latest snapshots. vertices: number
-        of vertices packed into the last records of marks, see `Surfaces.after`. begin_ns: instant at which this
-        publish began; None for the current time.
+        - due_ns: instant at which the snapshot is due; None for the current time.
+        - rate: simulated seconds per wall second; None for the rate measured over the latest snapshots.
+        - vertices: number of vertices packed into the last records of marks, see `Surfaces.after`.
+        - begin_ns: instant at which this publish began; None for the current time.
         """
-        if self._written is not self._plan:  # an earlier `write_plan` was interrupted
+        if self._written is not self._plan:  # An earlier `write_plan` was interrupted.
             self.write_plan(self._plan)
         now_ns = self._now_ns()
         if begin_ns is None:
@@ -161,7 +167,7 @@ class Publisher:
                     tick,
                     sim_time_ns,
                     due_ns,
-                    0,  # this is published_ns
+                    0,  # The 0 is the value of `published_ns`.
                     rate,
                     dt_ns,
                     step_cost_ns,
@@ -178,23 +184,23 @@ class Publisher:
         return slot.published_ns
 
     def count_lost(self) -> None:
-        """Counts a snapshot as lost, as over a bad network connection. A lost snapshot also counts for the limit
-        `publish_hz`."""
+        """Counts a snapshot as lost, as if a bad network connection had lost it. For the limit `publish_hz`, a lost
+        snapshot counts as published."""
         if self._limit is not None:
             self._limit.record(self._now_ns())
         self.meter.lost += 1
 
     def release(self, now_ns: int) -> int | None:
-        """Publishes delayed snapshots whose release instant is at or before `now_ns`. Returns the next release
-        instant, or None if no delayed snapshot is left."""
-        if not self._delay_line:  # without injected delays the line is always empty
+        """Publishes the delayed snapshots whose release instant is at or before `now_ns`. Returns the release instant
+        of the next delayed snapshot, or None if there is no other."""
+        if not self._delay_line:  # Without injected delays the delay line is always empty.
             return None
         for one in self._delay_line.pop_due(now_ns):
             self._publish_delayed(one)
         return self._delay_line.next_release_ns
 
     def release_all(self) -> None:
-        """Publishes all delayed snapshots. Called at the end of a run."""
+        """Publishes all delayed snapshots. Call this at the end of a run."""
         for one in self._delay_line.pop_all():
             self._publish_delayed(one)
 
@@ -210,7 +216,7 @@ class Publisher:
         return slot
 
     def _delay(self, delay_ns: int | None, layout: Mapping[str, ColumnForm] | None, slot: OpenSlot) -> None:
-        """Puts a complete snapshot into the delay line. If the line is full, counts the snapshot as lost."""
+        """Puts a complete snapshot into the delay line. If the delay line is full, counts the snapshot as lost."""
         if not self._delay_line.add(slot.head, slot.records, slot.columns, delay_ns, slot.marks, layout):
             self.meter.lost += 1
 
@@ -241,37 +247,38 @@ class Publisher:
     def _fit_columns(self, columns: Mapping[str, NDArray[Any]], layout: Mapping[str, ColumnForm] | None) -> None:
         if layout is None:
             layout = {name: (rows.dtype.str, 1 if rows.ndim == 1 else rows.shape[1]) for name, rows in columns.items()}
-        if layout != self._ring.columns:  # this happens after the first correction, or after a reset with other bodies
+        # The columns differ after the first correction, or after a reset with other bodies.
+        if layout != self._ring.columns:
             self._ring.set_columns(layout)
 
 
-# Counters and times of physics: the `physics` block of the report.
+# Counters and times of the physics process: the `physics` block of the report.
 #
-# Counters cover the whole run. Distributions cover only the latest `KEPT_SAMPLES` samples, which limits the memory of
+# Counters cover the whole run. Distributions cover only the latest `KEPT_SAMPLES` samples. This limits the memory of
 # long runs. Always: a distribution without samples is null, never 0. Reads no clock.
 #
-# `late`: snapshots that became visible more than `LATE_NS` after they were due. `dropped`: steps that physics will not
-# make up because it is too late, plus snapshots that a newer snapshot replaced before the channel had enough memory.
-# `lost`: snapshots that injected faults removed. Snapshots that were not published because of `--publish-hz` have no
-# counter; their number is `steps - published - lost`. `widened`, `narrowed`: changes of the step multiple. `rate` does
-# not count pauses.
+# `late`: snapshots that became visible more than `LATE_NS` after they were due. `dropped`: steps that are too late, so
+# that the physics process will not make them up, plus snapshots that a newer snapshot replaced before the channel had
+# enough memory. `lost`: snapshots that injected faults removed. Snapshots that were not published because of
+# `--publish-hz` have no counter; their number is `steps - published - lost`. `widened` and `narrowed`: number of times
+# that the step multiple grew and shrank. `rate` does not include pauses.
 
 
-# Publishing takes about ten microseconds, and waking up about a hundred. Only a delay longer than this is visible in a
-# viewer.
+# Publishing takes about ten microseconds, and waking up takes about a hundred microseconds. Only a delay longer than
+# this is visible in a viewer.
 LATE_NS = 1_000_000
-# Number of samples stored of each kind. This is 18 minutes at 60 Hz, 0.5 MiB.
+# Number of samples that are stored of each kind. At 60 Hz these are the samples of 18 minutes. They take 0.5 MiB.
 KEPT_SAMPLES = 65_536
 
 
 class Samples:
-    """The latest `KEPT_SAMPLES` rows of `width` values."""
+    """The latest `KEPT_SAMPLES` samples, each a row of `width` numbers."""
 
     def __init__(self, width: int = 1) -> None:
         self._values, self._width, self._next = array("d"), width, 0
 
     def add(self, *row: float) -> None:
-        """Adds a row. When the memory is full, the new row replaces the oldest."""
+        """Adds a row. When the memory is full, the new row replaces the oldest row."""
         if len(self._values) < KEPT_SAMPLES * self._width:
             self._values.extend(row)
             return
@@ -280,12 +287,12 @@ class Samples:
         self._next = (self._next + self._width) % len(self._values)
 
     def column(self, place: int = 0) -> array[float]:
-        """Value number `place` of every row."""
+        """The number at index `place` of every row."""
         return self._values[place :: self._width]
 
 
 class Meter:
-    """Counters and samples of one run of physics."""
+    """Counters and samples of one run of the physics process."""
 
     def __init__(self) -> None:
         self.steps = self.published = self.dropped = self.late = self.lost = 0
@@ -293,7 +300,8 @@ class Meter:
         self._multiple = 1
         self.given_up_ns = 0
         self._step_ms = Samples()
-        self._publishes = Samples(3)  # cost, ms; lead, ms; rate, or 0 if there is no rate
+        # Each row has the cost in ms, the lead in ms, and the rate, or 0 if there is no rate.
+        self._publishes = Samples(3)
 
     def stepped(self, cost_ns: int, multiple: int = 1) -> None:
         """Counts a step that made `multiple` of the world's own steps."""
@@ -304,19 +312,18 @@ class Meter:
         self._step_ms.add(cost_ns / 1e6)
 
     def published_at(self, due_ns: int, published_ns: int, cost_ns: int, rate: float) -> None:
-        """Counts a snapshot that became visible. cost_ns: cost of publishing the snapshot."""
+        """Counts a snapshot that became visible. cost_ns: time that publishing this snapshot took, in ns."""
         self.published += 1
         self.late += published_ns - due_ns > LATE_NS
         self._publishes.add(cost_ns / 1e6, (due_ns - published_ns) / 1e6, rate)
 
     def gave_up(self, debt_ns: int, steps: int) -> None:
-        """Counts time that a new plan gave up: `debt_ns` of wall time, which equals `steps` steps of simulated
-        time."""
+        """Counts time that a new plan gave up. `debt_ns` is wall time; it equals `steps` steps of simulated time."""
         self.given_up_ns += debt_ns
         self.dropped += steps
 
     def report(self) -> dict[str, Any]:
-        """The `physics` block of the report, with values that JSON can encode."""
+        """The `physics` block of the report. All values can be encoded as JSON."""
         return {
             "steps": self.steps,
             "published": self.published,

@@ -1,15 +1,15 @@
-"""Step multiple: the number of the world's own steps that are made at once. It is fixed, chosen by load, or read from
-a step log.
+"""The step multiple is the number of the world's own steps that are made at once. The multiple is fixed, chosen by
+load, or read from a step log.
 
-`Widening` implements `--when-slow widen`: if steps cost more than the time available, fewer and wider steps are made,
-so that simulated time keeps up with the wall clock. The width of a step is its simulated time. The cost of a step does
-not depend on its width, so measured costs show which width is enough. A step is too narrow if its cost is more than
-the share `FULL` of the time available. The new width is then the smallest width at which the cost is at most the share
-`ROOMY`. The width is reduced only if all steps of the last second would have cost at most the share `ROOMY` at the
-smaller width. The gap between the two shares prevents oscillation.
+`Widening` implements `--when-slow widen`. If steps cost more than the time available, fewer and wider steps are made.
+Simulated time then keeps up with the wall clock. The width of a step is its simulated time. The cost of a step does
+not depend on its width, so the measured costs show which width is enough. A step is too narrow if its cost is more
+than the share `FULL` of the time available. The new width is then the smallest width at which the cost is at most the
+share `ROOMY`. The width is reduced only on one condition: at the smaller width, all steps of the last second would
+have cost at most the share `ROOMY`. Because the two shares differ, the width does not go up and down all the time.
 
 Always: the multiple is a whole number from 1 to `most`. While the cost is constant, the multiple changes at most once.
-`Stride` objects read no clock: costs are passed in.
+`Stride` objects read no clock: the caller passes costs.
 """
 
 from __future__ import annotations
@@ -26,26 +26,27 @@ from typing import Protocol
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.process.notices import print_notice
 
-# Two measures decide on widening. The first is the lower median of the last MEDIAN_STEPS costs: if five steps of eight
-# are slow, the width grows. (With four slow and four fast steps, the ordinary median would lie between both costs, and
-# the width would grow too little.) The second is the mean of the last MEAN_STEPS costs, because a few very slow steps
-# lose as much time as many slightly slow steps.
+# Numbers of steps for the two measures that decide whether steps become wider. The first measure is the lower median
+# of the last MEDIAN_STEPS costs: if five steps of eight are slow, the width grows. (With four slow and four fast
+# steps, the ordinary median would lie between the slow and the fast costs. The width would grow too little.) The
+# second measure is the mean of the last MEAN_STEPS costs, because a few very slow steps lose as much time as many
+# slightly slow steps.
 MEDIAN_STEPS, MEAN_STEPS = 8, 128
-# Shares of the time available for a step. If steps cost more than FULL, a debt can no longer be made up. ROOMY is the
-# share at which a new width is chosen.
+# FULL and ROOMY are shares of the time available for a step. If steps cost more than FULL, a debt can no longer be
+# made up. A new width is chosen so that steps cost at most ROOMY.
 FULL, ROOMY = 0.97, 0.85
-# The width is reduced only if the last NARROW_STEPS steps, and all steps in the last NARROW_NS (at most MEAN_STEPS
+# The width is reduced only if the last NARROW_STEPS steps, and all steps of the last NARROW_NS ns (at most MEAN_STEPS
 # steps), would have fitted into the smaller width.
 NARROW_STEPS, NARROW_NS = 16, 1_000_000_000
-# Longest step of `--when-slow widen` without `--max-step-ms`. With this step, interpolation still gets ten states a
-# second.
+# Longest step of `--when-slow widen` without `--max-step-ms`, in ms. With steps of this length, interpolation still
+# gets ten states a second.
 MAX_STEP_MS = 100.0
 
 
 class Stride(Protocol):
-    """Protocol of step multiples."""
+    """Protocol of objects that choose the step multiple."""
 
-    reason: str  # reason for the present multiple; shown in the status
+    reason: str  # Reason for the current multiple, which the status shows.
 
     @property
     def is_over(self) -> bool:
@@ -57,39 +58,40 @@ class Stride(Protocol):
 
     @property
     def most(self) -> int:
-        """The largest possible multiple. If steps cost more than the time of this multiple, simulated time slows
-        down."""
+        """The largest possible multiple. If steps cost more than the time available at this multiple, simulated time
+        slows down."""
 
     def stepped(self, busy_ns: int, unit_ns: float) -> None:
-        """Adds the busy time of a step. unit_ns: wall time of one of the world's own steps."""
+        """Adds the busy time of a step, in ns. unit_ns: wall time of one of the world's own steps, in ns."""
 
     def reset(self) -> None:
         """Returns to the first step, after a reset of the world."""
 
 
 class FixedStride:
-    """Step multiple that is always 1."""
+    """A step multiple that is always 1."""
 
     reason = ""
     is_over = False
     multiple = most = 1
 
     def stepped(self, busy_ns: int, unit_ns: float) -> None:
-        """Does nothing: the stride is fixed."""
+        """Does nothing: the step multiple is always 1."""
 
     def reset(self) -> None:
-        """Does nothing: the stride is fixed."""
+        """Does nothing: the step multiple is always 1."""
 
 
 class Widening:
-    """Step multiple chosen by load, at most `most`."""
+    """A step multiple that is chosen by load. It is at most `most`."""
 
     is_over = False
 
     def __init__(self, most: int) -> None:
         self.multiple, self.most = 1, max(1, most)
         self.reason = ""
-        self._costs_ns: deque[int] = deque(maxlen=MEAN_STEPS)  # costs of steps with the present multiple
+        # Costs of the steps that were made with the current multiple, in ns.
+        self._costs_ns: deque[int] = deque(maxlen=MEAN_STEPS)
 
     def stepped(self, busy_ns: int, unit_ns: float) -> None:
         """Adds the cost of a step and sets the next multiple."""
@@ -130,7 +132,7 @@ class Widening:
         self.reason = f"{verb}, {before} to {self.multiple} of the world's steps at once: steps {cost_verb} {cost_ns / 1e6:.3g} ms"
 
 
-# Step log: a file with the lengths of all steps of a run, written by `--dt-log` and replayed by `--dt-replay`.
+# A step log is a file with the lengths of all steps of a run. `--dt-log` writes it, and `--dt-replay` replays it.
 #
 #     twixt dt log 1
 #     world balls
@@ -141,23 +143,25 @@ class Widening:
 #     35 4                        35 steps of four dt each
 #     end 155
 #
-# A log is plain text, so that people can read and compare logs. Always: a log has the steps since the last reset.
-# Reading the log gives exactly the same step lengths, or an error that names the damaged line. If the run is killed or
-# the disk is full, the log has whole lines but no end line, and can still be replayed.
+# A step log is plain text, so that people can read and compare logs. Always: a log has the steps since the last reset.
+# Reading a log gives exactly the same step lengths as the run had, or an error that names the damaged line. If the run
+# is killed or the disk is full, the log has whole lines but no end line. Such a log can still be replayed.
 
 
 HEADER = "twixt dt log 1"
-# Most steps between two writes. If the run is killed, the log lacks at most this number of steps.
+# Largest number of steps between two writes to a log file. If the run is killed, the log lacks at most this number of
+# steps.
 WRITTEN_EVERY = 240
-# Largest step multiple, and largest number of steps in a log (1 GiB in memory).
+# Largest step multiple, and largest number of steps, in a log. The steps of a log then take at most 1 GiB of memory.
 WIDEST, MOST_STEPS = 1_000_000, 1 << 28
-MOST_CHARACTERS = 1 << 26  # enough for a log of a week in which wide and narrow steps alternate
+# Largest size of a log in characters. This is enough for a week in which wide and narrow steps alternate.
+MOST_CHARACTERS = 1 << 26
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Origin of a step log: everything that determines the states, except the step lengths. dt_s: the world's own
-    step, s."""
+    """Origin of a step log: everything that determines the states of a world, except the step lengths. dt_s: the
+    world's own step, in seconds."""
 
     world: str
     seed: int
@@ -165,13 +169,14 @@ class Origin:
     settings: tuple[tuple[str, str], ...] = ()
 
     def lines(self) -> list[str]:
-        """Lines of the log's head. Floats are written with `repr`, which is exact."""
+        """Lines of the head of a log. Floats are written with `repr`, so that no digit is lost."""
         head = [f"world {self.world}", f"seed {self.seed}", f"dt {self.dt_s!r}"]
         return head + [f"set {key}={value}" for key, value in self.settings]
 
 
 class DtLog:
-    """Writer of a log. Raises TwixtError if the file cannot be opened. A later error is reported and ends the log."""
+    """Writes a step log. Raises TwixtError if the file cannot be opened. An error after that is reported and ends the
+    log."""
 
     def __init__(self, path: str, origin: Origin) -> None:
         self._path, self._origin = path, origin
@@ -189,7 +194,7 @@ class DtLog:
         return ("\n".join([HEADER, *self._origin.lines()]) + "\n").encode()
 
     def begin(self) -> None:
-        """Empties the log and writes its head again. Called after a reset of the world."""
+        """Empties the log and writes its head again. Call it after a reset of the world."""
         self._multiple = self._pending = self._steps = 0
         self._write(self._head, anew=True)
 
@@ -236,7 +241,7 @@ class DtLog:
 
 
 class ReplayedSteps:
-    """A `Stride` that replays the step multiples of a log."""
+    """A `Stride` that replays the step multiples of a step log."""
 
     reason = "as the --dt-replay log says"
 
@@ -249,7 +254,7 @@ class ReplayedSteps:
 
     @property
     def multiple(self) -> int:
-        """The multiple of the next step; the multiple of the last step after the end of the log."""
+        """The multiple of the next step. After the end of the log, this is the multiple of the last step."""
         return self._multiples[min(self._made, len(self._multiples) - 1)]
 
     @property
@@ -263,18 +268,18 @@ class ReplayedSteps:
         return self._made >= len(self._multiples)
 
     def stepped(self, busy_ns: int, unit_ns: float) -> None:
-        """Moves on to the next step."""
+        """Moves on to the next step of the log."""
         self._made += 1
 
     def reset(self) -> None:
-        """Returns to the first step."""
+        """Returns to the first step of the log."""
         self._made = 0
 
 
 @dataclass(frozen=True)
 class Log:
-    """Contents of a log. origin: lines of its head. multiples: step multiple of each step. has_end: False if the end
-    line is missing because the run was killed."""
+    """Contents of a step log. origin: lines of its head. multiples: step multiple of each step. has_end: False if the
+    end line is missing because the run was killed."""
 
     origin: list[str]
     multiples: Sequence[int]
@@ -282,7 +287,8 @@ class Log:
 
 
 def read_dt_log(path: str) -> Log:
-    """Reads a log. Raises TwixtError if the file is no log or is damaged. The error names the damaged line."""
+    """Reads a step log. Raises TwixtError if the file is not a step log or is damaged. The error names the line that
+    is damaged."""
     try:
         with open(path, encoding="utf-8") as file:
             text = file.readline(len(HEADER) + 40)

@@ -1,4 +1,6 @@
-"""`twixt.show`. view: the public class; publishing: publishes states; viewer_input: actions of the viewers' users.
+"""Contains `twixt.show` and its parts. `view` has the public class. `publishing` publishes states. `viewer_input`
+receives the actions of the viewers' users.
 
-session: host and viewer; shown_bodies: state between publishes; loop_warnings: warnings to the user.
+`session` owns the host and the viewer. `shown_bodies` keeps the state between publishes. `loop_warnings` warns the
+user.
 """

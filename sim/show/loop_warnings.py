@@ -1,7 +1,7 @@
-"""Warnings about the states of a user's loop: undrawable values, motion lost to float32.
+"""Warns about states of a user's loop that have values which cannot be drawn, or motion lost to float32.
 
-They appear in the terminal and the overlay. Always: at most one warning of each kind per view. The checks of one
-publish cost little, because each looks at few bodies (`state_checks`).
+The warnings appear in the terminal and in the overlay. Always: at most one warning of each kind per view. The checks
+of one publish cost little, because each check looks at only a few bodies (`state_checks`).
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ from twixt.sim.world.state_checks import (
 from twixt.sim.world.surfaces import Surfaces
 
 WAY_OUT = way_out_in("the loop")
-# The first EARLY_LOOKS motion checks are LEAST_INTERVAL publishes apart. Later ones are about LOOK_INTERVAL_S apart,
-# but at most MOST_INTERVAL publishes.
+# Number of early motion checks, and largest number of publishes between two later checks. Early checks are
+# LEAST_INTERVAL publishes apart. Later checks are about LOOK_INTERVAL_S apart.
 EARLY_LOOKS, MOST_INTERVAL = 5, 8192
 
 
 class LoopWarnings:
     """Checks the states of the loop that publishes on `host`, and warns its user.
 
-    lost_motion_tick: the tick from which on `check_motion` is due.
+    lost_motion_tick: the tick at which the next `check_motion` is due.
     """
 
     def __init__(self, host: Host, status: LoopStatus, dt_ns: int) -> None:
-        self.is_quiet = False  # True once a value that cannot be drawn was reported
+        self.is_quiet = False  # True after a value that cannot be drawn was reported.
         self._status, self._dt_s = status, dt_ns / 1e9
         self._finite, self._look_tick = FiniteCheck(WAY_OUT), 0
         self._motion = LostMotion(lambda: host.scene.unpacked())
@@ -79,8 +79,8 @@ class LoopWarnings:
         exact: NDArray[Any] | None = None,
         name_of: Callable[[int], object] = int,
     ) -> None:
-        """Warn about the first body whose motion is lost to float32. exact: positions as the user passed them, see
-        `LostMotion.check`."""
+        """Warn about the first body whose motion is lost to float32. exact: positions in the type that the user
+        passed, see `LostMotion.check`."""
         text = self._motion.check(records, tick, sim_time_ns / 1e9, exact, name_of)
         if text:
             self.lost_motion_tick = math.inf
@@ -100,7 +100,8 @@ class LoopWarnings:
             self.warn(text)
 
     def check_time(self, before_s: float | None, sim_time_s: float) -> None:
-        """Warn once if two states' times, in seconds, differ by less than the nanosecond resolution of snapshots."""
+        """Warn once if the times of two states differ by less than a nanosecond, the resolution of snapshots. Both
+        times are in seconds."""
         if before_s is not None and sim_time_s > before_s and not self._has_said_time:
             self._has_said_time = True
             self.warn(

@@ -1,9 +1,10 @@
-"""Publishing of a view: writes the states of a user's loop as snapshots.
+"""Contains the base class of views. It publishes the states of a user's loop as snapshots.
 
-The user either passes bodies field by field, and fields not passed keep their values (`shown_bodies`), or writes the
-records in place (`slot`).
+The user may pass bodies field by field (`shown_bodies`); fields that are not passed keep their values. Or the user
+writes the records in place (`slot`).
 
-Always: publishing never waits, with viewers or without. The due instant of a snapshot is its publishing instant.
+Always: publishing never waits, whether viewers are attached or not. The due instant of a snapshot is the instant at
+which it is published.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from twixt.sim.world.columns import Columns
 from twixt.sim.world.marks import Marks, extras_of
 from twixt.sim.world.surfaces import GivenSurfaces, ShownSurfaces, Surfaces
 
-# Limit of simulated time: 2**63 ns, 292 years.
+# Largest simulated time in seconds: 2**63 ns, 292 years.
 LONGEST_S = 9.2e9
 
 
@@ -50,9 +51,9 @@ class BodyFields(TypedDict, total=False):
 
 
 class Publishing:
-    """Base class of `View` that publishes states. Only one thread at a time may publish.
+    """Base class of `View`; it publishes states. Only one thread at a time may publish.
 
-    shapes: number of shapes in the scene. capacity: initial capacity, in bodies, > 0.
+    shapes: number of shapes in the scene. capacity: number of bodies for which memory is reserved at first; above 0.
     """
 
     def __init__(self, session: ViewerSession, shapes: int, capacity: int, dt_ns: int, columns: Columns) -> None:
@@ -61,10 +62,11 @@ class Publishing:
         self._capacity = capacity
         plan = Plan(1, 0, time.perf_counter_ns(), 0, 1.0)
         spans = NOT_RECORDED if session.trace is None else session.trace.spans
-        self._publisher = Publisher(self._host, plan, None, spans=spans)  # the loop sets its own pace
+        # The publisher sets no limit on the rate, because the user's loop sets its own pace.
+        self._publisher = Publisher(self._host, plan, None, spans=spans)
         self._surfaces = ShownSurfaces(self._host)
         self._has_slots = self._is_publishing = False
-        self._given_s: float | None = None  # the last `sim_time` passed, seconds
+        self._given_s: float | None = None  # The last `sim_time` that the user passed, in seconds.
         self._warnings = LoopWarnings(self._host, session.status, dt_ns)
         self._body_limit = BodyLimit(self._host.ring, self._warnings.warn)
         self._now = ShownBodies(self._host.ring, columns, shapes, self._body_limit)
@@ -81,33 +83,40 @@ class Publishing:
         sim_time: float | None = None,
         **fields: Unpack[BodyFields],
     ) -> None:
-        """Publish the present state of the bodies. Fields not passed keep their values, but velocities not passed
-        count as unknown.
+        """Publish the current state of the bodies. Fields that are not passed keep their values, but velocities that
+        are not passed count as unknown.
 
-        position: (n, 3), metres. orientation: (n, 4), unit quaternions xyzw. velocity: (n, 3), m/s. angular_velocity:
-        (n, 3), rad/s, world frame. scale: (n,) or a number. color: (n, 3 or 4) or one colour; floats from 0 to 1, or
-        whole numbers from 0 to 255. Whole numbers that are all 0 or 1 are read as floats, so (1, 0, 0) is red, except
-        in dtype uint8. visible: bool (n,); if not passed, visibility is unchanged and new bodies are visible. ids:
-        (n,) whole numbers or texts, in every publish or in none. They identify bodies in any order: a new id adds a
-        body, a missing id removes one. cut: bool (n,), or indices of bodies that jumped and must not be blended.
-        columns: name -> (n,) or (n, width), or one row for all; columns not passed keep their values. Part columns
-        have one row per part (`Scene.part_bodies`) and cannot be combined with ids; world columns have one row.
-        marks: the marks of this state; if not passed, there are none. You may change them after the call. surfaces:
-        {body: (v, 3)}, the vertices of bodies whose mesh deforms, metres in the body's own frame, or just an array if
-        one body deforms. They start as the rest shapes, keep their values if not passed, and cannot be combined with
-        ids. sim_time: seconds, stored as whole nanoseconds; by default `dt` after the last one. A smaller value than
-        the last restarts the world (a new world epoch). With an equal value, this state replaces the last one at
-        once, without a blend.
+        - position: (n, 3), metres.
+        - orientation: (n, 4), unit quaternions xyzw.
+        - velocity: (n, 3), m/s. angular_velocity: (n, 3), rad/s, in the world frame.
+        - scale: (n,) or a number.
+        - color: (n, 3 or 4), or one colour for all bodies; floats from 0 to 1, or whole numbers from 0 to 255. Whole
+          numbers that are all 0 or 1 are read as floats, so (1, 0, 0) is red, except in dtype uint8.
+        - visible: bool, (n,). If it is not passed, visibility is unchanged and new bodies are visible.
+        - ids: (n,) whole numbers or texts. Pass ids in every publish or in none. They identify bodies in any order: a
+          new id adds a body, and a missing id removes one.
+        - cut: bool, (n,), or indices of bodies. These bodies jumped and are not blended with their last state.
+        - columns: name -> (n,) or (n, width), or one row for all bodies. Columns that are not passed keep their values.
+          Columns per part have one row for each part (`Scene.part_bodies`) and cannot be combined with ids. Columns of
+          the world have one row.
+        - marks: the marks of this state; if they are not passed, there are none. You may change them after the call.
+        - surfaces: {body: (v, 3)}, the vertices of bodies whose mesh deforms, in metres in the body's own frame. If
+          only one body deforms, the array alone is accepted. The vertices start as the rest shapes and keep their
+          values if they are not passed. They cannot be combined with ids.
+        - sim_time: simulated time in seconds, stored as whole nanoseconds; by default the last one plus `dt`. If it is
+          smaller than the last simulated time, the world restarts (a new world epoch). If it is equal, this state
+          replaces the last one at once, without a blend.
 
-        Raises TwixtError for wrong shapes, types and ranges, and while another publish is under way. A number that is
-        not finite does not stop the loop; it is reported once, in the terminal and in the overlay. Its body is not
-        drawn; if it is a velocity, the velocity is ignored; if it is a colour, the body is white. A body with an
-        orientation of zeros is drawn without rotation, which is also reported once. Positions are stored as float32
-        (see `Bodies`); visible loss of motion is reported once.
+        Raises TwixtError for wrong shapes, types and ranges, and if another publish has not ended yet. A number that
+        is not finite does not stop the loop. It is reported once, in the terminal and in the overlay. A body with such
+        a number is not drawn. But if the number is in a velocity, that velocity is ignored; if it is in a colour, the
+        body is white. A body with an orientation of zeros is drawn without rotation. This is also reported once.
+        Positions are stored as float32 (see `Bodies`). A loss of motion that is visible is reported once.
 
-        Without ids, the i-th body has the i-th shape. With ids, a new id that is a whole number below the number of
-        shapes gets the shape of that number if it is free. Other new ids get the lowest free one. After `close` this
-        does nothing. Bodies here move or are cut; corrections with a decaying offset need `Bodies.correct` in a world.
+        Without ids, the i-th body has the i-th shape. With ids, a new body whose id is a whole number below the number
+        of shapes gets the shape of that number, if no other body has it. Every other new body gets the lowest shape
+        that is free. After `close`, this method does nothing. A body of a view either moves or is cut. A correction
+        whose offset decays needs `Bodies.correct` in a world.
         """
         if self._session.is_closed:
             return
@@ -151,7 +160,7 @@ class Publishing:
                     extras.records,
                 )
             except HostEnded:
-                if self._session.is_closed:  # another thread closed it; in a forked child this is an error
+                if self._session.is_closed:  # Another thread closed the view. In a forked child this is an error.
                     return
                 raise
             if now.not_drawable and not self._warnings.is_quiet:
@@ -175,22 +184,23 @@ class Publishing:
         surfaces: GivenSurfaces | None = None,
         sim_time: float | None = None,
     ) -> Iterator[NDArray[np.void]]:
-        """Publish `count` bodies that the block writes into shared memory, without a copy:
+        """Publish `count` bodies, which a `with` block writes into shared memory without a copy:
 
             with view.slot(100_000) as records:
                 records["position"] = state.xyz
 
         records: dtype `twixt.ipc.snapshot.BODY`, shape (count,). At first they contain visible white bodies at the
-        origin, later the values of an earlier block, not always the latest. So if you ever change a field, write it in
-        every block; this includes flags and epochs. Values are not checked, but numbers that are not finite are
-        reported as in `publish`. Body i has the i-th shape. columns, marks, surfaces: as in `publish`; columns not
-        passed keep their values. Raises TwixtError for a `count` that is not a whole number >= 0, and if `publish` was
-        used: a view is published with either `slot` or `publish`.
+        origin. Later they contain the values of an earlier block, which is not always the latest one. So if you ever
+        change a field, write this field in every block. This includes flags and epochs. Values are not checked, but
+        numbers that are not finite are reported as in `publish`. Body i has the i-th shape. columns, marks, surfaces:
+        as in `publish`; columns that are not passed keep their values. Raises TwixtError for a `count` that is not a
+        whole number >= 0. Raises TwixtError also if `publish` was used: a view is published with either `slot` or
+        `publish`.
 
-        The snapshot becomes visible when the block ends. If the block raises, nothing is published. After the block,
-        `records` is read-only, but views of it (`p = records["position"]`) are still writable and viewers read their
-        memory, so create views anew in each block. If another slot is opened inside the block, `records` becomes
-        read-only and the end of the outer block raises.
+        The snapshot becomes visible when the block ends. If the block raises an error, nothing is published. After
+        the block, `records` is read-only. But views of it (`p = records["position"]`) are still writable, and viewers
+        read their memory. So create such views anew in each block. If another slot is opened inside the block,
+        `records` becomes read-only, and the end of the outer block raises TwixtError.
         """
         with SlotBlock(self, count, columns, marks, surfaces, sim_time) as opened:
             yield np.zeros(count, BODY) if opened is None else opened.records
@@ -210,8 +220,8 @@ class Publishing:
         raise TwixtError(f"this view is published with {used}, so not with {wanted}; use one of the two alone")
 
     def _send(self, sim_time_ns: int, opened: OpenSlot, begin_ns: int, vertices: int) -> None:
-        """Publish the slot prepared in `_now`. Restarts the world if simulated time went back, and applies viewers'
-        commands. vertices: number of vertices packed into the slot's last records."""
+        """Publish the slot that `_now` has prepared. Restarts the world if simulated time is smaller than before, and
+        applies viewers' commands. vertices: number of vertices packed into the slot's last records."""
         now = self._now
         try:
             if now.sim_time_ns is not None and sim_time_ns < now.sim_time_ns:
@@ -238,9 +248,9 @@ class Publishing:
 
 
 class SlotBlock:
-    """Context manager for `View.slot`: the block writes all bodies of a view into the next slot.
+    """Context manager of `View.slot`. Its block writes all bodies of a view into the next slot.
 
-    Entering it returns the open slot, or None after `close`. Arguments: as for `View.slot`.
+    The `with` statement gets the open slot, or None after `close`. The arguments are those of `View.slot`.
     """
 
     def __init__(
@@ -322,13 +332,13 @@ class SlotBlock:
 
 
 def _fill_new(opened: OpenSlot) -> None:
-    """Fills records that no block has written yet with visible bodies at the origin."""
+    """Fills the records that no block has written yet with visible bodies at the origin."""
     done = opened.tag if isinstance(opened.tag, int) else 0
     if done < opened.count:
         opened.tag = None
         opened.records[done:].view(RECORD)[...] = new_bodies(1).view(RECORD)
         opened.tag = opened.count
-    elif opened.mark_count:  # the marks follow the bodies and overwrite later bodies of an earlier block
+    elif opened.mark_count:  # The marks follow the bodies. They overwrite later bodies of an earlier block.
         opened.tag = opened.count
 
 

@@ -1,10 +1,10 @@
-"""Session of a view: its host with name and memory, and its viewer process.
+"""Contains the session of a view. It owns the view's host, with its name and memory, and the viewer process.
 
-Nothing here refers to the view. So the session is closed as soon as the user's last reference to the view is gone,
-even while threads wait for its viewer.
+Nothing in this module refers to the view. So the session is closed at the moment when the user drops the last
+reference to the view, even if threads wait for its viewer.
 
-Always: the first `close` closes the session, and later calls do nothing. A forked child does not close its parent's
-session. A viewer that crashed or never attached does not end the loop, and is reported once.
+Always: the first `close` closes the session. Later calls do nothing. A forked child does not close its parent's
+session. A viewer that crashed or never attached does not end the loop. It is reported once.
 """
 
 from __future__ import annotations
@@ -34,11 +34,13 @@ from twixt.sim.show.viewer_input import LoopStatus
 if TYPE_CHECKING:
     from multiprocessing.util import Finalize
 
-# Longest wait for a viewer to exit after the end message, in seconds. Then the viewer is terminated.
+# Longest time, in seconds, that a viewer may take to exit after the end message. Then the viewer process is
+# terminated.
 VIEWER_TIMEOUT_S = 3.0
-# The thread that releases the last reference to a view waits up to this long, in seconds, until memory and descriptors
-# are freed; usually it takes ms. If that thread holds a lock that closing needs (the garbage collector may run at any
-# point), the wait times out, and the view is closed afterwards.
+# If a thread drops the last reference to a view, the thread waits until the view's memory and descriptors are freed.
+# This is its longest wait, in seconds; usually the wait takes milliseconds. The garbage collector may run at any
+# point, so the thread may hold a lock that closing needs. Then the wait ends at this limit, and the view is closed
+# afterwards.
 ABANDON_TIMEOUT_S = 2.0
 NOT_KEPT = (
     "the view was closed before its window opened, because nothing refers to it any more; "
@@ -47,21 +49,26 @@ NOT_KEPT = (
 
 
 class ViewerSession:
-    """The viewer and the host of one view, from `show` to `close`. Methods may be called from any thread.
+    """The viewer and the host of one view, from `show` to `close`. Any thread may call its methods.
 
-    status: status of the loop, for viewers. config: the viewer's configuration. has_viewer: True starts a viewer now.
-    unreachable: reason why no viewer can connect, else empty. trace: trace of this process; None without --profile.
+    - status: status of the loop, for viewers.
+    - config: the viewer's configuration.
+    - has_viewer: True to start a viewer now.
+    - unreachable: text that says why no viewer can connect; empty if viewers can connect.
+    - trace: trace of this process, or None without --profile.
     """
 
     def __init__(self, host: Host, config: Config, has_viewer: bool, unreachable: str = "") -> None:
         self.host, self.status = host, LoopStatus(host)
-        self.is_closed = False  # True: nothing can be published any more
+        self.is_closed = False  # True if nothing can be published any more.
         self._config, self._unreachable = config, unreachable
-        self._closing = threading.RLock()  # re-entrant: a signal handler may call `close` during `close`
+        # The lock is re-entrant, because a signal handler may call `close` during `close`.
+        self._closing = threading.RLock()
         self._process: ViewerProcess | None = None
-        self._replaced_viewers: list[ViewerProcess] = []  # viewers that were replaced and may not have exited yet
+        self._replaced_viewers: list[ViewerProcess] = []  # Viewers that were replaced and perhaps have not exited yet.
         self._end_reason = ""
-        self._no_viewer_because = "no viewer was asked for (viewer=False)"  # used while there is no viewer process
+        # The reason that is given while there is no viewer process.
+        self._no_viewer_because = "no viewer was asked for (viewer=False)"
         self._has_quit = False
         self._owner_pid = os.getpid()
         self._opened_ns = time.perf_counter_ns()
@@ -75,8 +82,8 @@ class ViewerSession:
 
     @property
     def is_over(self) -> bool:
-        """True if the loop should end: the session or its window was closed, or its `seconds` are over. Also True in a
-        forked child, which cannot publish."""
+        """True if the loop should end. This is so after the session or its window was closed, and after its `seconds`
+        have passed. Also True in a forked child, which cannot publish."""
         if os.getpid() != self._owner_pid:
             return True
         self.apply_commands()
@@ -90,7 +97,7 @@ class ViewerSession:
 
     @property
     def closed_because(self) -> str | None:
-        """Reason why the view has no viewer of its own. None while it has one, or while one is starting."""
+        """Text that says why the view has no viewer of its own. None while it has a viewer or starts one."""
         if self.is_closed:
             return self._end_reason
         if os.getpid() != self._owner_pid:
@@ -106,11 +113,12 @@ class ViewerSession:
         return NO_DISPLAY if code == NoDisplay.exit_code else f"the viewer {process.ending}"
 
     def apply_commands(self) -> None:
-        """Apply viewers' commands (quit, changes of controls); send control values that the program changed."""
+        """Apply the commands of viewers: quit, and changes of controls. Send the values of controls that the program
+        changed."""
         if self.status.are_values_stale:
             self.status.send_controls()
         for command in self.host.commands.drain():
-            # A quit from an earlier window, before `reopen`, has no effect.
+            # A quit from the window before `reopen` has no effect.
             if command.name == "quit" and not 0 < command.acted_ns < self._opened_ns:
                 self._has_quit = True
             elif command.name == CONTROL:
@@ -132,7 +140,7 @@ class ViewerSession:
             if before is not None:
                 before.is_end_expected = True
                 self._replaced_viewers.append(before)
-            # The new viewer must not overwrite the files of the first one, and a trace has room for one viewer only.
+            # The new viewer must not overwrite the files of the first viewer. A trace has room for only one viewer.
             config = replace(self._config, log=None, screenshot=None, profile=None)
             self._opened_ns, self._has_quit = time.perf_counter_ns(), False
             self.host.viewer_attached.clear()
@@ -140,18 +148,20 @@ class ViewerSession:
 
     def close(self, kind: str = "ended", message: str = "") -> None:
         """Send the end message to all viewers, close the window, wait for its process and free everything. kind,
-        message: as for `Host.end`."""
+        message: the contents of the end message, as for `Host.end`."""
         if self._end(kind, message):
             self._await_viewer()
 
     def crash(self, message: str) -> None:
-        """`close` after an error in the loop. Does not wait: viewers show the error for some seconds."""
+        """Close the session after an error in the loop. Does not wait for the viewers, which show the error for some
+        seconds."""
         if self._end("crashed", message):
             self._run_on_thread(self._await_viewer)
 
     def abandon(self) -> None:
-        """`close` without waiting for the viewer, after the last reference to the view is gone. Prints a notice if the
-        window never opened and at most one state was published, because the user probably did not store the view."""
+        """Close the session after the last reference to the view is gone. Does not wait for the viewer. Prints a
+        notice if the window never opened and at most one state was published. The user then probably did not store the
+        view."""
         if self.is_closed or os.getpid() != self._owner_pid:
             return
         newest = self.host.ring.newest()
@@ -173,10 +183,10 @@ class ViewerSession:
         is_free.wait(ABANDON_TIMEOUT_S)
 
     def _run_on_thread(self, work: Callable[[], None]) -> None:
-        """Run `work` on a thread. The interpreter waits for the thread before it exits."""
+        """Run `work` on a new thread. The interpreter waits for this thread before it exits."""
         try:
             threading.Thread(target=work, name="twixt close").start()
-        except RuntimeError:  # the interpreter is exiting and starts no threads
+        except RuntimeError:  # The interpreter exits and starts no more threads.
             work()
 
     @property
@@ -186,7 +196,7 @@ class ViewerSession:
 
     @interrupts.delayed_ctrl_c()
     def _end(self, kind: str, message: str) -> bool:
-        """Close the host. True if this call closed it, False if it was closed before."""
+        """Close the host. Returns True if this call closed the host. Returns False if it was already closed."""
         if os.getpid() != self._owner_pid:
             self.is_closed, self._end_reason = True, "it belongs to the process that forked this one"
             return False
@@ -202,7 +212,8 @@ class ViewerSession:
         if self._process is not None:
             self._process.is_end_expected = True
             if not self.host.viewer_attached.is_set:
-                self._process.terminate()  # a viewer that has not attached would report that there is no simulation
+                # A viewer that has not attached yet would report that there is no simulation.
+                self._process.terminate()
         self.host.end(kind, message)
         return True
 
@@ -241,8 +252,8 @@ class ViewerSession:
 
 
 def _at_workers_exit(close: Callable[[], None]) -> Finalize | None:
-    """Registers `close` for the exit of a multiprocessing worker, because forked workers skip `atexit`. Returns None
-    in other processes."""
+    """Registers `close` to be called when a multiprocessing worker exits, because forked workers do not run `atexit`
+    functions. Returns None in other processes."""
     processes = sys.modules.get("multiprocessing.process")
     if processes is None or processes.parent_process() is None:
         return None

@@ -1,12 +1,14 @@
-"""Bodies of a view between publishes. Passed fields are checked and written; the others keep their values.
+"""Keeps the bodies of a view from publish to publish. Fields that the user passes are checked and written. All other
+fields keep their values.
 
-A loop usually passes the same fields of the same bodies. If the other bytes of the slot are up to date, only the
-passed fields are written, chunk by chunk, straight into the slot. Otherwise they are written into private records,
-and all records are copied into the slot.
+A loop usually passes the same fields of the same bodies. If all other bytes of the slot are up to date, only the
+passed fields are written, chunk by chunk, directly into the slot. Otherwise the fields are written into private
+records, and all records are copied into the slot.
 
-Always: a publish that raises changes nothing. A body keeps its record while it exists; a record without a body is not
-visible. Bodies that appear, disappear or are listed in `cut` are cut. An interrupted publish (Ctrl-C in a notebook)
-has no effect, except that its cuts are applied in the next one. The publish itself is in `publishing`.
+Always: a publish that raises changes nothing. A body keeps its record for as long as it exists. A record without a
+body is not visible. Bodies that appear, disappear or are listed in `cut` are not blended with their last state. A
+publish that was interrupted (Ctrl-C in a notebook) has no effect, except that its cuts are applied in the next
+publish. The module `publishing` makes the snapshot visible.
 """
 
 from __future__ import annotations
@@ -34,37 +36,42 @@ NO_KEYS: NDArray[Any] = np.zeros(0, np.int64)
 
 
 class _SlotContents(NamedTuple):
-    """Tag of a slot. Its bytes are up to date for `version`, except the fields in `targets`. targets: field -> blocks
-    of the field in the slot, shape (n,)."""
+    """Says which bytes of a slot are up to date. All its bytes are up to date for `version`, except those of the
+    fields in `targets`. targets: for each field, its blocks in the slot, shape (n,)."""
 
     version: object
     targets: dict[str, NDArray[Any]]
 
 
 class BodyState(NamedTuple):
-    """State of the bodies of one snapshot, apart from their records. Immutable: a new state replaces it."""
+    """State of the bodies of one snapshot, without their records. The object never changes: a new state replaces it."""
 
     matcher: RecordsByIndex | RecordsById | None = None
-    used: int = 0  # number of records that have or had a body
-    bodies: int = 0  # number of bodies now
-    fields: tuple[str, ...] = ()  # fields passed in the last publish
-    version: object = None  # changes when bytes outside `fields` change
-    newer_in_snapshot: tuple[str, ...] = ()  # fields whose newest values are only in the newest snapshot
-    given: tuple[bool, bool] = (False, False)  # True if given: velocity, angular velocity
-    whole: OpenSlot | None = None  # all records and columns, if viewers get only the first ones
+    used: int = 0  # Number of records that have a body or had one.
+    bodies: int = 0  # Number of bodies that exist now.
+    fields: tuple[str, ...] = ()  # Fields that were passed in the last publish.
+    version: object = None  # A new object after bytes outside `fields` have changed.
+    newer_in_snapshot: tuple[str, ...] = ()  # Fields whose newest values are only in the newest snapshot.
+    # Whether velocities were passed, and whether angular velocities were passed.
+    given: tuple[bool, bool] = (False, False)
+    whole: OpenSlot | None = None  # All records and columns, if viewers get only the first records.
 
 
 class ShownBodies:
-    """Tick, time, columns, records and state of a view's newest snapshot, and the publish under way.
+    """Tick, time, columns, records and state of the newest snapshot of a view, and of the publish that has begun but
+    not ended.
 
-    A publish sets the next values (`next_state`, `next_slot`, `next_columns`). Once its slot is complete, `complete`
-    makes them the present ones. After an interruption `is_under_way` is still True; then `settle` completes the
-    publish if its slot was complete, or else reverts it.
+    A publish sets the next values (`next_state`, `next_slot`, `next_columns`). After its slot is complete, `complete`
+    makes them the current values. After an interruption `is_under_way` is still True. Then `settle` completes the
+    publish if its slot was complete. Otherwise `settle` reverts the publish.
 
-    shapes: number of shapes in the scene. body_limit: limit on the number of bodies that viewers get. tick: tick of
-    the next snapshot. sim_time_ns: time of the last one. records: dtype `BODY`; none before `allocate`. The fields in
-    `state.newer_in_snapshot` may be older here than in the newest snapshot. not_drawable: fields that had undrawable
-    values in the last write.
+    - shapes: number of shapes in the scene.
+    - body_limit: limit on the number of bodies that viewers get.
+    - tick: tick of the next snapshot.
+    - sim_time_ns: simulated time of the last snapshot.
+    - records: dtype `BODY`; there are none before `allocate`. In the fields in `state.newer_in_snapshot`, the records
+      may be older than the newest snapshot.
+    - not_drawable: fields in which the last write put a value that cannot be drawn.
     """
 
     def __init__(self, ring: HostRing, columns: Columns, shapes: int, body_limit: BodyLimit) -> None:
@@ -73,7 +80,8 @@ class ShownBodies:
         self.columns, self.shapes = columns, shapes
         self.records = _hidden(0)
         self.state = BodyState(version=object())
-        self.cut_keys = NO_KEYS  # ids or indices of bodies still to be cut; emptied once a publish has cut them
+        # Ids or indices of bodies that are still to be cut. The list is emptied after a publish has cut them.
+        self.cut_keys = NO_KEYS
         self.is_under_way = False
         self.next_state = self.state
         self.next_slot: OpenSlot | None = None
@@ -82,11 +90,12 @@ class ShownBodies:
         self._ring, self._body_limit, self._writer = ring, body_limit, FieldWriter()
 
     def allocate(self, capacity: int) -> None:
-        """Allocate records for `capacity` > 0 bodies, before the first `write`."""
+        """Allocate records for `capacity` bodies (above 0), before the first `write`."""
         self.records = _hidden(capacity)
 
     def complete(self) -> None:
-        """Make the next values the present ones. Call it once the slot is complete; may be repeated if interrupted."""
+        """Make the next values the current ones. Call this after the slot is complete. If the call is interrupted, it
+        may be repeated."""
         head = self.next_slot.head  # type: ignore[union-attr]  # a publish is under way
         self.tick, self.sim_time_ns, self.state = head.tick + 1, head.sim_time_ns, self.next_state
         if self.next_columns:
@@ -97,8 +106,8 @@ class ShownBodies:
         self.next_slot, self.is_under_way = None, False
 
     def settle(self) -> None:
-        """Finish an interrupted publish. If its slot was complete, complete the publish; otherwise restore records and
-        columns from the newest snapshot."""
+        """Finish a publish that was interrupted. If its slot was complete, complete the publish. Otherwise restore
+        records and columns from the newest snapshot."""
         if self.next_slot is not None and self._ring.is_committed(self.next_slot):
             return self.complete()
         if len(self.records):
@@ -119,18 +128,18 @@ class ShownBodies:
         self.state = state._replace(newer_in_snapshot=())
 
     def fit_columns(self) -> None:
-        """Declare the columns to the channel, if an interruption prevented that."""
+        """Declare the columns to the channel, if an interruption has prevented this."""
         if self.columns.layout != self._ring.columns:
             self._ring.set_columns(self.columns.layout)
 
     def name_of(self, record: int) -> object:
-        """Id of the body that has this record after the last write; the record's number if there are no ids."""
+        """Id of the body that had this record in the last write. Without ids, the record's number."""
         matcher = self.next_state.matcher
         return matcher.id_of(record) if isinstance(matcher, RecordsById) else record
 
     def exact_positions(self, value: ArrayLike | None) -> NDArray[Any] | None:
-        """Positions as passed to the last write, one row per record; NaN for records without a body. None if they were
-        not passed, or passed as float32, because a record has the same precision."""
+        """Positions in the type in which the last write got them, one row per record. The row of a record without a
+        body is NaN. None if no positions were passed, or if they were float32: a record then has the same precision."""
         if value is None:
             return None
         passed, state = body_fields.array_of("position", value), self.next_state
@@ -144,7 +153,8 @@ class ShownBodies:
         return exact
 
     def record_count(self, fields: Mapping[str, ArrayLike], ids: ArrayLike | None) -> int:
-        """Number of records after a `write` of these fields. Raises TwixtError, also if there are ids."""
+        """Number of records that a `write` of these fields would use. Raises TwixtError for fields that `write`
+        refuses, and also if there are ids."""
         if ids is not None:
             raise TwixtError(
                 "publish takes surfaces by the place of their bodies; leave ids out, or publish no surfaces"
@@ -160,8 +170,8 @@ class ShownBodies:
         cut: ArrayLike | None,
         marks: NDArray[np.void] = NO_MARKS,
     ) -> OpenSlot:
-        """Write the bodies (arguments as for `View.publish`), their columns and marks into a slot, and return the slot
-        open. The caller must publish it, then call `complete`. Raises TwixtError."""
+        """Write the bodies, their columns and their marks into a slot, and return the slot open. The arguments are
+        those of `View.publish`. The caller must publish the slot, then call `complete`. Raises TwixtError."""
         state = self.state
         if not (is_repeated := tuple(fields) == state.fields):
             require_known_fields(fields)
@@ -197,8 +207,8 @@ class ShownBodies:
         return opened
 
     def _repeated(self, fields: Mapping[str, ArrayLike], count: int, marks: int) -> OpenSlot | None:
-        """A slot with only `fields` newly written, for the same fields as last time. None if the slot's other bytes
-        are outdated."""
+        """A slot in which only `fields` are newly written, because the last publish passed the same fields. None if
+        other bytes of the slot are outdated."""
         state, columns = self.state, self.columns
         parts = columns.part_count(state.used) if columns.declared else 0
         opened = self._ring.begin(state.used, marks=marks, parts=parts)
@@ -261,7 +271,7 @@ class ShownBodies:
         return opened
 
     def _matched(self, ids: ArrayLike | None, count: int) -> tuple[Match, RecordsByIndex | RecordsById]:
-        """The records of the bodies, and the matcher after this publish."""
+        """The records of the bodies, and the matcher as it is after this publish."""
         matcher = self.state.matcher or (RecordsByIndex() if ids is None else RecordsById(self.shapes))
         matcher = matcher.copy()
         if isinstance(matcher, RecordsByIndex):
@@ -269,7 +279,7 @@ class ShownBodies:
         return matcher.match(ids), matcher  # type: ignore[arg-type]  # `_count_of` has checked that there are ids
 
     def _fetch_newer(self) -> None:
-        """Copy fields from the newest snapshot into the records where the snapshot has newer values."""
+        """Copy fields from the newest snapshot into the records, if the snapshot has newer values."""
         state = self.state
         newest = self._ring.newest() if state.newer_in_snapshot else None
         if newest is not None:
@@ -277,7 +287,7 @@ class ShownBodies:
                 blocks_of(field, self.records)[: state.used] = blocks_of(field, newest.bodies)
 
     def _all_cut(self, jumped: NDArray[np.int64] | None, ids: ArrayLike | None, count: int) -> NDArray[np.int64] | None:
-        """Indices of all bodies to be cut, including those of interrupted publishes."""
+        """Indices of all bodies that must be cut, including those of publishes that were interrupted."""
         if self.cut_keys.size:
             keys = np.arange(count) if ids is None else np.asarray(ids)
             before = np.flatnonzero(np.isin(keys, self.cut_keys))
@@ -287,7 +297,7 @@ class ShownBodies:
         return jumped
 
     def _apply_match(self, match: Match) -> int:
-        """Cut the records of removed bodies and reset those of new bodies; returns the number of records used."""
+        """Cut the records of removed bodies and reset the records of new bodies. Returns the number of records used."""
         used = self.state.used
         if match.gone.size:
             body_fields.cut(self.records["epoch"], match.gone)
@@ -304,7 +314,7 @@ class ShownBodies:
         return used
 
     def _flag(self, match: Match, shown: NDArray[np.bool_] | None, given: tuple[bool, bool]) -> None:
-        """Write the flags of visible bodies and given velocities; cut bodies that appear or disappear."""
+        """Write the flags for visible bodies and known velocities. Cut bodies that appear or disappear."""
         stays = not (match.spawned.size or match.gone.size)
         if shown is None and stays and given == self.state.given:
             return
@@ -346,7 +356,7 @@ def _count_of(passed: Mapping[str, ArrayLike], ids: ArrayLike | None, state: Bod
 
 
 def require_known_fields(fields: Iterable[str]) -> None:
-    """Raises TwixtError for a name that is not a parameter of `View.publish`."""
+    """Raises TwixtError for a field whose name is not a parameter of `View.publish`."""
     for name in fields:
         if name not in BLOCKS:
             known = [*BLOCKS, "visible", "ids", "cut", "columns", "marks", "surfaces", "sim_time"]

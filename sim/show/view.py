@@ -1,15 +1,15 @@
-"""`twixt.show`, and the view that it returns, with its scene, camera and window.
+"""Contains `twixt.show` and the view that it returns. A view has a scene, a camera and a window.
 
     with twixt.show(scene, dt=0.002) as view:        # starts the viewer as its own process; returns at once
         while view.is_open:
             advance(state)
             view.publish(position=state.xyz, orientation=state.quat)
 
-`publishing` publishes states; `viewer_input` receives the actions of the viewers' users.
+The module `publishing` publishes states. The module `viewer_input` receives the actions of the viewers' users.
 
 Always: arguments are checked before a viewer is started. A call that raises leaves no name in use and no process.
-After `close`, publishing or assigning a scene or camera has no effect. The viewer's keys for steps, pause and reset
-never have an effect on a view.
+After `close`, publishing or assigning a scene or camera has no effect. On a view, the viewer's keys
+for steps, pause and reset have no effect.
 """
 
 from __future__ import annotations
@@ -58,16 +58,20 @@ def show(
 ) -> View:
     """Open a window that shows `scene`, in a separate process, and return at once.
 
-    dt: seconds of simulated time from one publish to the next, unless `sim_time` is given. count: number of bodies to
-    reserve memory for; you may publish more. columns: your own values per body, per part or for the world; see
-    `Column`. name: the name with which other viewers attach (`twixt view NAME`). viewer: False starts no viewer.
-    options: any viewer flag, named as its field in `Config`, such as `overlay=False`, `size_px=(400, 300)`; `seconds`
-    ends the view after that time. Raises TwixtError for invalid arguments, for a name in use, and if memory is short.
+    - dt: simulated seconds from one publish to the next; used if `sim_time` is not given.
+    - count: number of bodies for which memory is reserved; you may publish more.
+    - columns: your own values per body, per part or for the world; see `Column`.
+    - name: the name that other viewers attach to (`twixt view NAME`).
+    - viewer: False to start no viewer.
+    - options: any flags of the viewer, named as their fields in `Config`, such as `overlay=False`, `size_px=(400,
+      300)`. The option `seconds` ends the view after that time.
 
-    The loop also continues if there is no display, if no folder for the socket is writable (set XDG_RUNTIME_DIR), if
-    no program can be started as the viewer (see `twixt.freeze_support`), and after the viewer crashed. One line on
-    standard error reports each of these. See `View.is_open`, `View.closed_because` and `View.reopen`. Ctrl-C
-    interrupts only the loop, not the viewer.
+    Raises TwixtError for invalid arguments, for a name that is in use, and if memory is short.
+
+    The loop goes on in each of these cases: there is no display; no folder for the socket is writable (set
+    XDG_RUNTIME_DIR); no program can be started as the viewer (see `twixt.freeze_support`); the viewer crashed. One
+    line on standard error then says which case it is. See `View.is_open`, `View.closed_because` and `View.reopen`.
+    Ctrl-C interrupts only the loop, not the viewer.
     """
     if not isinstance(scene, Scene):
         raise TwixtError(f"show needs a Scene, got {type(scene).__name__}; such as show(Scene([Sphere()] * count))")
@@ -91,7 +95,7 @@ def show(
     unreachable = ""
     try:
         listener = open_listener(name)
-    except NoFolder as error:  # such as in a read-only container
+    except NoFolder as error:  # No folder is writable, for example in a read-only container.
         listener, unreachable = unreachable_listener(name), str(error)
     try:
         host = Host(
@@ -127,7 +131,7 @@ def _config(name: str, options: dict[str, Any]) -> Config:
     return config
 
 
-# Message for `copy`, `deepcopy` and pickle.
+# Message of the error that `copy`, `deepcopy` and pickle raise.
 NOT_COPIED = (
     "{} cannot be copied or pickled: it stands for one window; leave it out of the copy: "
     "define __deepcopy__ or __getstate__ on the object that holds it"
@@ -135,8 +139,8 @@ NOT_COPIED = (
 
 
 class View(Publishing, ViewerInput):
-    """One or several windows to which a loop publishes. Returned by `show`. Only one thread at a time may publish;
-    any thread may call `close`.
+    """A view: one or several windows to which a loop publishes. Returned by `show`. Only one thread at a time may
+    publish; any thread may call `close`.
 
     A view is closed when the last reference to it is gone.
     """
@@ -149,20 +153,21 @@ class View(Publishing, ViewerInput):
 
     @property
     def is_open(self) -> bool:
-        """True while the loop should go on. False once the user has closed the window that `show` opened, after
-        `close`, and after `seconds` if given. It stays True if the viewer crashes or has no display."""
+        """True while the loop should go on. False after the user has closed the window that `show` opened, after
+        `close`, and after `seconds`, if they are given. It stays True if the viewer crashes or has no display."""
         return not self._session.is_over
 
     @property
     def closed_because(self) -> str | None:
-        """Reason why the view has no window, as text. None while it has a window, or while one is starting."""
+        """Text that says why the view has no window. None while it has a window or opens one."""
         return self._session.closed_because
 
     @property
     def scene(self) -> Scene:
-        """The scene. Assign another scene to replace all of it, camera included, from the next publish on. The user's
-        present view stays unless the new camera differs. If the bodies have other parts, part columns are reset to the
-        new scene's colours and sizes. Raises TwixtError for a scene that cannot be drawn."""
+        """The scene of the view. Assign another scene to replace everything in it, the camera included, from the next
+        publish on. What users see in their windows stays in the same place unless the new camera differs from the old
+        one. If the bodies of the new scene have other parts, the columns per part are reset to the colours and sizes
+        of the new scene. Raises TwixtError for a scene that cannot be drawn."""
         return self._host.scene.unpacked().with_camera(self._host.camera.camera)
 
     @scene.setter
@@ -181,13 +186,14 @@ class View(Publishing, ViewerInput):
         try:
             self._publisher.write_scene(scene)
         except HostEnded:
-            if not self._session.is_closed:  # True if another thread has closed it
+            if not self._session.is_closed:  # Another thread may have closed the view.
                 raise
 
     def add_columns(self, columns: Mapping[str, Column]) -> Columns:
-        """Declare more columns, as in `twixt.show(columns=)`, from the next publish on. Returns all columns of the
-        view. Each state is published with the values that these arrays have at that time. Reallocates the segment and
-        resends the scene. Raises TwixtError as `show` does, and for a column that is already declared differently."""
+        """Declare more columns, as with `twixt.show(columns=)`. They are published from the next publish on. Returns
+        all columns of the view. Each is an array. A state is published with the values that these arrays have at that
+        time. The call reallocates the shared memory and sends the scene again. Raises TwixtError as `show` does, and
+        for a column that is already declared differently."""
         own = self._now.columns
         declared = own.with_more(columns)
         if self._session.is_closed or len(declared) == len(own.declared):
@@ -198,15 +204,15 @@ class View(Publishing, ViewerInput):
             self._host.ring.set_columns(own.layout)
             self.scene = self.scene
         except HostEnded:
-            if not self._session.is_closed:  # True if another thread has closed it
+            if not self._session.is_closed:  # Another thread may have closed the view.
                 raise
         return own
 
     @property
     def camera(self) -> Camera | None:
-        """The scene's camera; None frames all bodies. Assign a camera to set the view of all viewers at once, even if
-        their users have moved the view. This sends only some hundred bytes, whatever the scene. Raises TwixtError for
-        other types, and for a camera on a body that does not exist."""
+        """The scene's camera. If it is None, viewers choose a camera that shows all bodies. Assign a camera to move
+        the view of all viewers at once, even if their users have moved it themselves. Only some hundred bytes are
+        sent, whatever the scene. Raises TwixtError for other types, and for a camera on a body that does not exist."""
         return self._host.camera.camera
 
     @camera.setter
@@ -218,14 +224,14 @@ class View(Publishing, ViewerInput):
         try:
             self._publisher.write_camera(camera)
         except HostEnded:
-            if not self._session.is_closed:  # True if another thread has closed it
+            if not self._session.is_closed:  # Another thread may have closed the view.
                 raise
 
     def reopen(self) -> None:
         """Open a window again after it was closed or its viewer crashed. Does nothing if there is a window.
 
-        `is_open` becomes True again, and `seconds` are counted from now. The new viewer writes no files (`log`,
-        `screenshot`, `profile`); those of the first viewer stay. Raises TwixtError after `close`.
+        `is_open` becomes True again, and `seconds` are counted from this call on. The new viewer writes no files
+        (`log`, `screenshot`, `profile`). The files of the first viewer stay. Raises TwixtError after `close`.
         """
         self._session.reopen()
 
@@ -234,8 +240,8 @@ class View(Publishing, ViewerInput):
         raise TypeError(NOT_COPIED.format("a view of twixt.show"))
 
     def close(self) -> None:
-        """Send the end message to all viewers, close the window and free everything. Any thread may call it;
-        idempotent."""
+        """Send the end message to all viewers, close the window and free everything. Any thread may call this method.
+        Further calls do nothing."""
         self._session.close()
 
     def __enter__(self) -> Self:
@@ -246,7 +252,8 @@ class View(Publishing, ViewerInput):
     ) -> None:
         if kind is KeyboardInterrupt:
             self._session.close("interrupted", "Ctrl-C")
-        elif kind is None or not issubclass(kind, Exception):  # SystemExit, GeneratorExit, a cancelled task: no error
+        elif kind is None or not issubclass(kind, Exception):
+            # SystemExit, GeneratorExit and a cancelled task are no errors of the loop.
             self.close()
         else:
             self._session.crash(f"the loop raised {kind.__name__}: {error}")

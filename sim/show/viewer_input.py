@@ -1,8 +1,8 @@
-"""Input from a view's viewers (events, forces, moved camera, controls), and texts, images and figures for their
-overlay.
+"""Receives the input of a view's viewers: events, forces, moved cameras and controls. Sends texts, images and figures
+for the viewers' overlay.
 
-Always: no call blocks. An event is yielded once; an unread event is dropped after 256 newer ones. A force ends when
-the user stops dragging or the viewer ends.
+Always: no call blocks. An event is yielded once. An event that is not read is dropped after 256 newer events. A force
+ends when its user stops dragging or the viewer ends.
 """
 
 from __future__ import annotations
@@ -34,15 +34,16 @@ Forces = dict[int, tuple[NDArray[np.float64], NDArray[np.float64]]]
 
 
 class LoopStatus:
-    """Status of a user's own loop, for its viewers. controls: the controls that the loop offers."""
+    """Status of a user's own loop, which viewers receive. controls: the controls that the loop offers."""
 
     def __init__(self, host: Host) -> None:
         self._host, self._fields = host, {}  # type: Host, dict[str, Any]
         self.controls: tuple[Control, ...] = ()
-        self.are_values_stale = False  # True: the program changed a value that was not sent to viewers yet
+        self.are_values_stale = False  # True if the program has changed a value that was not sent to viewers yet.
 
     def set_controls(self, controls: tuple[Control, ...]) -> None:
-        """Sets the controls and sends them. Values that the program assigns later are sent by `send_controls`."""
+        """Sets the controls and sends them to viewers. Values that the program assigns later are sent by
+        `send_controls`."""
         self.controls = controls
         for control in controls:
             if not isinstance(control, Button):
@@ -50,13 +51,13 @@ class LoopStatus:
         self.send_controls()
 
     def set_value(self, index: int, value: float) -> None:
-        """Sets a control to a value from a viewer; ignored if the control no longer exists."""
+        """Sets a control to a value from a viewer. Does nothing if the control no longer exists."""
         if index < len(self.controls):
             self.controls[index].set(value)
             self.send_controls()
 
     def set_fields(self, **fields: Any) -> None:
-        """Sets these fields of the status that viewers get."""
+        """Sets these fields of the status that viewers receive."""
         self._fields |= fields
         self._host.set_status(self._fields)
 
@@ -64,23 +65,25 @@ class LoopStatus:
         self.are_values_stale = True
 
     def send_controls(self) -> None:
-        """Sends the controls with their present values."""
-        self.are_values_stale = False  # reset first, because another thread may assign a value during the call
+        """Sends the controls with their current values to viewers."""
+        # `are_values_stale` is reset before the controls are sent, because another thread may assign a value during
+        # the call.
+        self.are_values_stale = False
         self.set_fields(controls=to_status(self.controls))
 
 
 class ViewerInput:
-    """User actions from all viewers attached to one view."""
+    """The actions of the users of all viewers that are attached to one view."""
 
     def __init__(self, host: Host, status: LoopStatus) -> None:
         self._host, self._status = host, status
         self._listens = False
 
     def events(self) -> Iterator[UserEvent]:
-        """User events since the last call: keys, clicks on bodies, reset requests. Each is yielded once; see
-        `UserEvent`.
+        """User events since the last call: keys, clicks on bodies, and requests for a reset. Each event is yielded
+        once; see `UserEvent`.
 
-        Keys that the viewer itself uses are left out; with `keys=False` (`--no-keys`) the viewer uses none.
+        Keys that the viewer itself uses are left out. With `keys=False` (`--no-keys`), the viewer uses no keys.
         """
         self.listen()
         while (event := self._host.actions.next_event()) is not None:
@@ -88,9 +91,10 @@ class ViewerInput:
                 yield event
 
     def forces(self) -> Forces:
-        """Forces on bodies that users drag with Ctrl held, usually {}. Maps the record's index to (force (3,), N;
-        torque (3,), N m, about the body's position), both in the world frame. The force is that of a spring between
-        the body and the pointer, for a body of the density of water; scale it to the mass of your body."""
+        """Forces on the bodies that users drag with Ctrl held. The result is usually {}. It maps the index of a body's
+        record to a force, (3,) in N, and a torque about the body's position, (3,) in N m. Both are in the world frame.
+        The force is that of a spring between the body and the pointer, for a body with the density of water. Scale it
+        to the mass of your body."""
         found: Forces = {}
         for pull in self._host.actions.pulls:
             if pull.body is None or not pull.is_held:
@@ -101,9 +105,9 @@ class ViewerInput:
 
     @property
     def controls(self) -> tuple[Control, ...]:
-        """Sliders, switches and buttons in the overlay. `publish` and `is_open` apply the values that users set, and
-        send the values that the program assigned, at most five times a second. Assign a list of `Slider`, `Toggle` and
-        `Button` to replace all controls. Raises TwixtError."""
+        """Sliders, switches and buttons in the overlay. `publish` and `is_open` apply the values that users have set.
+        They also send the values that the program has assigned, at most five times a second. Assign a list of
+        `Slider`, `Toggle` and `Button` to replace all controls. Raises TwixtError."""
         return self._status.controls
 
     @controls.setter
@@ -111,21 +115,21 @@ class ViewerInput:
         self._status.set_controls(checked_controls(controls, "View.controls"))
 
     def slider(self, name: str, value: float, low: float, high: float, fold: str = FOLD) -> Slider:
-        """Adds a slider, a number from `low` to `high`, to the overlay's section `fold`. The loop may read and assign
-        `.value`, which is as cheap as an attribute. Raises TwixtError for a value outside the range, for a name that
-        the section already has, and after `close`."""
+        """Adds a slider, for a number from `low` to `high`, to the section `fold` of the overlay. The loop may read
+        and assign `.value`. This costs as little as an attribute. Raises TwixtError for a value outside the range, for
+        a name that the section already has, and after `close`."""
         slider = Slider(name, value, low, high, fold)
         self._offer_one_more(slider)
         return slider
 
     def toggle(self, name: str, value: bool = False, fold: str = FOLD) -> Toggle:
-        """Adds a switch. `.value` is True or False; otherwise like `slider`."""
+        """Adds a switch. Its `.value` is True or False. In all else it is like a `slider`."""
         toggle = Toggle(name, value, fold)
         self._offer_one_more(toggle)
         return toggle
 
     def button(self, name: str, fold: str = FOLD) -> Button:
-        """Adds a button. `.taken()` returns True once after each press; otherwise like `slider`."""
+        """Adds a button. Its `.taken()` returns True once after each press. In all else it is like a `slider`."""
         button = Button(name, fold)
         self._offer_one_more(button)
         return button
@@ -144,38 +148,39 @@ class ViewerInput:
         self.controls = (*self.controls, control)
 
     def set_texts(self, texts: Iterable[OverlayText]) -> None:
-        """Shows these texts over the picture and removes earlier ones; () shows none. Viewers get the newest, at most
-        five times a second. Raises TwixtError."""
+        """Shows these texts over the picture and removes earlier texts; () shows none. Viewers get the newest texts,
+        at most five times a second. Raises TwixtError."""
         shown = checked_texts("View.set_texts", texts)
         self._status.set_fields(texts=texts_as_message(shown))
 
     def set_images(self, images: Iterable[OverlayImage]) -> None:
-        """Shows these images over the picture and removes earlier ones; () shows none. The pixels are copied, so you
-        may change them after the call. Viewers get the newest, at most 30 times a second. Raises TwixtError."""
+        """Shows these images over the picture and removes earlier images; () shows none. The pixels are copied, so you
+        may change them after the call. Viewers get the newest images, at most 30 times a second. Raises TwixtError."""
         shown = checked_images("View.set_images", images)
         self._host.write_overlay("images", *overlay.images_as_message(shown))
 
     def set_figures(self, figures: Iterable[OverlayFigure]) -> None:
-        """Shows these figures over the picture and removes earlier ones; () shows none. Viewers get the newest, at
-        most 10 times a second. Raises TwixtError."""
+        """Shows these figures over the picture and removes earlier figures; () shows none. Viewers get the newest
+        figures, at most 10 times a second. Raises TwixtError."""
         shown = checked_figures("View.set_figures", figures)
         self._host.write_overlay("figures", *overlay.figures_as_message(shown))
 
     @property
     def size_px(self) -> tuple[int, int] | None:
-        """Width and height of the viewer's window; None before the viewer reports them."""
+        """Width and height of the viewer's window in pixels. None before the viewer reports them."""
         look = self._host.actions.look
         return None if look is None else look.size_px
 
     @property
     def users_camera(self) -> Camera | None:
-        """The camera after a user moved the view; None if no user has moved it since `camera` was set."""
+        """The camera after a user has moved the view. None if no user has moved it since the last assignment to
+        `camera`."""
         moved = self._host.actions.moved
         return moved.camera if moved is not None and moved.camera_version == self._host.camera.version else None
 
     @property
     def actions(self) -> ReceivedActions:
-        """All received user actions, for code that reads them directly instead of `events` and `forces`."""
+        """All user actions that were received, for code that reads them directly instead of `events` and `forces`."""
         return self._host.actions
 
     def listen(self) -> None:

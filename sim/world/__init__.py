@@ -1,4 +1,6 @@
-"""Worlds. world: base class; bodies, columns, marks, surfaces: their state; tracking: detects writes to arrays.
+"""Defines worlds and their parts. `world` has the base class. `bodies`, `columns`, `marks` and `surfaces` hold the
+state of a world. `tracking` detects writes to the arrays of the bodies.
 
-body_fields: conversion and checks of their values; state_checks, world_guard: checks of a state, of a world.
+`body_fields` converts and checks the values that are written. `state_checks` checks states, and `world_guard` checks
+the members of a world.
 """

@@ -1,12 +1,12 @@
-"""Bodies of a world: arrays that a step writes and the publisher copies.
+"""Holds the bodies of a world as arrays. A step of the world writes them, and the publisher copies them.
 
 `Bodies` has one structured array of `BODY` records (`records`), one view of it per field, and the world's own columns.
-Spawn, despawn, teleport and correct change the epochs. A viewer blends a body between two snapshots only if its epoch
-did not change.
+Spawn, despawn, teleport and correct change the epochs. Viewers blend a body between two snapshots only if its epoch is
+the same in both.
 
-Always: `records` has dtype `BODY` and `len(bodies)` rows; an index means the same body until that body is despawned.
-A `spawn` may reallocate the array, and older views then show the old array. So create views where they are used, and
-do not store them. Does not step, publish, or read a clock.
+Always: `records` has dtype `BODY` and `len(bodies)` rows. An index means the same body until that body is despawned. A
+`spawn` may reallocate the array, and older views then show the old array. So create views where they are used, and do
+not store them. This module does not step a world, publish, or read a clock.
 """
 
 from __future__ import annotations
@@ -33,27 +33,34 @@ from twixt.sim.world.tracking import (
     visibility_mask,
 )
 
-# Spare records when the array grows, as a share of its length. With them, spawning one by one copies a body few times.
+# When the array of records grows, it gets spare records. Their number is this share of the array's length. With spare
+# records, adding bodies one by one copies each record only a few times.
 GROWTH = 0.5
-# Lost sums are recorded, in an occasional step, for at most this many bodies. The recording needs 128 bytes per body.
+# Lost sums are recorded in an occasional step, for at most this many bodies. The recording needs 128 bytes per body.
 MOST_SUMMED = 32_768
 WHITE = (255, 255, 255, 255)
 
 
 class Bodies:
-    """`count` visible bodies at the origin. Metres, radians, seconds; quaternions xyzw.
+    """The bodies of a world; at first `count` visible bodies at the origin. Units are metres, radians and seconds;
+    quaternions are xyzw.
 
-    Positions and velocities are float32: the spacing of positions is 0.06 mm at x = 1,000 m and 0.5 m at 5,400,000 m.
-    A body moves in multiples of this spacing. An in-place addition of less than half the spacing is lost. To avoid
-    this, subtract an origin near the bodies (the first body, a map's tile) from all positions, and integrate in your
-    own float64 arrays that you copy into `position`. A visible loss is reported once. If a world adds to single
-    numbers or selected bodies (`position[mask] += v`), the loss is reported only if `velocity` is given.
+    Positions and velocities are float32. The spacing between neighbouring float32 positions is 0.06 mm at x = 1,000 m
+    and 0.5 m at 5,400,000 m. A body moves in multiples of this spacing. If you add less than half the spacing to a
+    position in place, the addition is lost. To avoid this, subtract an origin near the bodies (such as the first body,
+    or a map's tile) from all positions. Integrate in your own float64 arrays, and copy them into `position`. A loss of
+    motion that is visible is reported once. If a world adds to single numbers or to selected bodies (`position[mask]
+    += v`), the loss is reported only if the world also writes `velocity`.
 
-    Fields are arrays of n rows: `position` (3), `orientation` (4), `velocity` (3), `angular_velocity` (3),
-    `scale`, `color` (4, 0..255), `epoch`. Write into them, or assign to all rows: `bodies.position = p`.
-    columns: the world's own values of each body, by name; see `Column`. scene: the world's scene, needed for columns
-    with a row for each part. Raises TwixtError for an invalid declaration, and, before it allocates memory, for more
-    bodies than fit.
+    The fields are arrays with one row for each of the n bodies: `position` (3), `orientation` (4), `velocity` (3),
+    `angular_velocity` (3), `scale`, `color` (4, 0..255), `epoch`. Write into these arrays, or assign all rows at once:
+    `bodies.position = p`.
+
+    - columns: the world's own values of each body, by name; see `Column`.
+    - scene: the world's scene; needed only for columns with one row for each part of a body.
+
+    Raises TwixtError for an invalid declaration of a column. Raises TwixtError for more bodies than fit into memory,
+    before any memory is allocated.
     """
 
     def __init__(self, count: int, columns: Mapping[str, Column] | None = None, scene: Scene | None = None) -> None:
@@ -63,17 +70,17 @@ class Bodies:
         require_bodies(int(count), declared)
         self._storage = new_bodies(int(count))
         self._written = WrittenVelocities()
-        self._free: dict[int, None] = {}  # rows of despawned bodies; the last is reused first
+        self._free: dict[int, None] = {}  # Rows of despawned bodies; the row that was added last is reused first.
         self._columns = Columns(declared, int(count), scene)
         self._corrections: Corrections | None = None
-        self._sums: LostSums | None = None  # None: not recording
+        self._sums: LostSums | None = None  # None while no lost sums are recorded.
         self._make_views(int(count))
 
     def __len__(self) -> int:
         return len(self._records)
 
     def __getstate__(self) -> dict[str, Any]:
-        """State for copy and pickle, without the views, because a copy creates views of its own records."""
+        """State for copy and pickle, without the views. The copy creates views of its own records."""
         return self.__dict__ | {"_records": len(self), "_views": {}, "_sums": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -82,13 +89,13 @@ class Bodies:
 
     @property
     def records(self) -> NDArray[np.void]:
-        """All fields of all bodies, dtype `BODY`, shape (n,)."""
+        """All fields of all n bodies, dtype `BODY`, shape (n,)."""
         self._written.detect()
         return self._records
 
     @property
     def position(self) -> NDArray[np.float32]:
-        """Metres, shape (n, 3)."""
+        """Positions of the bodies in metres, shape (n, 3)."""
         return self._views["position"] if self._sums is None else self._sums.view
 
     @position.setter
@@ -97,7 +104,7 @@ class Bodies:
 
     @property
     def orientation(self) -> NDArray[np.float32]:
-        """Unit quaternions xyzw, shape (n, 4)."""
+        """Orientations of the bodies as unit quaternions xyzw, shape (n, 4)."""
         return self._views["orientation"]
 
     @orientation.setter
@@ -106,7 +113,8 @@ class Bodies:
 
     @property
     def velocity(self) -> NDArray[np.float32]:
-        """m/s, shape (n, 3). The first write marks velocities as given, for all bodies. Reading does not."""
+        """Velocities of the bodies in m/s, shape (n, 3). Until the first write, the velocities of all bodies count as
+        unknown. Reading the array does not change this."""
         return self._written.view("velocity")
 
     @velocity.setter
@@ -116,7 +124,8 @@ class Bodies:
 
     @property
     def angular_velocity(self) -> NDArray[np.float32]:
-        """rad/s in the world frame, shape (n, 3). The first write marks it as given, as for `velocity`."""
+        """Angular velocities of the bodies in rad/s, in the world frame, shape (n, 3). Until the first write, the
+        angular velocities of all bodies count as unknown."""
         return self._written.view("angular_velocity")
 
     @angular_velocity.setter
@@ -126,7 +135,7 @@ class Bodies:
 
     @property
     def scale(self) -> NDArray[np.float16]:
-        """Uniform scale of each body's shape, shape (n,)."""
+        """Factor by which each body's shape is enlarged in all directions, shape (n,)."""
         return self._views["scale"]
 
     @scale.setter
@@ -135,8 +144,9 @@ class Bodies:
 
     @property
     def color(self) -> NDArray[np.uint8]:
-        """rgba, 0..255, shape (n, 4). A body with alpha below 255 is transparent; with alpha 0 it is not drawn. Assign
-        one colour for all bodies or one for each, in the formats of `View.publish`."""
+        """Colours of the bodies as rgba, 0..255, shape (n, 4). A body with alpha below 255 is transparent. A body with
+        alpha 0 is not drawn. You may assign one colour for all bodies or one for each body, in the formats of
+        `View.publish`."""
         return self._views["color"]
 
     @color.setter
@@ -146,7 +156,8 @@ class Bodies:
 
     @property
     def epoch(self) -> NDArray[np.uint32]:
-        """Epochs, shape (n,). If you write a jump into `position` yourself, add 1 to the epoch of that body."""
+        """Epochs of the bodies, shape (n,). Viewers do not blend a body across a change of its epoch. If you write
+        into `position` so that a body jumps, add 1 to the epoch of that body."""
         return self._views["epoch"]
 
     @epoch.setter
@@ -155,30 +166,33 @@ class Bodies:
 
     @property
     def columns(self) -> Columns:
-        """The world's own columns by name, shape (n,) or (n, width): `bodies.columns["heat"][i] = 1.0`."""
+        """The world's own columns by name; each has shape (n,) or (n, width): `bodies.columns["heat"][i] = 1.0`."""
         return self._columns
 
     @property
     def column_layout(self) -> dict[str, ColumnForm]:
-        """Forms of `published_columns`, by name."""
+        """Types and rules of the columns in `published_columns`, by name."""
         own = self._columns.layout
         return own if self._corrections is None else own | self._corrections.layout
 
     def note_lost_sums(self) -> None:
-        """Starts to record in-place additions to `position` that are too small to change it; `lost_sums` ends this."""
+        """Starts to record the in-place additions to `position` that are too small to change it. `lost_sums` ends the
+        recording."""
         if len(self) <= MOST_SUMMED:
             self._sums = LostSums(self._views["position"])
 
     def lost_sums(self) -> NDArray[np.float64] | None:
-        """Additions lost since `note_lost_sums`, metres, (n, 3); None if not recorded. Ends the recording."""
+        """Sums of the additions to each position that were lost since `note_lost_sums`, in metres, (n, 3). Returns
+        None if they were not recorded. Ends the recording."""
         sums, self._sums = self._sums, None
         return None if sums is None else sums.end()
 
     def published_columns(self, sim_time_ns: int, count: int | None = None) -> dict[str, NDArray[Any]]:
-        """Columns to publish with the first `count` `records` (None: all) at `sim_time_ns`, by name, as views.
+        """Columns to publish with the first `count` of `records` at `sim_time_ns`, by name, as views. A `count` of
+        None means all records.
 
-        They are the world's own columns and, after the first `correct`, the visual offsets. Corrections made since the
-        last call get the time `sim_time_ns`.
+        These are the world's own columns. After the first `correct`, the visual offsets of corrected bodies are added.
+        Corrections made since the last call get the time `sim_time_ns`.
         """
         own = self._columns.published(count)
         if self._corrections is None:
@@ -188,8 +202,8 @@ class Bodies:
 
     @property
     def visible(self) -> NDArray[np.bool_]:
-        """Visibility, shape (n,). `visible[i] = False` hides body i; unlike `despawn`, it does not free the index for
-        reuse. `visible[i] = True` restores a despawned body."""
+        """One bool for each body, True if the body is visible, shape (n,). `visible[i] = False` hides body i. Unlike
+        `despawn`, it does not free the index i for reuse. `visible[i] = True` restores a despawned body."""
         return visibility_mask((self._views["flags"] & VISIBLE) != 0, self)
 
     @visible.setter
@@ -205,8 +219,9 @@ class Bodies:
     def teleport(
         self, i: Any, position: ArrayLike, orientation: ArrayLike | None = None, scale: ArrayLike | None = None
     ) -> None:
-        """Moves body `i` (or an index array) with a cut, so that viewers do not blend the old and new positions."""
-        self._cut(i)  # first, so that no body is moved without a cut if a value below is invalid
+        """Moves body `i`, or the bodies of an index array, with a cut: viewers do not blend the old and new
+        positions."""
+        self._cut(i)  # The epoch changes first, so that no body is moved without a cut if a value below is invalid.
         self._place(i, position, orientation)
         if scale is not None:
             self._views["scale"][i] = scale
@@ -218,11 +233,11 @@ class Bodies:
         orientation: ArrayLike | None = None,
         cut_beyond: float | None = None,
     ) -> None:
-        """Moves body `i` (or an index array) by a small correction without a visible jump.
+        """Moves body `i`, or the bodies of an index array, by a small correction without a visible jump.
 
-        Viewers draw the body at first in its old pose. The offset from the new pose then decays within a few tenths
-        of a second of simulated time. cut_beyond: metres; a body that moves further is teleported instead. Raises
-        TwixtError for a negative `cut_beyond`.
+        Right after the correction, viewers draw the body in its old pose. The drawn offset from the new pose then
+        decays within a few tenths of a second of simulated time. cut_beyond: a distance in metres; a body that moves
+        further is teleported instead. Raises TwixtError for a negative `cut_beyond`.
         """
         if cut_beyond is not None and not (is_finite(cut_beyond) and cut_beyond >= 0):
             raise TwixtError(
@@ -232,7 +247,7 @@ class Bodies:
         before = self._records[rows]
         self._place(i, position, orientation)
         after = self._records[rows]
-        with np.errstate(all="ignore"):  # a body with values that are not finite is not drawn and needs no offset
+        with np.errstate(all="ignore"):  # A body with values that are not finite is not drawn, so it needs no offset.
             moved = before["position"].astype(np.float64) - after["position"]
             near = np.ones(len(rows), bool) if cut_beyond is None else ~(np.linalg.norm(moved, axis=1) > cut_beyond)
         self._cut(rows[~near])
@@ -255,17 +270,18 @@ class Bodies:
         scale: ArrayLike = 1.0,
         color: ArrayLike = WHITE,
     ) -> Any:
-        """Adds a body and returns its index. The index of a despawned body is reused; otherwise the array grows.
+        """Adds a body and returns its index. The index of a despawned body is reused. If there is none, the array
+        grows.
 
-        With m positions, (m, 3), it adds m bodies and returns an array of indices. Each other argument then has either
-        one row per body or one row for all. Raises TwixtError for more bodies than fit into memory and for invalid
-        colours.
+        If `position` has m rows, (m, 3), the method adds m bodies and returns an array of m indices. Each other
+        argument then has either m rows or one row for all m bodies. Raises TwixtError for more bodies than fit into
+        memory and for invalid colours.
         """
         rows = np.shape(position)[:-1]
         free_rows = self._free_rows(math.prod(rows))
         i: Any = np.array(free_rows, np.int64).reshape(rows) if rows else free_rows[0]
         views = self._views
-        renew(self._records, i, self._written.flags)  # hidden until all values are accepted
+        renew(self._records, i, self._written.flags)  # The body stays hidden until all values are accepted.
         self._free |= dict.fromkeys(reversed(free_rows))
         self._columns.begin(i)
         for name, value in (("velocity", velocity), ("angular_velocity", angular_velocity)):
@@ -281,7 +297,8 @@ class Bodies:
         return i
 
     def despawn(self, i: Any) -> None:
-        """Removes body `i` (or an index array); a later `spawn` reuses the index. Ignores bodies already removed."""
+        """Removes body `i`, or the bodies of an index array. A later `spawn` reuses the index. Bodies that are already
+        removed are ignored."""
         if isinstance(i, int | np.integer):
             gone = [range(len(self))[i]]
         else:
@@ -300,7 +317,8 @@ class Bodies:
             self._write("orientation", i, "orientation", orientation)
 
     def _write(self, name: str, rows: Any, called: str, value: ArrayLike) -> None:
-        """Converts values to a field's type and writes them at `rows`. called: name of the values in errors."""
+        """Converts values to a field's type and writes them at `rows`. called: the name that an error gives to these
+        values."""
         self._views[name][rows] = plain(without_mask(called, value))
 
     def _cut(self, i: Any) -> None:
@@ -309,12 +327,13 @@ class Bodies:
             self._corrections.cut(i)
 
     def _assign(self, name: str, value: ArrayLike) -> None:
-        # `bodies.position += v` writes through the view, then assigns that same view.
+        # `bodies.position += v` first writes through the view, then assigns that same view to `position`.
         if plain(value) is not self._views[name]:
             self._write(name, ..., f"Bodies.{name}", value)
 
     def _free_rows(self, count: int) -> list[int]:
-        """Free indices: first those of despawned bodies, latest first, then new ones at the end of the array."""
+        """Free indices. The rows of despawned bodies come first, the latest of them before the others. New rows at the
+        end of the array follow."""
         old, begin = min(count, len(self._free)), len(self)
         if count > old:
             self._append(count - old)
@@ -337,4 +356,4 @@ class Bodies:
             self._corrections.resize(count, len(self._storage))
         self._views: dict[str, NDArray[Any]] = {name: self._records[name] for name in BODY.names or ()}
         self._written.attach(self._views)
-        self._sums = None  # it refers to the old records
+        self._sums = None  # The recorded sums refer to the old records.

@@ -1,11 +1,12 @@
-"""Fields of body records: conversion from users' arrays, checks, defaults of new bodies, and cuts.
+"""Handles the fields of body records. Converts users' arrays, checks their values, sets the defaults of new bodies,
+and makes cuts.
 
-One dot product checks a field of all bodies, because a sum of squares is finite only if every value is finite. A sum
-of squares also shows that all quaternion lengths are close to 1: errors of opposite sign cannot cancel. Every error
-names the field, the value, the rule and the way out. Values that are not finite and quaternions of zeros are reported
-but raise no error, because a drawing problem must not end a long computation.
+One dot product checks a field of all bodies: a sum of squares is finite only if every value is finite. For
+quaternions, a sum of squares also shows that all lengths are close to 1, because errors of opposite sign cannot
+cancel. Every error names the field, the value, the rule and what the user can do. Values that are not finite and
+quaternions of zeros are reported, but they raise no error. A problem in drawing must not end a long computation.
 
-Always: repeated writes by a `FieldWriter` allocate no memory.
+Always: a `FieldWriter` that writes repeatedly allocates no memory.
 """
 
 from __future__ import annotations
@@ -20,66 +21,69 @@ from twixt.ipc.errors import TwixtError, text_of
 from twixt.ipc.snapshot import BODY, CONTINUITY_MASK, CORRECTION_STEP, RECORD, new_bodies
 
 WIDTHS = {"position": 3, "orientation": 4, "velocity": 3, "angular_velocity": 3}
-# dtypes of a field's bytes as one block, by size. numpy copies a block of 12 or 16 bytes several times as fast as a
-# row of three or four numbers; the bits do not change. Created once, because parsing a dtype's name is slow.
+# For each size in bytes: a dtype that reads all bytes of a field as one block. numpy copies a block of 12 or 16 bytes
+# several times as fast as a row of three or four numbers; the bits do not change. These dtypes are created only once,
+# because parsing a dtype's name is slow.
 _BLOCK_DTYPES = {16: np.dtype("c16"), 12: np.dtype("V12"), 4: np.dtype("u4"), 2: np.dtype("u2")}
-# Fields of `View.publish`, and the dtype of their blocks.
+# Fields that `View.publish` accepts, and the dtype of the blocks of each field.
 BLOCKS = {name: _BLOCK_DTYPES[BODY[name].itemsize] for name in (*WIDTHS, "scale", "color")}
-# Bodies per chunk. Their fields and records, 370 KiB, fit into a core's second-level cache.
+# Number of bodies in a chunk. The fields and records of a chunk take 370 KiB and fit into a core's second-level cache.
 CHUNK_BODIES = 4096
-# The high half of an epoch.
+# The high half of an epoch. It counts the corrections of a body.
 CORRECTIONS_MASK = 0xFFFF_FFFF ^ CONTINUITY_MASK
-# Largest difference from length 1 that is accepted as rounding. Beyond it a quaternion is not a unit quaternion.
+# Largest difference of a quaternion's length from 1 that is accepted as rounding. A quaternion with a larger
+# difference is not a unit quaternion.
 LENGTH_OFF_MAX = 0.01
-# If the squared length differs from 1 by less than this, the length is within `LENGTH_OFF_MAX` of 1.
+# If the squared length of a quaternion differs from 1 by less than this, its length is within `LENGTH_OFF_MAX` of 1.
 SQUARE_OFF_MAX = 2 * LENGTH_OFF_MAX - LENGTH_OFF_MAX**2
 HALF_MAX = 65504.0
-# Scales up to this value become 0 in a record. It is half of the smallest positive float16.
+# Scales up to this value become 0 in a record. This limit is half of the smallest positive float16.
 HALF_ZERO = 2.0**-25
 FLOAT32_MAX = 3.4028235e38
 FLOAT32 = np.dtype(np.float32)
-ONE = np.ones((), np.float32)  # an array, because numpy is slower with a Python number
-# Longest dot product, in numbers. numpy splits longer ones among threads, which is slower and takes cores from the
-# viewer.
+ONE = np.ones((), np.float32)  # ONE is an array, because numpy is slower with a Python number.
+# Length of the longest dot product, in numbers. numpy splits longer dot products among threads, which is slower and
+# takes cores from the viewer.
 DOT_ALONE = 8192
 
 Values = NDArray[Any]
 
 
 class Checked(NamedTuple):
-    """Values in the type of the record's field. is_valid: False if a value may be undrawable: not finite, too large,
-    too small, or a quaternion of zeros."""
+    """Values in the type of the record's field. is_valid: False if perhaps some value cannot be drawn. Such a value is
+    not finite, too large, too small, or a quaternion of zeros."""
 
     values: Values
     is_valid: bool
 
 
 def blocks_of(field: str, records: NDArray[np.void]) -> NDArray[Any]:
-    """View of a field of `records` (dtype `BODY`) with one block per body, shape (n,)."""
+    """View of one field of `records` (dtype `BODY`), with one block per body, shape (n,)."""
     rows = records[field].view(BLOCKS[field])
     return rows[:, 0] if rows.ndim == 2 else rows
 
 
 def renew(records: NDArray[np.void], rows: Any, flags: int = 0) -> None:
-    """Resets the records at `rows` to the defaults of a new body, with these flags. The epochs stay unchanged."""
+    """Resets the records at `rows` to the defaults of a new body, and sets their flags to `flags`. The epochs stay
+    unchanged."""
     epochs = records["epoch"][rows]
     records.view(RECORD)[rows] = _NEW
     records["epoch"][rows], records["flags"][rows] = epochs, flags
 
 
 def cut(epoch: NDArray[np.uint32], rows: Any) -> None:
-    """Changes the low halves of the epochs at `rows`, so that viewers do not blend these bodies with their earlier
-    states. rows: distinct indices, or one bool per body."""
+    """Changes the low halves of the epochs at `rows`. Viewers then do not blend these bodies with their earlier
+    states. rows: distinct indices, or one bool for each body."""
     old = epoch[rows]
-    # The low half wraps around, and nothing overflows.
+    # The low half wraps around to 0, and no bit is carried into the high half.
     cuts = ((old & np.uint32(CONTINUITY_MASK)) + np.uint32(1)) & np.uint32(CONTINUITY_MASK)
     epoch[rows] = (old & np.uint32(CORRECTIONS_MASK)) | cuts
 
 
 def count_corrections(epoch: NDArray[np.uint32], rows: NDArray[np.int64]) -> None:
-    """Counts one more correction in the epochs of the bodies `rows`."""
+    """Counts one more correction in the epochs of the bodies at `rows`."""
     old = epoch[rows]
-    # The high half wraps around. The low half does not change, and nothing overflows.
+    # The high half wraps around to 0. The low half does not change, and no number overflows.
     room = np.uint32(CORRECTIONS_MASK) - (old & np.uint32(CORRECTIONS_MASK))
     counted = old + np.minimum(room, np.uint32(CORRECTION_STEP))
     epoch[rows] = np.where(room, counted, old & np.uint32(CONTINUITY_MASK))
@@ -99,20 +103,23 @@ class FieldWriter:
         self._squares = np.empty(4 * CHUNK_BODIES, np.float32)
         self._pairs = np.empty(4 * CHUNK_BODIES, np.float32)
         self._off = np.empty(CHUNK_BODIES, np.float32)
-        self._views: dict[int, tuple[Values, ...]] = {}  # by the number of values; at most two
+        # Views of the temporary arrays, by the number of values in a view; at most two entries.
+        self._views: dict[int, tuple[Values, ...]] = {}
 
     def write(self, fields: Mapping[str, ArrayLike], count: int, targets: dict[str, Values]) -> tuple[str, ...]:
-        """Writes `fields`, one row for each of `count` bodies, into `targets`, blocks as from `blocks_of`. If it is
-        empty, it gets their blocks, which may share memory with the values.
+        """Writes `fields` into `targets`. Each field has one row for each of `count` bodies. The targets are blocks,
+        as from `blocks_of`. If `targets` is empty, the blocks of the fields are put into it. They may share memory
+        with the values.
 
-        Returns the fields that have values which may be undrawable, see `Checked`. Raises TwixtError for a wrong type
-        or shape, and for finite values that cannot be drawn; `targets` may then be partly written.
+        Returns the names of the fields in which perhaps some value cannot be drawn; see `Checked`. Raises TwixtError
+        for a wrong type or shape, and for finite values that cannot be drawn. `targets` may then be partly written.
         """
         arrays: dict[str, Values] = {}
         not_drawable: tuple[str, ...] = ()
         has_targets = bool(targets)
         chunk = CHUNK_BODIES if has_targets else max(1, count)
-        with np.errstate(all="ignore"):  # too large values are reported, whatever errstate the loop set
+        # Values that are too large are reported, whatever errstate the user's loop has set.
+        with np.errstate(all="ignore"):
             for field, value in fields.items():
                 if field in WIDTHS:
                     arrays[field] = shaped(field, value, count)
@@ -140,7 +147,8 @@ class FieldWriter:
         return not_drawable
 
     def _as_float32(self, part: Values, is_temporary: bool) -> NDArray[np.float32]:
-        """The numbers of `part` in the type of a record, in one row. is_temporary: valid until the next call."""
+        """The numbers of `part` in the type of a record, as one flat array. is_temporary: True if the result need only
+        be valid until the next call."""
         if part.dtype is FLOAT32 and part.flags.c_contiguous:
             return part.reshape(-1)
         flat = self._converted[: part.size] if is_temporary else np.empty(part.size, np.float32)
@@ -148,10 +156,11 @@ class FieldWriter:
         return flat
 
     def _are_unit(self, flat: NDArray[np.float32]) -> bool:
-        """True if all quaternions have length 1 within `LENGTH_OFF_MAX`; False if one is not finite. flat: (4 m,).
+        """True if the length of every quaternion differs from 1 by at most `LENGTH_OFF_MAX`. False if a length is not
+        finite. flat: the numbers of m quaternions, (4 m,).
 
-        Numpy sums rows of four numbers slowly. Instead, one pass through memory adds each number to the next one, and
-        a second pass adds the two pair sums of each quaternion.
+        Numpy sums rows of four numbers slowly. So a first pass through memory adds to each square the next one. A
+        second pass adds the two sums of each quaternion.
         """
         most = len(self._squares)
         if len(flat) > most:
@@ -182,7 +191,8 @@ def length(field: str, value: ArrayLike) -> int:
 
 
 def shaped(field: str, value: ArrayLike, count: int) -> Values:
-    """`value` as an array of numbers of shape (count, width), with the width from `WIDTHS`. Raises TwixtError."""
+    """`value` as an array of numbers of shape (count, width). The width is that of the field in `WIDTHS`. Raises
+    TwixtError."""
     array, width = array_of(field, value), WIDTHS[field]
     if array.dtype.kind not in "fiu" or array.shape != (count, width):
         raise TwixtError(f"{field} must be numbers of shape ({count}, {width}), got {kind_of(array)}")
@@ -190,7 +200,7 @@ def shaped(field: str, value: ArrayLike, count: int) -> Values:
 
 
 def checked_mask(field: str, value: ArrayLike, count: int) -> NDArray[np.bool_]:
-    """`value` as one bool per body, (count,). Raises TwixtError for anything else."""
+    """`value` as an array of one bool for each body, (count,). Raises TwixtError for anything else."""
     array = array_of(field, value)
     if array.dtype != bool or array.shape != (count,):
         raise TwixtError(f"{field} must be bools of shape ({count},), got {kind_of(array)}")
@@ -198,7 +208,8 @@ def checked_mask(field: str, value: ArrayLike, count: int) -> NDArray[np.bool_]:
 
 
 def checked_places(field: str, value: ArrayLike, count: int) -> NDArray[np.int64]:
-    """Sorted, distinct row indices below `count`. value: indices, or one bool per body. Raises TwixtError."""
+    """Distinct row indices below `count`, in ascending order. value: indices, or one bool for each body. Raises
+    TwixtError."""
     array = array_of(field, value)
     if array.ndim == 1 and array.size == 0:
         return np.zeros(0, np.int64)
@@ -213,11 +224,12 @@ def checked_places(field: str, value: ArrayLike, count: int) -> NDArray[np.int64
 
 
 def rgba(field: str, value: ArrayLike, count: int, each: str = "bodies") -> Checked:
-    """Colours as in a record, (count, 4) uint8, from one colour for all or one for each. each: plural noun for errors.
+    """Colours in the type of a record, (count, 4) uint8. `value` is one colour for all bodies or one colour for each.
+    each: plural noun that errors use for the coloured things.
 
-    Floats range from 0 to 1, as in a scene; whole numbers range from 0 to 255. If no whole number is above 1, they are
-    read as floats, so that (1, 0, 0) is red. This does not apply to dtype uint8, which is always 0..255. Colours that
-    are not finite become white. Raises TwixtError for other values and shapes.
+    Floats range from 0 to 1, as in a scene. Whole numbers range from 0 to 255. If no whole number is above 1, they are
+    read as floats, so that (1, 0, 0) is red. Values of dtype uint8 are always read as 0..255. Colours that are not
+    finite become white. Raises TwixtError for other values and shapes.
     """
     array = array_of(field, value)
     if array.dtype.kind not in "fiu" or array.shape not in ((3,), (4,), (count, 3), (count, 4)):
@@ -241,7 +253,8 @@ def rgba(field: str, value: ArrayLike, count: int, each: str = "bodies") -> Chec
 
 
 def scales(value: ArrayLike, count: int) -> Checked:
-    """Scales as in a record, (count,) float16, from one number for all or one for each. Raises TwixtError."""
+    """Scales in the type of a record, (count,) float16. `value` is one number for all bodies or one for each. Raises
+    TwixtError."""
     array = array_of("scale", value)
     if array.dtype.kind not in "fiu" or array.shape not in ((), (count,)):
         raise TwixtError(f"scale must be a number or numbers of shape ({count},), got {kind_of(array)}")
@@ -260,15 +273,16 @@ def scales(value: ArrayLike, count: int) -> Checked:
 
 
 def array_of(field: str, value: ArrayLike) -> Values:
-    """`value` as an array in main memory, with NaN for masked entries. Raises TwixtError if it cannot be converted,
-    such as an array on a GPU."""
-    if type(value) is np.ndarray:  # fast path: called several times per publish, usually with such an array
+    """`value` as an array in main memory, with NaN for masked entries. Raises TwixtError for a value that cannot be
+    converted, such as an array on a GPU."""
+    # The fast path. This function is called several times per publish, usually with such an array.
+    if type(value) is np.ndarray:
         return value
     try:
         return np.asarray(without_mask(field, _host_array(value)))
     except TwixtError:
         raise
-    except Exception as error:  # conversion of another library's array may raise any exception
+    except Exception as error:  # The conversion of another library's array may raise any exception.
         if isinstance(value, list | tuple):
             raise TwixtError(f"{field} must be lists of numbers, each as long as the others ({error})") from error
         raise TwixtError(
@@ -278,10 +292,11 @@ def array_of(field: str, value: ArrayLike) -> Values:
 
 
 def without_mask(field: str, value: Any) -> Any:
-    """Replaces masked entries of a float array by NaN; returns other values unchanged. Raises TwixtError for masked
-    entries of other types, because these have no NaN."""
+    """Replaces the masked entries of a float array by NaN. Returns other values unchanged. Raises TwixtError for
+    masked entries of other types, because these types have no NaN."""
     array: Any = value if isinstance(value, np.ndarray) and type(value) is not np.ndarray else None
-    # Does not test for the class `numpy.ma.MaskedArray`: its import would take 10 ms and open files during a loop.
+    # The code does not test for the class `numpy.ma.MaskedArray`: to import it would take 10 ms and open files during
+    # a loop.
     if not hasattr(array, "filled"):
         return value
     masked = int(np.count_nonzero(array.mask))
@@ -294,7 +309,7 @@ def without_mask(field: str, value: Any) -> Any:
 
 
 def _host_array(value: Any) -> ArrayLike:
-    """Converts an object that only has DLPack to a numpy array; returns others unchanged."""
+    """Converts an object that supports only DLPack to a numpy array. Returns other objects unchanged."""
     if isinstance(value, np.ndarray) or hasattr(value, "__array__") or not hasattr(value, "__dlpack__"):
         return value
     return np.from_dlpack(value)
@@ -316,7 +331,8 @@ def _sum_of_squares(flat: Values) -> float:
 
 
 def not_unit(values: Values) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """Lengths of quaternions, (n, 4), and the rows of those that have a finite length, neither 0 nor near 1."""
+    """Lengths of quaternions (n, 4), and the rows of those that are not unit quaternions. Lengths of 0 and lengths
+    that are not finite do not count."""
     with np.errstate(all="ignore"):
         lengths = np.linalg.norm(values.astype(np.float64), axis=1)
         return lengths, np.flatnonzero(np.isfinite(lengths) & (lengths > 0) & (np.abs(lengths - 1) > LENGTH_OFF_MAX))

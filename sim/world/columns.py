@@ -1,4 +1,4 @@
-"""User-defined columns beside the bodies' records: named arrays with a row per body or part, or one for the world.
+"""Holds columns that users define: named arrays with one row per body, one per part of a body, or one for the world.
 
     bodies = Bodies(100, columns={"heat": Column("f4"), "scale3": Column("f4", 3), "frame": Column("i2", rule="none")})
     bodies.columns["heat"][:] = 0.5
@@ -42,9 +42,9 @@ from twixt.ipc.snapshot import BODY, CORRECTED_NS, CORRECTION, NO_OFFSET
 from twixt.sim.world.body_fields import array_of, kind_of
 
 TAKEN_NAMES = (*(BODY.names or ()), "visible", CORRECTION, CORRECTED_NS)
-# Two columns are reserved for corrections.
+# Two columns of a snapshot are reserved for corrections.
 MOST_COLUMNS = MAX_COLUMNS - 2
-# For each kind of column (numpy's letter): the kinds of values that it accepts, and their name in errors.
+# For each type letter of numpy: the kinds of values that such a column accepts, and what errors call them.
 KINDS_FOR = {"f": ("fiu", "numbers"), "i": ("iu", "whole numbers"), "u": ("iu", "whole numbers"), "b": ("b", "bools")}
 
 Rule = str | Callable[[Any, Any, float], Any]
@@ -52,15 +52,18 @@ Rule = str | Callable[[Any, Any, float], Any]
 
 @dataclass(frozen=True)
 class Column:
-    """Declaration of a column: `width` values of `dtype` for each row, blended by `rule` between two snapshots.
+    """Declaration of a column with `width` values of `dtype` per row, which viewers blend by `rule`. Viewers blend
+    them by `rule` between two snapshots.
 
-    dtype: bool, or a numpy number type of 1 to 8 bytes ("f4", np.int16 ...). rule: "linear"; "angle" (radians, the
-    shorter way round); "none" (switches at the newer snapshot; "linear" does the same for bools); "latest" (the newest
-    published value at once); or a function (old, new, alpha) or its name, module:function, called with all rows at
-    once. per: "body"; "part", one row for each part of the bodies, see `Scene.part_bodies`; or "world", a single row.
-    Part columns named `color` (4 values, "u1" from 0 to 255 or floats from 0 to 1), `scale3` (3 x f4) and `visible`
-    (bool or "u1", never blended) replace the scene's values when drawing. Raises TwixtError for a type, width or rule
-    that a viewer cannot receive.
+    - dtype: bool, or a numpy number type of 1 to 8 bytes ("f4", np.int16 ...).
+    - rule: "linear"; "angle" (radians, the shorter way round); "none" (the value changes at the newer snapshot;
+      "linear" does the same for bools); "latest" (the newest published value at once); or a function (old, new, alpha)
+      or its name, module:function, which is called with all rows at once.
+    - per: "body"; "part" for one row per part of the bodies, see `Scene.part_bodies`; or "world" for a single row.
+
+    Part columns with these names replace the scene's values when drawing: `color` (4 values, "u1" from 0 to 255 or
+    floats from 0 to 1), `scale3` (3 x f4) and `visible` (bool or "u1", never blended). Raises TwixtError for a type,
+    width or rule that a viewer cannot receive.
     """
 
     dtype: Any
@@ -92,7 +95,7 @@ class Column:
         return (count,) if self.width == 1 else (count, self.width)
 
     def converted(self, field: str, value: ArrayLike, count: int) -> NDArray[Any]:
-        """`value` as `count` rows of the declared type; a single row is repeated. Values that are not finite are
+        """`value` as `count` rows of the declared type. A single row is repeated. Values that are not finite are
         accepted. Raises TwixtError for wrong shapes, types and ranges."""
         array, shape, kind = array_of(field, value), self.rows(count), np.dtype(self.dtype)
         takes, called = KINDS_FOR[kind.kind]
@@ -108,25 +111,26 @@ class Column:
                     f"{field} holds whole numbers from {least} to {most}, got values from {array.min()} "
                     f"to {array.max()}; declare a larger type"
                 )
-        with np.errstate(over="ignore"):  # too large a number becomes infinite; the user's errstate does not apply
+        # A number that is too large becomes infinite, whatever errstate the user has set.
+        with np.errstate(over="ignore"):
             return np.full(shape, array, kind)
 
     @property
     def form(self) -> ColumnForm:
-        """The column's form, for a `Host`."""
+        """Type, width and rule of the column, for a `Host`."""
         return (self.dtype, self.width) if self.per == BODY_ROWS else (self.dtype, self.width, self.per)
 
 
 class Columns(Mapping[str, NDArray[Any]]):
-    """Arrays of the `declared` columns, each (n,) or (n, width). Write into an array, or assign to all its rows.
+    """Arrays of the `declared` columns, (n,) or (n, width). Write into an array, or assign all its rows.
 
-    scene: the scene of the bodies, needed only for part columns. room: number of bodies for which there is storage.
-    `Bodies` or the view calls `resize`, `write` and `begin`. Raises TwixtError for part columns without a scene.
+    scene: the scene of the bodies; needed only for part columns. room: number of bodies for which there is storage.
+    `Bodies` and the view call `resize`, `write` and `begin`. Raises TwixtError for part columns without a scene.
     """
 
     def __init__(self, declared: Mapping[str, Column], count: int, scene: Scene | None = None) -> None:
         self.declared = dict(declared)
-        self.layout = {name: column.form for name, column in declared.items()}  # for a `Host`
+        self.layout = {name: column.form for name, column in declared.items()}  # form of each column, for a `Host`
         self._storage: dict[str, NDArray[Any]] = {}
         self._views: dict[str, NDArray[Any]] = {}
         self._parts = _parts_of(declared, scene)
@@ -141,7 +145,7 @@ class Columns(Mapping[str, NDArray[Any]]):
             raise KeyError(f"no column {name!r} was declared in Bodies(columns={{...}}); there are: {known}") from None
 
     def __setitem__(self, name: str, value: ArrayLike) -> None:
-        # `columns["heat"] += 1` writes through the view, then assigns that same view.
+        # `columns["heat"] += 1` first writes through the view, then assigns that same view.
         if value is not self[name]:
             self[name][...] = value
 
@@ -156,18 +160,18 @@ class Columns(Mapping[str, NDArray[Any]]):
         return count if per == BODY_ROWS else self.part_count(count) if per == PART_ROWS else 1
 
     def part_count(self, count: int) -> int:
-        """Number of parts of the first `count` bodies; 0 if there are no part columns."""
+        """Number of parts of the first `count` bodies. It is 0 if no column has one row per part."""
         return 0 if self._parts is None else self._parts.count(count)
 
     def published(self, count: int | None = None) -> dict[str, NDArray[Any]]:
-        """All columns, as views, with the rows of the first `count` bodies (None: all bodies)."""
+        """All columns as views, each with the rows of the first `count` bodies. A `count` of None means all bodies."""
         if count is None or count == self._count:
             return self._views
         return {name: storage[: self.rows_of(name, count)] for name, storage in self._storage.items()}
 
     def converted(self, passed: Mapping[str, ArrayLike], count: int) -> dict[str, NDArray[Any]]:
-        """Columns that are passed to `publish` for `count` bodies, in their declared types; see `Column.converted`.
-        Raises TwixtError also for undeclared columns."""
+        """Values of columns that are passed to `publish` for `count` bodies, in the declared types of the columns; see
+        `Column.converted`. Raises TwixtError also for columns that are not declared."""
         if not isinstance(passed, Mapping):
             raise TwixtError(f'publish takes columns by name, such as {{"heat": values}}, got {type(passed).__name__}')
         declared = self.declared
@@ -183,14 +187,14 @@ class Columns(Mapping[str, NDArray[Any]]):
         }
 
     def write(self, values: Mapping[str, NDArray[Any]], bodies: Any = None) -> None:
-        """Copies values as from `converted` into the rows of these bodies, or into the first rows (None)."""
+        """Copies values from `converted` into the rows of `bodies`, or into the first rows if `bodies` is None."""
         for name, rows in values.items():
             is_selection = bodies is not None and self.declared[name].per == BODY_ROWS
             self._views[name][bodies if is_selection else slice(len(rows))] = rows
 
     def resize(self, count: int, room: int | None = None) -> None:
-        """Sets the number of bodies; new rows have their initial values. room: number of bodies for which there is
-        storage; by default it is enlarged only if needed."""
+        """Sets the number of bodies. New rows get their initial values. room: number of bodies for which there is
+        storage; by default the storage grows only if needed."""
         if room is None:
             room = max(count, self.room)
         for name, column in self.declared.items():
@@ -214,7 +218,7 @@ class Columns(Mapping[str, NDArray[Any]]):
                 view[own] = self._initial_rows(name, self._count)[own]
 
     def with_more(self, more: Mapping[str, Column]) -> dict[str, Column]:
-        """The declared columns and `more`. Raises TwixtError, also if one is already declared differently."""
+        """The declared columns and `more`. Raises TwixtError if one is invalid or already declared differently."""
         added = checked_columns(more)
         for name, column in added.items():
             before = self.declared.get(name, column)
@@ -223,8 +227,8 @@ class Columns(Mapping[str, NDArray[Any]]):
         return checked_columns({**self.declared, **added})
 
     def declare(self, declared: dict[str, Column], scene: Scene) -> None:
-        """Replaces the declaration by the result of `with_more`; existing columns keep their values. scene: the scene
-        of the bodies. Raises TwixtError."""
+        """Replaces the declaration by `declared`, the result of `with_more`. Existing columns keep their values.
+        scene: the scene of the bodies. Raises TwixtError."""
         parts = _parts_of(declared, scene) if self._parts is None else self._parts
         require_bodies(self.room, declared)
         self.declared, self._parts = declared, parts
@@ -232,12 +236,12 @@ class Columns(Mapping[str, NDArray[Any]]):
         self.resize(self._count)
 
     def is_for(self, scene: Scene) -> bool:
-        """True if the part columns have one row for each part of this scene, or if there are no part columns."""
+        """True if each part column has one row for each part of this scene, or if there are no part columns."""
         parts = self._parts
         return parts is None or np.array_equal(parts.bodies(self._count), part_bodies(scene, self._count))
 
     def set_scene(self, scene: Scene) -> None:
-        """Sets the scene. If its parts differ, part columns are reset to their initial values."""
+        """Sets the scene. If its bodies have other parts, the part columns are reset to their initial values."""
         if self._parts is None or self.is_for(scene):
             return
         self._parts = _parts_of(self.declared, scene)
@@ -264,7 +268,7 @@ class _Parts:
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
         self._bodies: NDArray[np.intp] = np.zeros(0, np.intp)
-        self._ends: NDArray[np.intp] = np.zeros(1, np.intp)  # number of parts of the first n bodies
+        self._ends: NDArray[np.intp] = np.zeros(1, np.intp)  # Element n is the number of parts of the first n bodies.
 
     def count(self, bodies: int) -> int:
         """Number of parts of the first `bodies` bodies."""
@@ -291,7 +295,7 @@ def _parts_of(declared: Mapping[str, Column], scene: Scene | None) -> _Parts | N
 
 
 def checked_columns(declared: Mapping[str, Column] | None) -> dict[str, Column]:
-    """`declared` as a dict; raises TwixtError if a snapshot cannot carry it."""
+    """`declared` as a dict. Raises TwixtError for a column that a snapshot cannot carry."""
     if not isinstance(declared, Mapping | None):
         raise TwixtError(f'columns must be declared as {{"heat": Column("f4")}}, got {text_of(declared)}')
     columns = dict(declared or {})
@@ -319,7 +323,7 @@ def checked_columns(declared: Mapping[str, Column] | None) -> dict[str, Column]:
 
 
 def _check_drawn_parts(columns: dict[str, Column]) -> None:
-    """Raises TwixtError for part columns of a type that cannot be drawn; sets the rule of `visible` to "none"."""
+    """Raises TwixtError for a drawn part column whose type cannot be drawn. Sets the rule of `visible` to "none"."""
     color, visible = columns.get(COLOR), columns.get(VISIBLE_PARTS)
     if color is not None and not (color.dtype in ("|u1", "<f4") and color.width == 4):
         raise TwixtError(
@@ -337,13 +341,13 @@ def _check_drawn_parts(columns: dict[str, Column]) -> None:
 
 
 def require_bodies(count: int, declared: Mapping[str, Column]) -> None:
-    """Raises TwixtError unless `count` bodies with these columns fit into private memory and the shared snapshots."""
+    """Raises TwixtError unless private memory and the shared snapshots can hold `count` bodies with these columns."""
     layout = {name: column.form for name, column in declared.items()}
     budget.require_bodies(count, Layout.for_bodies(0, layout).bytes_per_body, layout)
 
 
 def scene_with_columns(scene: Scene, declared: Mapping[str, Column]) -> Scene:
-    """`scene` with the rules of the declared columns. Raises TwixtError if it names columns that are not declared."""
+    """`scene` with the blending rules of the declared columns. Raises TwixtError for columns that are not declared."""
     for name in scene.columns:
         if name not in declared:
             raise TwixtError(f"Scene.columns must name declared columns ({_listed(declared)}), got {text_of(name)}")

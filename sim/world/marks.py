@@ -1,4 +1,4 @@
-"""Marks of a world: arrows, lines, contact points, frames and other short-lived small shapes.
+"""Holds the marks of a world: arrows, lines, contact points, frames and other small shapes that exist for a short time.
 
     self.marks = Marks()                                                     # in __init__
     ...
@@ -6,12 +6,13 @@
     self.marks.add("sphere", position=points, size=0.02, key=contact_ids)
     self.marks.add("arrow", position=points, to=points + 0.01 * forces, size=0.01, key=contact_ids)
 
-A body is identified by its index, a mark by its kind and key. A viewer blends marks of equal kind and key between two
-snapshots, whatever their indices. A mark that is only in the older snapshot is shown until the instant of the newer
-one; a mark that is only in the newer one is shown from that instant on. Marks are lit and depth-tested like bodies,
-and cast no shadow.
+A body is identified by its index. A mark is identified by its kind and key. A viewer blends marks of equal kind and
+key between two snapshots, whatever their indices. A mark that is only in the older snapshot is shown until the instant
+of the newer snapshot. A mark that is only in the newer snapshot is shown from that instant on. Marks are lit and
+depth-tested like bodies. They cast no shadow.
 
-Always: an `add` that raises changes nothing. Marks are not part of a world's state, and its hash does not cover them.
+Always: an `add` that raises changes nothing. Marks are not part of a world's state, and the hash of the state does
+not include them.
 """
 
 from __future__ import annotations
@@ -28,25 +29,28 @@ from twixt.sim.world.state_checks import FARTHEST, NUMBERS
 from twixt.sim.world.surfaces import Surfaces
 
 KIND_NAMES = tuple(MARK_KINDS)
-# Kinds that accept `to`. Capsules and cylinders are centred between `position` and `to`.
+# Kinds of marks that accept the argument `to`. A capsule or cylinder has its centre halfway between `position` and
+# `to`.
 SPANNING = ("arrow", "line", "capsule", "cylinder")
 CENTERED = ("capsule", "cylinder")
-# The highest byte of a mark's key is its kind, so that the point and the arrow of one contact may have the same key.
+# The highest byte of a mark's key in a record is its kind. So the point and the arrow of one contact may have the same
+# key.
 KEY_BITS = 56
 LARGEST_LABEL = 0xFFFF_FFFF
-# Initial capacity of `Marks`; it doubles when full.
+# Initial capacity of `Marks`. The capacity doubles when it is full.
 LEAST_ROOM = 64
-# Marks for which a world with marks reserves shared memory at first: 16 kB in each slot.
+# Number of marks for which a world with marks reserves shared memory at first: 16 kB in each slot.
 FIRST_MARKS = 256
 # Indices of position, orientation and size among the 32-bit numbers of a record.
 FLOATS = slice(2, 12)
 
 
 class Marks:
-    """Marks of the present state. Each step calls `clear`, then `add` for all marks.
+    """The marks that show the world's current state. In each step, call `clear`, then `add` for all marks.
 
-    records: (m,) of dtype `twixt.ipc.snapshot.MARK`, in the order in which they were added; you may change them in
-    place. fault: text about the first mark since `clear` that cannot be drawn, else "".
+    records: all m marks, (m,) of dtype `twixt.ipc.snapshot.MARK`, in the order in which they were added; you may
+    change them in place. fault: a text about the first mark since `clear` that cannot be drawn; empty if all marks can
+    be drawn.
     """
 
     def __init__(self) -> None:
@@ -60,7 +64,7 @@ class Marks:
 
     @property
     def records(self) -> NDArray[np.void]:
-        """All marks, dtype `MARK`, shape (m,). A view, valid until the next `clear` or `add`."""
+        """All marks, dtype `MARK`, shape (m,). This is a view, valid until the next `clear` or `add`."""
         return self._storage[: self._count]
 
     def clear(self) -> None:
@@ -82,18 +86,24 @@ class Marks:
     ) -> None:
         """Adds n marks of one kind: sphere, box, capsule, cylinder, ellipsoid, arrow, line or axes.
 
-        position (n, 3) metres, or (3,) for one mark. size, metres: (n, k), or (k,) for all marks. The k numbers are,
-        for a sphere: radius; box: edges x, y, z; capsule, cylinder: radius, length; ellipsoid: diameters x, y, z;
-        arrow, line: radius, length (a line of radius 0, the default, is thin at every distance); axes: length. If k is
-        1, size may also be a number or (n,). to (n, 3): an arrow, line, capsule or cylinder extends from `position` to
-        this point, and `size` is only its radius. orientation (n, 4), unit quaternions xyzw: an arrow or line starts
-        at the position and extends along its own z axis; other kinds are centred at the position. color: as in
-        `Bodies`. key (n,), whole numbers from 0 to 2**56 - 1: marks of equal kind and key in two snapshots are the
-        same mark; marks with equal keys in one snapshot are matched in order. Default key: the index among the marks
-        of that kind. label: i + 1 shows text i of `Scene.labels` beside the mark; custom drawing may use any number.
+        - position: (n, 3) in metres, or (3,) for one mark.
+        - size: k numbers in metres for each mark, (n, k), or for all marks, (k,). The k numbers are, for a sphere: its
+          radius; box: edges x, y, z; capsule, cylinder: radius, length; ellipsoid: diameters x, y, z; arrow, line:
+          radius, length (a line of radius 0, the default, is thin at every distance); axes: length. If k is 1, size
+          may also be a number or have shape (n,).
+        - to: (n, 3), the point to which an arrow, line, capsule or cylinder extends from `position`. In this case
+          `size` is only its radius.
+        - orientation: (n, 4), unit quaternions xyzw. An arrow or line starts at `position` and extends along its own
+          z axis. The centre of every other kind is at `position`.
+        - color: as in `Bodies`.
+        - key: (n,), whole numbers from 0 to 2**56 - 1. Marks of equal kind and key in two snapshots are the same mark.
+          If several marks in one snapshot have equal keys, they are matched in their order. The default key of a mark
+          is its index among the marks of its kind.
+        - label: (n,), whole numbers. The number i + 1 shows text i of `Scene.labels` beside the mark. Custom drawing
+          may use any number.
 
         Raises TwixtError for wrong kinds, shapes, types and ranges. A mark with a number that is not finite, or with
-        an orientation of zeros, is not drawn and sets `fault`.
+        an orientation of zeros, is not drawn. `fault` then describes it.
         """
         number = _kind_number(kind)
         places = _vectors("position", position, None)
@@ -115,7 +125,8 @@ class Marks:
 
         rows = self._room_for(count)
         rows["size"] = 0.0
-        with np.errstate(all="ignore"):  # a number too large for 32 bits becomes infinite, and `_fault` reports it
+        # A number that is too large for 32 bits becomes infinite, and `_fault` reports it.
+        with np.errstate(all="ignore"):
             rows["position"] = places
             rows["orientation"] = (0.0, 0.0, 0.0, 1.0) if turns is None else turns
             rows["size"][:, : sizes.shape[1]] = sizes
@@ -129,8 +140,9 @@ class Marks:
             self.fault = _fault(kind, rows)
 
     def extend(self, records: NDArray[np.void]) -> None:
-        """Adds marks given as records, (n,) of dtype `MARK`; the highest byte of each key is the kind. For code that
-        makes many kinds at once. Checks only the dtype, the shape, and that the marks can be drawn."""
+        """Adds marks that are given as records, (n,) of dtype `MARK`. The highest byte of each key is the kind of the
+        mark. Use this in code that makes marks of many kinds at once. Checks only the dtype, the shape, and that the
+        marks can be drawn."""
         if not isinstance(records, np.ndarray) or records.dtype != MARK or records.ndim != 1:
             raise TwixtError(f"Marks.extend takes records of dtype MARK, shape (n,), got {text_of(records)}")
         rows = self._room_for(len(records))
@@ -140,7 +152,7 @@ class Marks:
             self.fault = _fault("", rows)
 
     def _hide_zero_orientations(self, kind: str, rows: NDArray[np.void]) -> None:
-        """Hides marks with an orientation of zeros, which has no direction, and sets `fault`."""
+        """Hides marks with an orientation of zeros, because such an orientation has no direction. Sets `fault`."""
         without = ~rows["orientation"].any(axis=1)
         if without.any():
             self.fault = self.fault or f"a mark of kind {kind!r} has the orientation [0., 0., 0., 0.]"
@@ -153,7 +165,7 @@ class Marks:
             self.fault = _fault("", records)
 
     def keep(self, count: int) -> None:
-        """Removes all marks but the first `count`."""
+        """Keeps the first `count` marks and removes all others."""
         if count < self._count:
             self._count = count
             self._of_kind.clear()
@@ -175,19 +187,21 @@ class Marks:
 
 
 def fault_text(fault: str, tick: int, way_out: str) -> str:
-    """Warning about a `fault` of the marks after step number `tick`. way_out: advice, as from `way_out_in`."""
+    """Warning about a mark's `fault` after step number `tick`. way_out: advice for the user, as from `way_out_in`."""
     return f"{fault} after step {tick}; it is not drawn; {way_out}"
 
 
 def extras_of(marks: Marks | None, surfaces: Surfaces | None) -> Extras:
-    """The records that follow the bodies in a snapshot. Publish them before the vertices change."""
+    """The records that follow those of the bodies in a snapshot: marks and vertices of surfaces. Publish these records
+    before the vertices change."""
     records = NO_MARKS if marks is None else marks.records
     return Extras(records) if surfaces is None else surfaces.after(records)
 
 
 def first_capacity(bodies: int, marks: Marks | None, surfaces: Surfaces | None = None) -> int:
-    """Initial capacity of a host in records, for bodies, surfaces and, if `marks` is given, at least `FIRST_MARKS`
-    marks. With marks, a third is spare, so that a larger segment is needed only after the number of marks grows."""
+    """Initial capacity of a host, in records. They hold the bodies, the surfaces and, if `marks` is given, at least
+    `FIRST_MARKS` marks. With marks, a third of the records is spare. A larger segment is then needed only after the
+    number of marks grows."""
     constant = bodies + (0 if surfaces is None else len(surfaces.records))
     if marks is None:
         return max(1, constant)
@@ -202,7 +216,8 @@ def _kind_number(kind: str) -> int:
 
 
 def _vectors(field: str, value: ArrayLike, count: int | None) -> NDArray[np.float64]:
-    """Array (n, 3) in metres, from `value` with `count` rows (None: any number). Shape (3,) is read as one mark."""
+    """`value` as an array (n, 3) in metres. count: the number of rows that `value` must have; None accepts any number.
+    A `value` of shape (3,) is read as one mark."""
     array = array_of(f"Marks.add({field})", value)
     if array.shape == (3,) and count in (None, 1):
         array = array[None]
@@ -223,7 +238,8 @@ def _ends(kind: str, to: ArrayLike, orientation: ArrayLike | None, count: int) -
 
 
 def _along(vectors: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Shortest rotations (n, 4) of the z axis onto `vectors` (n, 3), and the lengths of the vectors, (n,)."""
+    """The shortest rotation of the z axis onto each row of `vectors`, as quaternions (n, 4), and the lengths of the
+    vectors, (n,). vectors: (n, 3)."""
     with np.errstate(all="ignore"):
         lengths = np.linalg.norm(vectors, axis=1)
         x, y, z = (vectors / np.where(lengths > 0, lengths, 1.0)[:, None]).T
@@ -249,7 +265,7 @@ def _quaternions(value: ArrayLike, count: int) -> NDArray[np.float64]:
 
 
 def _sizes(kind: str, names: tuple[str, ...], size: ArrayLike | None, count: int) -> NDArray[np.float64]:
-    """Sizes as (n, k) metres, for the k numbers in `names`."""
+    """Sizes of marks in metres, (n, k), one number for each of the k `names`."""
     if size is None:
         raise TwixtError(f"Marks.add({kind!r}) needs size, metres: {', '.join(names)}")
     array, width = array_of(f"Marks.add({kind!r}, size)", size), len(names)
@@ -278,7 +294,7 @@ def _whole(field: str, value: ArrayLike, count: int, most: int) -> NDArray[np.ui
 
 
 def _fault(kind: str, rows: NDArray[np.void]) -> str:
-    """Text about the first of `rows` that cannot be drawn; "" if there is none."""
+    """Text about the first mark in `rows` that cannot be drawn. Empty if all can be drawn."""
     with np.errstate(all="ignore"):
         is_fine = np.abs(rows.view(np.float32).reshape(-1, NUMBERS)[:, FLOATS]) < FARTHEST
     if is_fine.all():

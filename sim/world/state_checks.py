@@ -1,10 +1,11 @@
-"""Checks of states for values that cannot be drawn, motion lost to float32, and shapes too small to be seen.
+"""Checks states of a world for values that cannot be drawn, for motion lost to float32, and for shapes too small to be
+seen.
 
-Checking a million bodies at once would delay a step visibly, so each check covers one chunk of `CHUNK` bodies, and a
+A check of a million bodies at once would delay a step visibly. So each check covers one chunk of `CHUNK` bodies, and a
 later step checks the next chunk. Single values are checked only if a sum of squares is not finite.
 
-Always: the checks change nothing. Each body is checked every `CHECK_INTERVAL_S`; with very many bodies, one chunk is
-checked after every step, which takes longer. Pure.
+Always: the checks change nothing. Each body is checked once in every `CHECK_INTERVAL_S` of simulated time. With very
+many bodies, one chunk is checked after every step, and a round takes longer. Pure.
 """
 
 from __future__ import annotations
@@ -19,23 +20,25 @@ from numpy.typing import NDArray
 from twixt.ipc.scene import Mesh, Scene
 from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE
 
-# Viewers draw nothing beyond this distance, m, because its square would overflow.
+# Largest distance from the origin, in metres, at which viewers draw anything. The square of a larger distance would
+# overflow.
 FARTHEST = 1e30
-# Simulated time in which all bodies are checked once, s. With very many bodies it takes longer.
+# Simulated time in which every body is checked once, in s. With very many bodies a round takes longer.
 CHECK_INTERVAL_S = 0.5
-# Bodies checked after one step, in about 60 microseconds. numpy would split longer dot products among threads.
+# Number of bodies that are checked after one step. The check takes about 60 microseconds. For more bodies numpy would
+# split the dot products among threads.
 CHUNK = 8192
-# 32-bit numbers in a record.
+# Number of 32-bit numbers in a record.
 NUMBERS = 16
 
 
 class CheckedField(NamedTuple):
-    """Field of the record that is checked."""
+    """One field of a body's record that the checks cover."""
 
     name: str
-    places: range  # indices of its 32-bit numbers in the record; empty if its numbers have fewer bits
-    flags: int  # only bodies with all of these flags are checked
-    outcome: str  # effect of a value that is not finite, for the warning
+    places: range  # Indices of the field's 32-bit numbers in the record. Empty if its numbers have fewer than 32 bits.
+    flags: int  # The check covers only bodies that have all of these flags.
+    outcome: str  # What happens to a body whose value is not finite; text for the warning.
 
 
 NOT_DRAWN, UNUSED, UNROTATED = "it is not drawn", "it is drawn as if none were given", "it is drawn without rotation"
@@ -51,15 +54,15 @@ GIVE_IDENTITY = "give (0, 0, 0, 1), x y z w, for no rotation"
 
 
 def way_out_in(place: str) -> str:
-    """Advice for numbers that are not finite. place: name of the user's code that writes them."""
+    """Advice for a user whose numbers are not finite. place: name of the user's code that writes the numbers."""
     return f"look in {place} for a division by zero"
 
 
 class FiniteCheck:
     """Check of one world's bodies, one chunk at a time.
 
-    way_out: advice about numbers that are not finite, for the error text, as from `way_out_in`. name_of: returns a
-    body's name from its row; by default the row itself.
+    way_out: advice about numbers that are not finite, for the error text; made by `way_out_in`. name_of: function that
+    returns a body's name from its row; by default the name is the row itself.
     """
 
     def __init__(self, way_out: str, name_of: Callable[[int], object] = int) -> None:
@@ -67,21 +70,23 @@ class FiniteCheck:
         self._next = 0
 
     def steps_until_next(self, count: int, dt_s: float) -> int:
-        """Number of steps until the next chunk is due. count: number of bodies. dt_s: length of a step, s."""
+        """Number of steps until the check of the next chunk is due. count: number of bodies. dt_s: length of a step,
+        in s."""
         chunks = max(1, math.ceil(count / CHUNK))
         return max(1, math.ceil(CHECK_INTERVAL_S / chunks / dt_s))
 
     def check_next(self, bodies: NDArray[np.void], tick: int) -> str:
-        """Checks the next chunk of bodies; returns an error text for the first undrawable body, else "".
+        """Checks the next chunk of bodies. Returns an error text about the first body that cannot be drawn, or an
+        empty text.
 
-        bodies: dtype `BODY`, in the state after step number `tick`.
+        bodies: records of dtype `BODY` in the state after step number `tick`.
         """
         start = self._next if self._next < len(bodies) else 0
         self._next = start + CHUNK
         return self._fault(bodies, start, tick)
 
     def check_all(self, bodies: NDArray[np.void], tick: int) -> str:
-        """As `check_next`, for all bodies."""
+        """Checks all bodies at once. Returns an error text as `check_next` does."""
         faults = (self._fault(bodies, start, tick) for start in range(0, len(bodies), CHUNK))
         return next(filter(None, faults), "")
 
@@ -94,7 +99,8 @@ class FiniteCheck:
                 is_fine = (np.abs(part[field.name]) < FARTHEST).reshape(len(part), -1).all(axis=1)
             if fault := self._first(part, start, tick, field, is_fine):
                 return fault
-        without = part["orientation"][:, 3] == 0  # usually few bodies; x, y and z are checked only for these
+        # There are usually few such bodies. The numbers x, y and z are checked only for these.
+        without = part["orientation"][:, 3] == 0
         if without.any():
             without[without] = ~part["orientation"][without].any(axis=1)
         return self._first(part, start, tick, ZERO_ORIENTATION, ~without) if without.any() else ""
@@ -102,7 +108,8 @@ class FiniteCheck:
     def _first(
         self, part: NDArray[np.void], start: int, tick: int, field: CheckedField, is_fine: NDArray[np.bool_]
     ) -> str:
-        """Text about the first body in `part` with the field's flags and a False in `is_fine`; "" if there is none."""
+        """Text about the first body in `part` that has the field's flags and is False in `is_fine`. Empty if there is
+        no such body."""
         wrong = np.flatnonzero(~is_fine & ((part["flags"] & field.flags) == field.flags))
         if not len(wrong):
             return ""
@@ -115,62 +122,70 @@ class FiniteCheck:
 
 
 def _are_finite(bodies: NDArray[np.void], name: str, places: range) -> bool:
-    """True if all values of a field are finite and their squares do not overflow. False: check each value."""
+    """True if all values of a field are finite and their squares do not overflow. If the result is False, each value
+    must be checked."""
     if not places:
         return bool(np.isfinite(bodies[name]).all())
     numbers = bodies.view(np.float32).reshape(-1, NUMBERS)
     columns = (numbers[:, place] for place in places)
-    return all(float(column.dot(column)) < math.inf for column in columns)  # False for a NaN
+    return all(float(column.dot(column)) < math.inf for column in columns)  # The comparison is False for a NaN.
 
 
-# Detection of motion lost to float32: bodies far from the origin that move in visible steps, or not at all.
+# Detects motion lost to float32: bodies far from the origin that move in visible steps, or do not move at all.
 #
-# A snapshot holds positions as float32. There are 2**23 such numbers between 2**n and 2**(n + 1) metres, so their
-# spacing is 61 micrometres at 1,000 m and half a metre at 5,400,000 m. The check looks at a sample of the bodies at
-# intervals and finds two kinds of loss:
+# A snapshot holds positions as float32. There are 2**23 float32 numbers between 2**n and 2**(n + 1) metres. So the
+# spacing of positions is 61 micrometres at 1,000 m and half a metre at 5,400,000 m. From time to time the check looks
+# at a sample of the bodies. It finds two kinds of loss:
 #
 # - Uneven steps. A body moves by less than `FEW_SPACINGS` spacings per publish, and one spacing is a visible share of
-#   its size. The positions show this; float64 positions show it from the first move on.
-# - Standstill. A world that adds to float32 positions in place loses steps of less than half a spacing, and the
-#   position never changes. Velocities or the added amounts show that the body should have moved.
+#   the body's size. The check sees this in the positions. If it knows the float64 positions, it sees this from the
+#   first move on.
+# - Standstill. A world adds to float32 positions in place. Steps of less than half a spacing are lost, and the
+#   position never changes. The velocities or the added amounts show that the body should have moved.
 #
 # The check does not find a standstill if neither velocities nor added amounts are known, because such a body looks
 # like one at rest. It does not see bodies outside the sample.
 #
-# Always: at most `MOST_WATCHED` bodies are checked, with a few numpy calls. Changes nothing. Reads no clock.
+# Always: at most `MOST_WATCHED` bodies are checked at a time, with a few numpy calls. The check changes nothing. It
+# reads no clock.
 
 
-# Minimum interval between two checks: in steps or publishes, and in seconds. With cold caches a check takes 0.2 ms.
+# Least time between two checks, in steps or publishes, and in seconds. A check takes 0.2 ms if the caches are cold.
 LEAST_INTERVAL, LOOK_INTERVAL_S = 32, 0.5
-# Most bodies in a sample, and in the chunk from which it is chosen. Half of a sample are the farthest bodies of the
-# chunk, the rest are others in rotation. The limits keep the memory of a check below that of a publish.
+# Largest number of bodies in a sample, and in the chunk from which the sample is chosen. Half of a sample are the
+# bodies of the chunk that are farthest from the origin. The other half changes from sample to sample. The limits keep
+# the memory of a check below that of a publish.
 MOST_WATCHED, MOTION_CHUNK = 64, 1024
-# Number of checks after which a new sample is chosen. By then a slow body has moved visibly.
+# Number of checks after which a new sample is chosen. During so many checks even a slow body moves visibly.
 CHECKS_OF_A_SAMPLE = 32
-# Bodies with all coordinates below this, metres, are not checked: their positions are at most 0.06 micrometres off.
+# A body is not checked if all its coordinates are below this, in metres. Its position is then wrong by at most 0.06
+# micrometres.
 LEAST_DISTANCE = 1.0
-# A step of fewer spacings has a length error of more than a tenth, so that the motion is visibly uneven.
+# If a body moves by fewer spacings than this in a step, the length of the step is wrong by more than a tenth. The
+# motion is then visibly uneven.
 FEW_SPACINGS = 10.0
-# Number of checks that must find a loss before it is reported. A body that jumped without a cut moves in only one
-# check, by more than `FEW_SPACINGS`, which is not counted.
+# A loss is reported after this number of checks have found it. A body that jumped without a cut moves in only one
+# check. It moves by more than `FEW_SPACINGS`, so the jump is not counted.
 CHECKS_TO_REPORT = 3
-# A spacing is visible if it is at least this share of a body's size. The rounding error is at most half a spacing, one
-# pixel of a body 200 pixels wide.
+# A spacing is visible if it is at least this share of a body's size. The rounding error of a position is at most half
+# a spacing. This is one pixel for a body 200 pixels wide.
 VISIBLE_SHARE = 0.01
 # A standstill is reported only if the body should have moved by at least this many spacings.
 LEAST_LOST = 3.0
-# With float64 positions, a body counts as moved if its rounding error changed by at least this share of a spacing.
+# If float64 positions are known, a body counts as moved if its rounding error changed by at least this share of a
+# spacing.
 CHANGED_SHARE = 0.25
 
 
 class LostMotion:
-    """Check for lost motion in one view or world. scene: returns its scene."""
+    """Check for lost motion in one view or world. scene: function that returns the scene of the view or world."""
 
     def __init__(self, scene: Callable[[], Scene]) -> None:
         self._scene = scene
         self._looks = self._rounds = 0
         self._tick, self._time_s = 0, 0.0
-        self._size: NDArray[np.float64] | None = None  # sizes of the bodies at `_rows`, computed when first needed
+        # Sizes of the bodies at `_rows`, computed when they are first needed.
+        self._size: NDArray[np.float64] | None = None
         self._rows: NDArray[np.int64] = np.zeros(0, np.int64)
 
     def check(
@@ -182,12 +197,13 @@ class LostMotion:
         name_of: Callable[[int], object] = int,
         added: NDArray[np.float64] | None = None,
     ) -> str:
-        """Checks the bodies after step or publish number `tick`; returns a warning about the first body that loses its
-        motion, else "".
+        """Checks the bodies after step or publish number `tick`. Returns a warning about the first body that loses its
+        motion, or an empty text.
 
-        bodies: dtype `BODY`, shape (n,). time_s: simulated time. exact: the user's float64 positions, (n, 3); None if
-        only float32 is known. name_of: returns a body's name from its row. added: amounts that one step added to the
-        positions without changing them, metres, (n, 3); None if not known.
+        bodies: records of dtype `BODY`, shape (n,). time_s: simulated time in seconds. exact: the user's float64
+        positions, (n, 3), or None if only float32 positions are known. name_of: function that returns a body's name
+        from its row. added: amounts that one step added to the positions without changing them, in metres, (n, 3), or
+        None if they are not known.
         """
         self._looks += 1
         rows = self._rows
@@ -204,7 +220,7 @@ class LostMotion:
         return ""
 
     def _choice(self, bodies: NDArray[np.void]) -> NDArray[np.int64]:
-        """Rows of the next sample, ascending."""
+        """Rows of the bodies in the next sample, in ascending order."""
         sweep, chunk = divmod(self._rounds, max(1, -(-len(bodies) // MOTION_CHUNK)))
         start = chunk * MOTION_CHUNK
         self._rounds += 1
@@ -220,7 +236,7 @@ class LostMotion:
 
     def _watch(self, bodies: NDArray[np.void], rows: NDArray[np.int64], tick: int, exact: NDArray[Any] | None) -> None:
         """Starts a sample of the bodies at `rows`."""
-        self._rows = rows[:0]  # empty until the end, because Ctrl-C may interrupt this method
+        self._rows = rows[:0]  # The sample stays empty until the method ends, because Ctrl-C may interrupt the method.
         self._epoch = bodies["epoch"][rows]
         self._position = bodies["position"][rows]
         self._exact = _rows_of(exact, rows)
@@ -253,7 +269,8 @@ class LostMotion:
                     "as float32, which has no finer steps so far from the origin; subtract an origin near the bodies "
                     "from all positions"
                 )
-            self._moves[ready] = -CHECKS_OF_A_SAMPLE  # not reported: too small a share of the body's size
+            # These bodies are not reported, because a spacing is too small a share of their size.
+            self._moves[ready] = -CHECKS_OF_A_SAMPLE
         if exact is not None and exact.dtype != np.float32:
             return 0, ""
         velocity = np.where((bodies["flags"][rows] & HAS_VELOCITY != 0)[:, None], bodies["velocity"][rows], 0)
@@ -284,7 +301,7 @@ class LostMotion:
         tick: int,
         exact: NDArray[np.float64] | None,
     ) -> bool:
-        """Counts, for each body, the checks with uneven motion; True if a count reached CHECKS_TO_REPORT."""
+        """Counts, for each body, the checks that found uneven motion. True if a count has reached CHECKS_TO_REPORT."""
         if exact is None or self._exact is None:
             moved = np.abs(position - self._position).max(axis=1)
             is_moved = moved > 0
@@ -317,8 +334,8 @@ class LostMotion:
         tick: int,
         time_s: float,
     ) -> bool:
-        """Sums the motion that bodies at rest should have made at their velocities; True if a body has been at rest
-        for CHECKS_TO_REPORT checks."""
+        """Adds up the distances that bodies at rest should have moved at their velocities. True if a body has been at
+        rest for CHECKS_TO_REPORT checks."""
         passed_s, steps = time_s - self._time_s, tick - self._tick
         step = np.abs(velocity) * (passed_s / max(1, steps))
         is_lost = (position == self._still) & (step > 0) & (step < 0.5 * spacings)
@@ -328,7 +345,7 @@ class LostMotion:
         return bool((self._stands >= CHECKS_TO_REPORT).any())
 
     def _sizes(self, bodies: NDArray[np.void]) -> NDArray[np.float64]:
-        """Diameters of the bodies in the sample, metres; 0 for one without a shape."""
+        """Diameters of the bodies in the sample, in metres. The diameter of a body without a shape is 0."""
         if self._size is None:
             scene, rows = self._scene(), self._rows
             shapes, places = np.unique(scene.shape_rows(int(rows[-1]) + 1)[rows], return_inverse=True)
@@ -354,18 +371,19 @@ def _place(position: NDArray[np.float32], axis: int | None = None) -> str:
     return f"{'xyz'[axis]} = {position[axis]:,.10g} m"
 
 
-# Warning about shapes that are too small to be seen, such as molecules in metres.
+# Warns about shapes that are too small to be seen, such as molecules whose size is given in metres.
 
 
-# Smallest size without a warning, metres. The least distance of a camera from its target is 1e-7 m
-# (`render/draw/frame/camera.py`); at that distance a smaller sphere is only a few pixels wide.
+# Smallest size of a shape that gives no warning, in metres. A camera can come as close as 1e-7 m to its target
+# (`render/draw/frame/camera.py`). At that distance a sphere below this size is only a few pixels wide.
 SMALLEST_M = 1e-9
-# Limits of the check, which delays the first frame: number of shapes checked, and vertices of a mesh.
+# Largest number of shapes that are checked, and of vertices that are checked in a mesh. The limits are needed because
+# the check delays the first frame.
 MOST_SHAPES, MOST_VERTICES = 256, 4096
 
 
 def small_shape(scene: Scene) -> str:
-    """Warning about the first shape of `scene` that is too small to be seen; "" if there is none. Pure."""
+    """Warning about the first shape of `scene` that is too small to be seen. Empty if there is no such shape. Pure."""
     for place, shape in enumerate(scene.distinct_shapes[:MOST_SHAPES]):
         if isinstance(shape, Mesh) and len(shape.vertices) > MOST_VERTICES:
             continue

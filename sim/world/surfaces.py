@@ -1,14 +1,14 @@
-"""Deforming surfaces of a world: the vertices of cloth, skins and soft bodies, written in each step.
+"""Holds the deforming surfaces of a world: the vertices of cloth, skins and soft bodies, which each step writes.
 
     self.scene = Scene([Mesh(vertices, faces, deforms=True)])                # vertices: the rest shape
     self.surfaces = Surfaces(self.scene)                                     # in __init__
     ...
     self.surfaces[0][:] = cloth.points                                       # in step: (v, 3), in the body's own frame
 
-The vertices of all deforming bodies are one block of memory in the format of a snapshot, so publishing is one copy.
+The vertices of all deforming bodies are one block of memory in the format of a snapshot. So one copy publishes them.
 
-Always: a body has as many vertices as the mesh of its shape, and they start as the rest shape. A vertex that is not
-finite is reported, and its body is not drawn.
+Always: a body has as many vertices as the mesh of its shape. At first the vertices are the rest shape. If a vertex is
+not finite, it is reported, and its body is not drawn.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ from twixt.sim.world.body_fields import kind_of, without_mask
 class Surfaces:
     """Vertices of the deforming bodies of a scene; `surfaces[body]` is a writable float32 array (v, 3).
 
-    count: number of bodies, by default one for each shape. rows: the deforming bodies and their rows in `vertices`.
-    Raises TwixtError for a scene in which no body deforms.
+    count: number of bodies, by default one for each shape of the scene. rows: the deforming bodies, and the rows of
+    each in `vertices`. Raises TwixtError for a scene in which no body deforms.
     """
 
     def __init__(self, scene: Scene, count: int | None = None) -> None:
@@ -68,30 +68,33 @@ class Surfaces:
         return iter(self.rows.bodies.tolist())
 
     def __getitem__(self, body: int) -> NDArray[np.float32]:
-        """View of a body's vertices, (v, 3), metres in its own frame. Raises TwixtError for a body that does not
-        deform."""
+        """View of the vertices of one body, (v, 3), in metres in the body's own frame. Raises TwixtError for a body
+        that does not deform."""
         return self.vertices[self.rows.rows(self._place(body))]
 
     def __setitem__(self, body: int, vertices: ArrayLike) -> None:
-        """Copies `vertices` into a body, (v, 3). Raises TwixtError for another shape or type."""
+        """Copies `vertices`, (v, 3), into the vertices of one body. Raises TwixtError for vertices of another shape or
+        type."""
         target = self[body]
         target[...] = checked_vertices(f"surfaces[{body}]", vertices, len(target))
 
     def after(self, marks: NDArray[np.void] = NO_MARKS) -> Extras:
-        """Records of `marks`, then the vertices as records. Publish them before the vertices change."""
+        """The records of `marks`, followed by the vertices as records. Publish these records before the vertices
+        change."""
         return packed(marks, self.records, self.rows.vertices)
 
     def is_for(self, scene: Scene, count: int) -> bool:
-        """True if these are exactly the deforming bodies among the first `count` bodies of a scene."""
+        """True if the bodies of these surfaces are exactly those that deform among the first `count` bodies of a
+        scene."""
         return self.has_rows(surface_rows(scene, count))
 
     def has_rows(self, rows: SurfaceRows) -> bool:
-        """True if `rows` has the same bodies with the same numbers of vertices."""
+        """True if `rows` has the same bodies, each with the same number of vertices."""
         return np.array_equal(rows.bodies, self.rows.bodies) and np.array_equal(rows.starts, self.rows.starts)
 
     def fault(self, tick: int, way_out: str) -> str:
-        """Warning about the first undrawable vertex after step number `tick`; "" if there is none. way_out: advice, as
-        from `way_out_in`."""
+        """Warning about the first vertex that cannot be drawn after step number `tick`. Empty if there is none.
+        way_out: advice for the user, as from `way_out_in`."""
         if are_drawable(self.vertices):
             return ""
         is_fine = (np.abs(self.vertices) < FARTHEST_VERTEX).all(axis=1)
@@ -124,30 +127,32 @@ def checked_vertices(name: str, vertices: ArrayLike, count: int) -> NDArray[Any]
     return array
 
 
-# Vertices by body; or, if only one body deforms, just its vertices.
+# A mapping from each deforming body to its vertices. If only one body deforms, its vertices alone are accepted.
 GivenSurfaces = Mapping[int, ArrayLike] | ArrayLike
 
 
 class ShownSurfaces:
-    """Surfaces of a view between publishes, for the scene of `host`; they are adapted if that scene is replaced.
+    """The surfaces of a view from publish to publish. They belong to the scene of `host`; if that scene is replaced,
+    they are adapted to the new one.
 
-    Vertices that are passed are checked and written; the others stay unchanged. Always: a publish that raises changes
-    nothing, because new vertices are written into a second block. That block becomes the present one once the publish
-    is complete.
+    Vertices that the user passes are checked and written. All other vertices stay unchanged. Always: a publish that
+    raises changes nothing, because new vertices are written into a second block. That block becomes the current one
+    after the publish is complete.
 
-    are_shown: True once surfaces were given; publishes without surfaces then repeat the last vertices.
+    are_shown: True after surfaces were given for the first time. A publish without surfaces then repeats the last
+    vertices.
     """
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        self._read: tuple[int, Scene] | None = None  # version, and the scene
+        self._read: tuple[int, Scene] | None = None  # Version of the scene that was read last, and that scene.
         self.are_shown = False
         self._now: Surfaces | None = None
         self._next: Surfaces | None = None
 
     def written(self, given: GivenSurfaces | None, count_of: Callable[[], int]) -> Surfaces | None:
-        """Surfaces with the vertices `given`, the rest as before; None if none were ever given. count_of: returns the
-        number of bodies. Raises TwixtError."""
+        """Surfaces with the vertices in `given` and the previous vertices of all other bodies. None if no vertices
+        were ever given. count_of: function that returns the number of bodies. Raises TwixtError."""
         if given is None and self._now is None:
             return None
         count, scene = count_of(), self._scene()
@@ -166,7 +171,7 @@ class ShownSurfaces:
         return self._next
 
     def complete(self) -> None:
-        """Makes the surfaces that were written last the present ones. Called after their publish."""
+        """Makes the surfaces that were written last the current ones. Call it after these surfaces are published."""
         self._now, self._next = self._next, self._now
         self.are_shown = self._now is not None
 
@@ -178,7 +183,7 @@ class ShownSurfaces:
 
 
 def _keep(now: Surfaces, into: Surfaces) -> None:
-    """Copies the vertices of each body that has the same number of vertices in both."""
+    """Copies the vertices of each body that has the same number of vertices in both surfaces."""
     if now.has_rows(into.rows):
         into.vertices[...] = now.vertices
         return

@@ -1,9 +1,10 @@
-"""Array views that report writes to velocities, visibility and positions; visual offsets of corrected bodies.
+"""Contains views of arrays. The views report writes to velocities, visibility and positions. Also keeps the visual
+offsets of corrected bodies.
 
-A view reports writes by `a[...] = v`, by `a += v`, and as the `out` of a numpy function. Other operations return plain
-arrays.
+A view reports a write by `a[...] = v` or by `a += v`, and a write by a numpy function whose `out` it is. Other
+operations return plain arrays.
 
-Always: a copy reports nothing. Writes by C code through the buffer are not detected.
+Always: a copy of a view reports nothing. Writes by C code directly into the memory are not detected.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ FLAGS = {"velocity": HAS_VELOCITY, "angular_velocity": HAS_ANGULAR_VELOCITY}
 
 
 class TrackedArray(np.ndarray):
-    """A view of a field of the bodies. on_write: called before a write, with the array or the part to be written."""
+    """A view of a field of the bodies. on_write: function that is called before a write, with the array or with the
+    part of it that will be written."""
 
     on_write: Callable[[NDArray[Any]], object] | None = None
 
@@ -46,12 +48,12 @@ class TrackedArray(np.ndarray):
         for target in outs or (inputs[:1] if method == "at" else ()):
             _report(target)
         given = _untracked_ufunc(ufunc, method, inputs, options)
-        # Python assigns the result of `a += v` to `a`, so it must be the same array.
+        # Python assigns the result of `a += v` to `a`. So the result must be the same array.
         return outs[0] if len(outs) == 1 else given
 
 
 def plain(value: Any) -> Any:
-    """Plain array with the same memory, for a tracked array; other values are returned unchanged."""
+    """For a tracked array: a plain array with the same memory. Returns other values unchanged."""
     return value.view(np.ndarray) if isinstance(value, TrackedArray | VisibilityMask) else value
 
 
@@ -88,23 +90,25 @@ class SummedArray(TrackedArray):
 
 
 class LostSums:
-    """In-place additions to positions that were too small to change them.
+    """Records in-place additions to positions that were too small to change the positions.
 
-    position: (n, 3) f4, the field of the records. Columns and slices of `view` are recorded, because their rows are
-    found from the memory address. A selection by a mask or by indices is a copy, so it is not recorded.
+    position: the field `position` of the records, (n, 3) f4. Additions to columns and slices of `view` are recorded,
+    because their rows are found from the memory address. An addition to bodies selected by a mask or by indices is not
+    recorded, because numpy then adds to a copy.
 
-    Always: holds no reference to a view. That would be a cycle, which physics frees only in its next long wait.
+    Always: the object holds no reference to a view. Such a reference would make a cycle, which the physics process
+    frees only in its next long wait.
     """
 
     def __init__(self, position: NDArray[np.float32]) -> None:
         self._position = position
         self._start, self._bytes = position.__array_interface__["data"][0], position.strides[0] * len(position)
-        # Amounts are float64 and positions float32, so an amount has twice the byte offset of its position.
+        # Amounts are float64 and positions are float32. So the byte offset of an amount is twice that of its position.
         self._amounts: NDArray[np.float64] | None = np.zeros((len(position), position.strides[0] // position.itemsize))
 
     @property
     def view(self) -> NDArray[np.float32]:
-        """View of the positions that records in-place additions."""
+        """View of the positions. The view records in-place additions."""
         view: SummedArray = self._position.view(SummedArray)
         view.sums = self
         return view
@@ -115,14 +119,15 @@ class LostSums:
         return self._amounts is None
 
     def end(self) -> NDArray[np.float64]:
-        """Ends the recording; call once. Returns the lost amounts, metres, (n, 3). An amount is 0 if nothing was
-        added, or if the addition changed the position."""
-        amounts, self._amounts = self._amounts, None  # free this memory even if the world holds a view
+        """Ends the recording. Call this only once. Returns the lost amounts in metres, (n, 3). An amount is 0 if
+        nothing was added to the position, or if the addition changed the position."""
+        amounts, self._amounts = self._amounts, None  # The memory is freed even if the world still holds a view.
         assert amounts is not None
         return amounts[:, :3]
 
     def note(self, part: NDArray[np.float32], before: NDArray[np.float32], added: Any, sign: float) -> None:
-        """Records `added` where it did not change `part`. before: values of `part` before. sign: 1.0 or -1.0."""
+        """Records `added` where it did not change `part`. before: values of `part` before the addition. sign: 1.0 for
+        an addition, -1.0 for a subtraction."""
         start, amounts = part.__array_interface__["data"][0] - self._start, self._amounts
         if 0 <= start < self._bytes and amounts is not None:
             places = np.ndarray(part.shape, np.float64, amounts, 2 * start, tuple(2 * s for s in part.strides))
@@ -131,11 +136,11 @@ class LostSums:
 
 
 class WrittenVelocities:
-    """Flags of the velocity fields that the world has written."""
+    """Knows which velocity fields the world has written."""
 
     def __init__(self) -> None:
         self.flags = 0
-        self._lent: set[str] = set()  # fields of which a view was returned but no write was reported
+        self._lent: set[str] = set()  # Names of the fields of which a view was returned but no write was reported.
         self._views: dict[str, NDArray[Any]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -146,7 +151,7 @@ class WrittenVelocities:
         self._views = views
 
     def view(self, name: str) -> NDArray[np.float32]:
-        """View of a field. Writes are tracked until the first one."""
+        """View of a velocity field. The view reports writes until the first one is reported."""
         if self.flags & FLAGS[name]:
             return self._views[name]
         self._lent.add(name)
@@ -155,24 +160,25 @@ class WrittenVelocities:
         return view
 
     def mark(self, name: str) -> None:
-        """Marks a field as given for all bodies."""
+        """Marks a velocity field as written for all bodies."""
         self._lent.discard(name)
         if not self.flags & FLAGS[name]:
             self.flags |= FLAGS[name]
             self._views["flags"][:] |= np.uint16(FLAGS[name])
 
     def detect(self) -> None:
-        """Marks fields that have values other than zero. They were written, although no write was reported."""
+        """Marks the velocity fields that have values other than zero. They were written, although no write was
+        reported."""
         for name in [name for name in self._lent if self._views[name].any()]:
             self.mark(name)
 
     def _written(self, name: str, written: NDArray[Any]) -> None:
-        if np.may_share_memory(written, self._views[name]):  # false for a copy
+        if np.may_share_memory(written, self._views[name]):  # The test is False for a copy.
             self.mark(name)
 
 
 class HasVisible(Protocol):
-    """Protocol of bodies with a visibility mask."""
+    """Protocol of objects that hold bodies and a mask of visible bodies."""
 
     @property
     def visible(self) -> NDArray[np.bool_]: ...
@@ -182,7 +188,8 @@ class HasVisible(Protocol):
 
 
 class VisibilityMask(np.ndarray):
-    """Visibility mask. `visible[i] = False` hides body i; `visible &= mask` also works. Otherwise read-only."""
+    """Mask of visible bodies. `visible[i] = False` hides body i; `visible &= mask` also works. All other writes to the
+    mask raise an error."""
 
     bodies: HasVisible | None = None
 
@@ -197,7 +204,7 @@ class VisibilityMask(np.ndarray):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         outs = options.get("out", ())
-        if len(outs) == 1 and outs[0] is self and self.bodies is not None:  # `visible &= mask`
+        if len(outs) == 1 and outs[0] is self and self.bodies is not None:  # This happens for `visible &= mask`.
             self.bodies.visible = _untracked_ufunc(ufunc, method, inputs, options | {"out": (plain(self).copy(),)})
             self._update(plain(self.bodies.visible))
             return self
@@ -218,12 +225,13 @@ def visibility_mask(shown: NDArray[np.bool_], bodies: HasVisible) -> VisibilityM
 
 
 class Corrections:
-    """Visual offsets of corrected bodies, each with the simulated time of its correction. Initially for no bodies.
+    """Visual offsets of bodies that were corrected. Each offset has the simulated time of its correction. A new object
+    has no bodies.
 
-    A step does not know at which simulated time its state will be published. So a correction stays pending until the
-    next snapshot and gets the time of that snapshot. The formulas are in `twixt.ipc.snapshot`.
+    A step does not know at which simulated time its state will be published. So a correction first stays pending. It
+    gets the simulated time of the next snapshot. The formulas of the decay are in `twixt.ipc.snapshot`.
 
-    Always: right after a correction, a body is drawn in the same place as before; a body that was cut has no offset.
+    Always: right after a correction, a body is drawn in the same place as before. A body that was cut has no offset.
     """
 
     def __init__(self) -> None:
@@ -235,12 +243,12 @@ class Corrections:
 
     @property
     def layout(self) -> dict[str, ColumnForm]:
-        """name -> (dtype, values per body) of the published columns."""
+        """For each published column, by name: the type of its values and their number per body."""
         return self._kept.layout
 
     def add(self, rows: NDArray[np.int64], moved: NDArray[np.float64], turned: NDArray[np.float64]) -> None:
-        """Adds corrections of the bodies `rows`. moved: (m, 3), metres, and turned: (m, 4), xyzw, are the old pose
-        relative to the new one."""
+        """Adds corrections of the m bodies at `rows`. moved, (m, 3) in metres, and turned, (m, 4) quaternions xyzw,
+        are the old pose relative to the new one."""
         offset = self._waiting[CORRECTION]
         offset[rows] = corrected(offset[rows], np.zeros(len(rows), np.int64), 0, moved, turned)
         self._has_waiting = True
@@ -251,8 +259,9 @@ class Corrections:
         self._waiting.begin(rows)
 
     def published(self, sim_time_ns: int) -> dict[str, NDArray[Any]]:
-        """The two columns for a snapshot at `sim_time_ns`. Pending corrections get that time."""
-        if self._published_ns is not None and sim_time_ns < self._published_ns:  # after a reset
+        """The two columns of offsets for a snapshot at `sim_time_ns`. Pending corrections get that time."""
+        # The simulated time decreases after a reset.
+        if self._published_ns is not None and sim_time_ns < self._published_ns:
             self._kept.begin(slice(None))
         self._published_ns = sim_time_ns
         if self._has_waiting:
@@ -265,6 +274,6 @@ class Corrections:
         return self._kept.published()
 
     def resize(self, count: int, room: int) -> None:
-        """Sets the number of bodies, and the number for which there is storage."""
+        """Sets the number of bodies, and the number of bodies for which there is storage."""
         self._kept.resize(count, room)
         self._waiting.resize(count, room)

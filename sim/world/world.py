@@ -1,10 +1,10 @@
-"""Base class of worlds; functions that call or read a world; settings of its constructor.
+"""Contains the base class of worlds, functions that call or read a world, and the settings of a world's constructor.
 
 A world is a class with `bodies`, a `scene` and a `step(dt)` that advances it by `dt` seconds of simulated time.
 
-Always: an exception in the user's code becomes `UserCodeCrashed`, with only the user's part of the traceback. A world
-should depend only on its seed and the lengths of its steps, so that a repeated run gives the same bytes.
-`world_guard.py` checks the members of a world.
+Always: an exception in the user's code becomes `UserCodeCrashed`, which has only the user's part of the traceback. The
+state of a world should depend only on its seed and on the lengths of its steps. A repeated run then gives the same
+bytes. `world_guard.py` checks the members of a world.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ from twixt.sim.world.columns import scene_with_columns
 from twixt.sim.world.marks import Marks
 from twixt.sim.world.surfaces import Surfaces
 
-# Most diagnostics of a world that are sent to viewers. No overlay has room for more.
+# Largest number of diagnostics of a world that are sent to viewers. No overlay has room for more.
 MOST_FIGURES = 64
-# Limits of a step, s. A shorter step is below the resolution of the clock; a longer one overflows instants.
+# Shortest and longest step that is accepted, in s. A shorter step is below the resolution of the clock. A longer step
+# makes instants overflow.
 SHORTEST_DT, LONGEST_DT = 1e-6, 86_400.0
 
 
@@ -48,14 +49,16 @@ class World:
     dt: float = 1 / 60
     bodies: Bodies
     scene: Scene
-    # Optional: arrows, lines, contact points ...; set `self.marks = Marks()` in `__init__`. A reset clears them.
+    # Optional. Arrows, lines, contact points and other marks. To use them, set `self.marks = Marks()` in `__init__`. A
+    # reset removes all marks.
     marks: Marks | None = None
-    # Optional: advice shown when numbers are not finite. The default is to look in `step` for a division by zero.
+    # Optional. Advice that the user sees if numbers are not finite. The default advice is to look in `step` for a
+    # division by zero.
     way_out: str = ""
-    # Optional: vertices of bodies that deform; set `self.surfaces = Surfaces(self.scene)` in `__init__`.
+    # Optional. Vertices of bodies that deform. To use them, set `self.surfaces = Surfaces(self.scene)` in `__init__`.
     surfaces: Surfaces | None = None
 
-    # Optional: sliders, switches and buttons for the overlay; `step` reads their values. See `twixt.Slider`.
+    # Optional. Sliders, switches and buttons in the overlay. `step` reads their values. See `twixt.Slider`.
     controls: Sequence[Control] = ()
 
     def step(self, dt: float) -> None:
@@ -70,34 +73,37 @@ class World:
         raise NotImplementedError(f"{type(self).__name__} has no reset(self, seed); make another one instead")
 
     def is_outdated(self) -> bool:
-        """Optional: True requests a reset, for example after a file changed. Called a few times a second."""
+        """Optional: returns True to request a reset, for example after a file changed. The method is called a few
+        times a second."""
         return False
 
     def diagnostics(self) -> Mapping[str, float]:
-        """Optional: figures for the overlay, by name. Called a few times a second."""
+        """Optional: returns numbers to show in the overlay, by name. The method is called a few times a second."""
         return {}
 
     def write_bodies(self, records: NDArray[np.void]) -> None:
-        """Optional: writes the bodies after the last step straight into the shared memory that viewers read.
+        """Optional: writes the bodies after the last step directly into the shared memory that viewers read.
 
-        Use it if each step rewrites all of many bodies, because it avoids a copy from `self.bodies`, which is then
-        filled only on request. records: dtype `twixt.ipc.snapshot.BODY`, shape (n,) with n = len(self.bodies); its old
-        content is undefined. Write every field of every body, epochs included. The method is called for each snapshot
-        and whenever the bodies are read for another reason. It must not change anything else, and must not store
-        `records` or a view of it.
+        Use this method if there are many bodies and each step rewrites all of them. It avoids a copy from
+        `self.bodies`, which is then filled only on request. records: the records to write, dtype
+        `twixt.ipc.snapshot.BODY`, shape (n,) with n = len(self.bodies). Their content before the call is undefined.
+        Write every field of every record, epochs included. The method is called for each snapshot and whenever the
+        bodies are read for another reason. The method must not change anything else. It must not store `records` or a
+        view of `records`.
         """
         records[:] = self.bodies.records
 
     def write_surfaces(self) -> None:
-        """Optional: writes `self.surfaces` for the state after the last step. Use it if computing the vertices costs
-        more than a step: it is called only for each snapshot, and when the surfaces are read for another reason."""
+        """Optional: writes `self.surfaces` for the state after the last step. Use this method if computing the
+        vertices takes longer than a step. It is called only for each snapshot, and when the surfaces are read for
+        another reason."""
 
 
 class FormulaWorld(World):
     """A world whose state is a function of simulated time.
 
-    A subclass implements `write`, which writes all bodies for the time `time_s`, and calls `reset` in its `__init__`.
-    `time_ns` is the sum of the steps, each rounded to whole nanoseconds.
+    A subclass implements `write`, which writes all bodies for the simulated time `time_s`. It calls `reset` in its
+    `__init__`. `time_ns` is the sum of the steps, each rounded to whole nanoseconds.
     """
 
     time_ns = 0
@@ -108,23 +114,24 @@ class FormulaWorld(World):
         return self.time_ns / 1e9
 
     def reset(self, seed: int) -> None:
-        """Returns to simulated time 0 and cuts all bodies."""
+        """Returns to simulated time 0. Viewers do not blend the bodies with their earlier states."""
         self.time_ns = 0
         self.write()
         self.bodies.teleport(slice(None), self.bodies.position)
 
     def step(self, dt: float) -> None:
-        """Advances by `dt` seconds."""
+        """Advances simulated time by `dt` seconds and writes the bodies."""
         self.time_ns += round(dt * 1e9)
         self.write()
 
     def write(self) -> None:
-        """Writes the state at `time_s` of all moving bodies."""
+        """Writes the state of all moving bodies at simulated time `time_s`."""
         raise NotImplementedError(f"{type(self).__name__} has no write(self)")
 
 
 def reset_world(world: World, seed: Any) -> bool:
-    """Calls the world's own `reset`, with the seed if it accepts one; returns False if the world has no `reset`.
+    """Calls the world's own `reset`, with the seed if the method accepts one. Returns False if the world has no
+    `reset`.
 
     Raises UserCodeCrashed if that call raises.
     """
@@ -142,7 +149,7 @@ def reset_world(world: World, seed: Any) -> bool:
 
 
 def writes_in_place(world: World) -> bool:
-    """True if the world defines `write_bodies`; False if its bodies are in `bodies`."""
+    """True if the world defines `write_bodies`. False if the world keeps its state in `bodies`."""
     return not _is_default(world.write_bodies, World.write_bodies)
 
 
@@ -160,15 +167,16 @@ def write_surfaces(world: World) -> None:
 
 
 def filled_bodies(world: World) -> Bodies:
-    """The world's present bodies; a world that writes in place fills them first."""
+    """The world's current bodies. If the world writes them in place, this function lets it fill them first."""
     if writes_in_place(world):
         write_bodies(world, world.bodies.records)
     return world.bodies
 
 
 def drawable_scene(world: World) -> Scene:
-    """The world's scene with the rules of its columns, and with one sphere if it has no shapes (bodies beyond the last
-    shape use the last shape). Raises TwixtError for columns that were not declared."""
+    """The world's scene with the blending rules of the world's columns. A scene without shapes gets one sphere.
+    (Bodies beyond the last shape have the last shape.) Raises TwixtError if the scene uses columns that were not
+    declared."""
     scene = scene_with_columns(world.scene, world.bodies.columns.declared)
     return scene if len(scene.shapes) else replace(scene, shapes=[Sphere()])
 
@@ -176,8 +184,8 @@ def drawable_scene(world: World) -> Scene:
 def state_hash(world: World) -> str:
     """SHA-256 of the bytes of all bodies, of the world's own columns and of its surfaces, as hexadecimal digits.
 
-    Surfaces are included because the vertices of a cloth are its state. Marks are not: they only show a state, so
-    drawing another arrow must not change the hash.
+    Surfaces are included because the vertices of a cloth are its state. Marks are not included: they only show a
+    state, so drawing another arrow must not change the hash.
     """
     import hashlib
 
@@ -199,25 +207,27 @@ def _accepts(function: Callable[..., object], *arguments: Any, **named: Any) -> 
         inspect.signature(function).bind(*arguments, **named)
     except TypeError:
         return False
-    except ValueError:  # the parameters of some C functions are not known
+    except ValueError:  # Python does not know the parameters of some C functions.
         return True
     return True
 
 
-# Settings of a world's constructor: converts `--set count=500` to the parameter's type, and limits counts of bodies.
+# Reads the settings of a world's constructor. Converts the text in `--set count=500` to the type of the parameter, and
+# limits counts of bodies.
 #
-# The type comes from the parameter's annotation, or else from its default value. Without both, the text is passed
-# unchanged. A count that is too large raises before any memory is allocated.
+# The type is that of the parameter's annotation or, without an annotation, that of its default value. If the parameter
+# has neither, the text is passed unchanged. A count that is too large raises an error before any memory is allocated.
 
 
 _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
-# An error shows a larger count as "far more" instead of its digits.
+# An error shows a count above this number as "far more" instead of its digits.
 SPELLED_OUT = 10**15
 _RULES = {int: "a whole number", float: "a finite number", bool: "true or false", str: "text"}
 
 
 def read_settings(kind: type, settings: Sequence[tuple[str, str]], seed: int) -> dict[str, Any]:
-    """Arguments for `kind(...)` from pairs of name and text, and `seed` if the constructor has a parameter `seed`.
+    """Arguments for `kind(...)`, converted from pairs of name and text. If the constructor has a parameter `seed`, the
+    arguments include `seed`.
 
     Raises TwixtError for unknown settings, for text that cannot be converted, and for missing values.
     """
@@ -240,7 +250,8 @@ def read_settings(kind: type, settings: Sequence[tuple[str, str]], seed: int) ->
 
 
 def check_count(count: int, most: int, of_what: str, bytes_each: int) -> None:
-    """Raises TwixtError unless `count` is a whole number from 1 to `most`. bytes_each: memory per counted thing."""
+    """Raises TwixtError unless `count` is a whole number from 1 to `most`. bytes_each: bytes of memory for each of the
+    counted things."""
     if isinstance(count, int) and 1 <= count <= most:
         return
     need, got = "", str(count)
@@ -253,12 +264,12 @@ def check_count(count: int, most: int, of_what: str, bytes_each: int) -> None:
 def _parameters(kind: type) -> dict[str, inspect.Parameter]:
     try:
         return dict(inspect.signature(kind, eval_str=True).parameters)
-    except Exception:  # annotations may name types that only type checkers import
+    except Exception:  # Annotations may name types that are imported only for type checkers.
         return dict(inspect.signature(kind).parameters)
 
 
 def _wanted_type(parameter: inspect.Parameter) -> type | None:
-    """The parameter's type, if it is int, float, bool or str; else None."""
+    """The parameter's type if it is int, float, bool or str. Otherwise None."""
     annotation = parameter.annotation
     if isinstance(annotation, str):
         annotation = {"int": int, "float": float, "bool": bool, "str": str}.get(annotation, parameter.empty)

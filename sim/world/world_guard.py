@@ -1,7 +1,9 @@
-"""Checks of a world: a full check when it is created; `bodies`, `dt` and `scene` after every step.
+"""Checks a world. All members are checked when the world is created; `bodies`, `dt` and `scene` are checked after
+every step.
 
-Every error names the value, the rule and the way out. If a world replaces its bodies or sets a scene that cannot be
-drawn, it counts as crashed although it raised no exception, because the user's code made the error during the run.
+Every error names the value, the rule and what the user can do. If a world replaces its bodies or sets a scene that
+cannot be drawn, it counts as crashed although it raised no exception. The reason is that the user's code made the
+error during the run.
 
 Always: a world that passes the checks can be published and drawn.
 """
@@ -48,12 +50,12 @@ from twixt.sim.world.world import (
     writes_in_place,
 )
 
-# Error text for a world that stores views of the records that it has written.
+# Text of the error about a world that stores views of the records that it has written.
 RECORDS_KEPT = (
     "records written in place must not be kept, nor any part of them: from now on viewers read that memory; "
     "take views anew each time, and copy what is needed later"
 )
-# `write_bodies` is tested only in worlds with at most this many bodies; the test takes some ten milliseconds.
+# `write_bodies` is tested only in worlds with at most this many bodies. The test then takes some ten milliseconds.
 MOST_BODIES_CHECKED = 100_000
 
 
@@ -94,7 +96,7 @@ def check_world(world: World) -> None:
 
 
 def checked_marks(world: World) -> Marks | None:
-    """The world's marks; None if it has none. Raises TwixtError for anything else."""
+    """The world's marks, or None if the world has no marks. Raises TwixtError if `world.marks` is anything else."""
     marks = getattr(world, "marks", None)
     if not isinstance(marks, Marks | None):
         raise TwixtError(
@@ -105,7 +107,8 @@ def checked_marks(world: World) -> Marks | None:
 
 
 def checked_surfaces(world: World) -> Surfaces | None:
-    """The world's surfaces; None if it has none. Raises TwixtError for anything else."""
+    """The world's surfaces, or None if the world has no surfaces. Raises TwixtError if `world.surfaces` is anything
+    else."""
     surfaces = getattr(world, "surfaces", None)
     if not isinstance(surfaces, Surfaces | None):
         raise TwixtError(
@@ -122,7 +125,7 @@ def check_writes_all(world: World) -> None:
     records, others = world.bodies.records, np.zeros(len(world.bodies), BODY)
     for array, byte in ((others, 0), (records, 0xFF)):
         array.view(np.uint8)[:] = byte
-        with np.errstate(all="ignore"):  # unwritten bytes may be numbers that are not finite
+        with np.errstate(all="ignore"):  # Bytes that were not written may form numbers that are not finite.
             write_bodies(world, array)
     left = np.flatnonzero(records.view(np.uint8) != others.view(np.uint8))
     if len(left):
@@ -135,10 +138,10 @@ def check_writes_all(world: World) -> None:
 
 
 class GuardedWorld:
-    """Wrapper of a world for physics. It turns exceptions into `UserCodeCrashed`, checks the world's members, and
-    compares bodies, scene and dt with their last checked values after every step.
+    """Wrapper of a world for the physics process. It turns exceptions into `UserCodeCrashed` and checks the world's
+    members. After every step it compares the bodies, the scene and dt with their last checked values.
 
-    remake, seed: see `reset`. warn: called with the text of each warning.
+    remake, seed: see `reset`. warn: function that is called with the text of each warning.
     """
 
     def __init__(self, world: World, remake: Callable[[], World], seed: Any, warn: Callable[[str], object]) -> None:
@@ -164,8 +167,8 @@ class GuardedWorld:
             raise UserCodeCrashed(f"{self.name}.step is {kind}: a call runs none of it; make it a plain method")
 
     def reset(self) -> Scene | None:
-        """Clears the marks, then calls the world's `reset` with `seed`, or creates a new world with `remake` if it has
-        no `reset`. Returns the scene if it changed, else None."""
+        """Clears the marks, then calls the world's `reset` with `seed`. If the world has no `reset`, creates a new
+        world with `remake`. Returns the scene if it changed, else None."""
         if isinstance(marks := getattr(self.world, "marks", None), Marks):
             marks.clear()
         if not reset_world(self.world, self._seed):
@@ -179,8 +182,8 @@ class GuardedWorld:
         return scene
 
     def write_snapshot(self, slot: OpenSlot, marks: NDArray[np.void]) -> None:
-        """Writes the present bodies, as many as the slot was opened for, and `marks` into the slot. The world's own
-        `write_bodies` is used if the slot holds all bodies. Raises UserCodeCrashed."""
+        """Writes `marks` and the world's current bodies into the slot. The number of bodies is that for which the slot
+        was opened. The world's own `write_bodies` is used if the slot holds all bodies. Raises UserCodeCrashed."""
         if not (self.writes_in_place and slot.count == len(self.world.bodies)):
             return slot.write(self.filled_records()[: slot.count], marks)
         slot.tag = None
@@ -191,12 +194,12 @@ class GuardedWorld:
             slot.write_marks(marks)
 
     def filled_records(self) -> NDArray[np.void]:
-        """The present records of all bodies; a world that writes in place writes them now."""
+        """The current records of all bodies. A world that writes its bodies in place writes them in this call."""
         return filled_bodies(self.world).records
 
     def extras(self, tick: int) -> Extras:
-        """The marks and surfaces after step number `tick`. Warns about the first that cannot be drawn, at most once in
-        a run. Raises UserCodeRefused if the world's `marks` or `surfaces` have another type."""
+        """The marks and surfaces after step number `tick`. Warns about the first mark or vertex that cannot be drawn,
+        at most once in a run. Raises UserCodeRefused if the world's `marks` or `surfaces` have another type."""
         try:
             marks, surfaces = checked_marks(self.world), checked_surfaces(self.world)
         except TwixtError as error:
@@ -219,7 +222,7 @@ class GuardedWorld:
             raise UserCodeRefused(str(error)) from error
 
     def set_control(self, index: int, value: float) -> None:
-        """Sets a control to a value from a viewer; ignored if the control no longer exists."""
+        """Sets a control to a value from a viewer. Does nothing if the control no longer exists."""
         controls = self.controls()
         if index < len(controls):
             controls[index].set(value)
@@ -247,7 +250,7 @@ class GuardedWorld:
         try:
             bodies, scene = getattr(world, "bodies", None), getattr(world, "scene", None)
             is_new_dt = bool(self._has_kept_dt and world.dt != self._dt)
-        except Exception as error:  # they may be properties, which run user code
+        except Exception as error:  # `bodies`, `scene` and `dt` may be properties, which run the user's code.
             raise user_crash(f"{self.name}.bodies, .scene or .dt", error) from error
         if is_new_dt:
             self._warn_of_dt(f"step {step}")
@@ -269,7 +272,8 @@ class GuardedWorld:
         )
 
     def _changed_scene(self, is_reset: bool = False) -> Scene | None:
-        """The scene to publish, None if it is unchanged. A reset may replace the bodies and change their number."""
+        """The scene to publish, or None if the scene is unchanged. A reset may replace the bodies and change their
+        number."""
         world, scene = self.world, getattr(self.world, "scene", None)
         if is_reset or scene is not self._scene or world.bodies is not self._bodies:
             try:
@@ -283,16 +287,17 @@ class GuardedWorld:
         return drawable_scene(world) if has_changed else None
 
     def check_some_bodies(self, tick: int, dt_s: float, host: Host) -> None:
-        """Runs the checks that are due. Warns about the first body that cannot be drawn, and about the first body that
-        loses its motion, at most once each in a run.
+        """Runs the checks of bodies that are due. Warns about the first body that cannot be drawn, and about the first
+        body that loses its motion. Each warning appears at most once in a run.
 
-        tick: number of the last step. dt_s: its length, seconds. If the world writes in place, the check reads the
-        snapshot last published on `host`.
+        tick: number of the last step. dt_s: length of that step, in seconds. If the world writes its bodies in place,
+        the checks read the snapshot that was last published on `host`.
         """
         if tick >= self._next_motion_tick:
             self._check_motion(tick, dt_s, host)
         if tick + 1 >= self._next_motion_tick and not self.writes_in_place:
-            self.world.bodies.note_lost_sums()  # records the next step, because the motion check follows it
+            # The additions of the next step are recorded, because the motion check runs after that step.
+            self.world.bodies.note_lost_sums()
         if tick < self._next_check_tick:
             return
         self._next_check_tick = tick + self._finite.steps_until_next(len(self.world.bodies), dt_s)
@@ -316,7 +321,7 @@ class GuardedWorld:
             self._warn(fault)
 
     def check_all_bodies(self, tick: int) -> None:
-        """Checks all bodies at once for values that cannot be drawn; warns as `check_some_bodies` does."""
+        """Checks all bodies at once for values that cannot be drawn. Warns as `check_some_bodies` does."""
         if not self._has_fault:
             self._warn_of(self._finite.check_all(self.filled_records(), tick))
 

@@ -1,4 +1,4 @@
-"""Table of the built-in worlds. Each world has one module. find: loads a world by its name.
+"""Contains the table of the built-in worlds. Each world has one module. The module `find` loads a world by its name.
 
 This file imports no world, so that `--help` does not wait for the import of numpy.
 """

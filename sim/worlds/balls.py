@@ -1,11 +1,11 @@
-"""Balls that tumble in a rocking box. This is the default world, with 300 balls.
+"""Shows balls that tumble in a rocking box. This is the default world; it has 300 balls.
 
-The box is drawn at rest. Its rocking is simulated by gravity: the direction of gravity tilts and rotates, so that the
+The box is drawn at rest. Its rocking is simulated by gravity. The direction of gravity tilts and rotates, so that the
 pile flows from side to side. With `rocking_deg=0` the balls come to rest. `contacts/solver.py` computes contacts,
-friction, spin and bounce; this file makes the scene and writes the bodies.
+friction, spin and bounce. This file makes the scene and writes the bodies.
 
-With `--set count=10000` the box is wider and deeper, and rocks more slowly, because waves in a wider box are slower.
-With more than `MANY` balls a step is 1/30 s instead of 1/60 s, because half of the cost of a step is the search for
+With `--set count=10000` the box is wider and deeper. It also rocks more slowly, because waves in a wider box are
+slower. With more than `MANY` balls a step is 1/30 s instead of 1/60 s: half of the cost of a step is the search for
 contacts.
 """
 
@@ -28,35 +28,35 @@ from twixt.sim.world.world import World, check_count
 Floats = NDArray[np.floating[Any]]
 
 GRAVITY_M_S2 = 9.81
-# The largest ball weighs seven times as much as the smallest. With a wider range, heavy balls would overlap small
-# balls deeply.
+# Smallest and largest radius of a ball, in metres. The largest ball weighs seven times as much as the smallest. With a
+# wider range, heavy balls would overlap small balls deeply.
 RADIUS_MIN_M, RADIUS_MAX_M = 0.10, 0.19
 DENSITY_KG_M3 = 1000.0
 MOST = 100_000
 MANY = 3_000
-# Upper limit of the memory for one ball in a pile, bytes. Most of this memory is the list of near balls during the
+# Upper limit of the memory for one ball in a pile, in bytes. Most of this memory is the list of near balls during the
 # search for contacts.
 BALL_BYTES = 4096
-# HALF_WIDTH_M: half the width of the box for 300 balls (metres). With this width the pile is two or three balls deep.
-# With more balls, box and pile are wider and deeper.
+# HALF_WIDTH_M is half the width of the box for 300 balls, in metres. With this width the pile is two or three balls
+# deep. With more balls, box and pile are wider and deeper.
 HALF_WIDTH_M = 2.15
 WIDTH_POWER = 0.4
-# Height of the drawn box as a share of its width, chosen so that the pile does not rise above the walls. A wide box
-# has a smaller height per width, because its pile is flatter.
+# Height of the drawn box as a share of its width. The pile does not rise above walls of this height. A wide box is
+# lower in proportion to its width, because its pile is flatter.
 HEIGHT_PER_WIDTH = 0.55
 FLATTER_POWER = 0.2
-# Spacing of the lattice from which the balls fall, and the largest random offset of a ball from its lattice point
-# (metres).
+# Spacing of the lattice from which the balls fall, and largest random distance of a ball from its lattice point along
+# each axis. Both are in metres.
 LATTICE_M = 0.44
 LATTICE_OFF_M = 0.015
 START_HEIGHT_M = 0.6
 START_SPEED_M_S = 0.8
-# ROCKING_GROWS_S: time in which the tilt of gravity grows to its full angle. ROCKING_PERIOD_S: period in which the
-# tilt rotates around the vertical. Both in seconds, for 300 balls. Like the periods of waves, both are proportional to
-# the square root of the box's width.
+# ROCKING_GROWS_S is the time in which the tilt of gravity grows to its full angle. ROCKING_PERIOD_S is the period in
+# which the direction of the tilt rotates around the vertical. Both are in seconds, for 300 balls. Like the periods of
+# waves, both times are proportional to the square root of the box's width.
 ROCKING_GROWS_S = 3.0
 ROCKING_PERIOD_S = 6.0
-# Prevents a division 0 / 0 for a rotation by zero.
+# TINY_RAD prevents a division 0 / 0 for a rotation by an angle of zero.
 TINY_RAD = 1e-20
 
 PALETTE = (
@@ -73,7 +73,7 @@ PALETTE = (
 
 
 class Balls(World):
-    """Balls of many sizes tumble in a rocking box: contacts, friction, spin."""
+    """Balls of many sizes tumble in a rocking box, with contacts, friction and spin."""
 
     dt = 1 / 60
 
@@ -83,7 +83,7 @@ class Balls(World):
             raise TwixtError(f"rocking_deg must be from 0 (at rest) to 80, got {rocking_deg:g}")
         self.count = count
         self.rocking_turns = rocking_deg / 360
-        # Rounded to a millimetre, because the last bits of a power depend on the C library.
+        # The width is rounded to a millimetre, because the last bits of a power depend on the C library.
         self.half_width = max(round(HALF_WIDTH_M * (count / 300) ** WIDTH_POWER, 3), LATTICE_M)
         self.side = max(1, int(2 * self.half_width / LATTICE_M))
         self.slower = max(1.0, math.sqrt(self.half_width / HALF_WIDTH_M))
@@ -94,10 +94,9 @@ class Balls(World):
         self.reset(seed)
 
     def reset(self, seed: int) -> None:
-        """Places all balls above the floor again, with random sizes, positions and velocities that depend on
-        `seed`."""
+        """Places all balls above the floor again. Their random sizes, positions and velocities depend on `seed`."""
         random = np.random.default_rng(seed)
-        # Sizes are published as half floats. So physics uses the same rounded values.
+        # The sizes of the balls are published as half floats. So the simulation uses the same rounded values.
         radius = uniform(random, RADIUS_MIN_M, RADIUS_MAX_M, self.count).astype(np.float16).astype(np.float32)
         side = self.side
         layer, row, column = np.unravel_index(np.arange(self.count), (-(-self.count // side**2), side, side))
@@ -122,7 +121,7 @@ class Balls(World):
         self._write()
 
     def step(self, dt: float) -> None:
-        """Advances by `dt` seconds."""
+        """Advances the balls by `dt` seconds."""
         self.solver.step(dt, self.gravity())
         self.time_s += dt
         self.orientation = turned(self.orientation, self.state.spin * np.float32(dt))
@@ -137,8 +136,8 @@ class Balls(World):
         return np.array([across * way.cos, across * way.sin, -GRAVITY_M_S2 * lean.cos])
 
     def diagnostics(self) -> dict[str, float]:
-        """Figures for the overlay: the number of contacts with a force, and the deepest overlap in % of the smaller
-        radius."""
+        """Figures for the overlay: the number of contacts with a force, and the deepest overlap in % of the radius of
+        the smaller ball."""
         overlap = self.solver.overlap()
         return {"contacts": float(np.count_nonzero(self.solver.normal_impulse)), "overlap_percent": 100 * overlap}
 
@@ -153,7 +152,7 @@ class Balls(World):
         half = self.half_width
         flatter = min(1.0, (HALF_WIDTH_M / half) ** FLATTER_POWER)
         height = 2 * half * HEIGHT_PER_WIDTH * flatter
-        away = half * (0.7 + 0.3 * flatter)  # closer for a flatter box
+        away = half * (0.7 + 0.3 * flatter)  # The camera is closer for a flatter box.
         # At the start the colours form stripes. Later the mixture of the colours shows how the pile flows.
         stripe = np.arange(self.count) % self.side * len(PALETTE) // self.side
         balls = [Sphere(radius=1.0, color=color) for color in PALETTE]
@@ -169,8 +168,8 @@ class Balls(World):
 
 
 def turned(orientation: Floats, turn: Floats) -> Floats:
-    """Returns unit quaternions (4, n) xyzw after a rotation by the vectors `turn` (3, n), radians in the world
-    frame."""
+    """Returns unit quaternions (4, n) xyzw after a rotation of each orientation by a vector of `turn`, (3, n), in
+    radians in the world frame."""
     angle = np.sqrt(dot(turn, turn))
     half = sin_cos(angle / (4 * math.pi))
     axis = turn * (half.sin / np.maximum(angle, TINY_RAD))

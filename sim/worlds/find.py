@@ -1,10 +1,11 @@
-"""Loads a world by name, such as `balls` or `my_module:MyWorld`, with settings such as `count=500`, and checks it.
+"""Loads a world by its name, such as `balls` or `my_module:MyWorld`. Gives it settings such as `count=500`, and checks
+it.
 
 If the command line is wrong, the error message has the value, the rule and a remedy. An exception in the user's code
 is raised as UserCodeCrashed.
 
 Always: the user's folder is searched after the standard library and installed packages, but before twixt's own folder.
-So if the user has a module `sim.py`, it is found instead of twixt's `sim`.
+So a user's module `sim.py` is found instead of twixt's own `sim`.
 """
 
 from __future__ import annotations
@@ -24,10 +25,11 @@ from twixt.sim.worlds import WORLDS
 
 
 def load_world(name: str, settings: Sequence[tuple[str, str]] = (), seed: int = 0) -> World:
-    """Makes the world called `name` with `settings`. Its constructor also gets the `seed` if it has such a parameter.
+    """Makes the world called `name` with `settings`. The world's constructor also gets the `seed`, if it has such a
+    parameter.
 
-    Raises TwixtError for errors that the user can correct at the command line, and UserCodeCrashed for exceptions in
-    the user's code.
+    Raises TwixtError for errors that the user can correct at the command line. Raises UserCodeCrashed for exceptions
+    in the user's code.
     """
     return make_world(find_world(name), settings, seed)
 
@@ -58,8 +60,8 @@ def find_world(name: str) -> type[World]:
 
 
 def make_world(kind: type[World], settings: Sequence[tuple[str, str]], seed: int, dt: float | None = None) -> World:
-    """Makes and checks an instance of `kind`. dt: seconds per step; None for the world's own dt. Raises the same
-    errors as `load_world`."""
+    """Makes and checks an instance of `kind`. dt: simulated seconds per step; None for the world's own dt. Raises the
+    same errors as `load_world`."""
     arguments = read_settings(kind, settings, seed)
     with calling_user_code(f"{kind.__name__}.__init__", refusals=True):
         with contextlib.nullcontext() if dt is None else _given_dt(kind, dt):
@@ -73,7 +75,7 @@ def make_world(kind: type[World], settings: Sequence[tuple[str, str]], seed: int
 
 
 def seed_of(kind: type[World], settings: Sequence[tuple[str, str]], seed: int) -> Any:
-    """Returns the seed that `make_world` uses: the seed in `settings` if there is one, else `seed`."""
+    """Returns the seed that `make_world` uses. This is the seed in `settings` if there is one, and `seed` otherwise."""
     return read_settings(kind, settings, seed).get("seed", seed)
 
 
@@ -89,7 +91,7 @@ def _built_in(name: str) -> type[World]:
 def _set_dt(world: World, dt: float) -> None:
     try:
         world.dt = dt
-    except AttributeError as error:  # `dt` is a property without a setter
+    except AttributeError as error:  # In this case `dt` is a property without a setter.
         name = type(world).__name__
         raise TwixtError(
             f"{name}.dt cannot be set to {dt:g}; make it a plain attribute, or leave the rate out"
@@ -98,7 +100,7 @@ def _set_dt(world: World, dt: float) -> None:
 
 @contextlib.contextmanager
 def _given_dt(kind: type[World], dt: float) -> Iterator[None]:
-    """Inside the block, `self.dt` of any instance of `kind` is `dt`, even if `__init__` assigns another value."""
+    """In the `with` block, `self.dt` of every instance of `kind` is `dt`, even if `__init__` assigns another value."""
     own = {name: value for name, value in vars(kind).items() if name == "dt"}
     kind.dt = property(lambda world: dt, lambda world, value: None)  # type: ignore[assignment]
     try:

@@ -1,14 +1,14 @@
-"""A spiral galaxy of up to a million bodies. Stepping it costs little, so it measures the cost of many bodies in all
-other code.
+"""Shows a spiral galaxy of up to a million bodies. Stepping this world costs little. So it measures what many bodies
+cost in all other code.
 
-Bodies form flocks of up to about a thousand bodies, one flock for each ring (`Rings`). Each body has constant floats.
-From these, one matrix product computes the records of a flock, directly in the memory that viewers read. A step only
-advances time.
+The bodies form flocks of up to about a thousand bodies, one flock for each ring (`Rings`). Each body has eight
+constant floats. From these floats, one matrix product computes the records of a flock, directly in the memory that
+viewers read. A step only advances simulated time.
 
-What to look for: bodies on curved paths, at all speeds. None of them moves in jerks or leaves its curve. Compare
+What to look for: bodies on curved paths, at all speeds. No body moves in jerks or leaves its curve. Compare
 `--interpolation none`, `linear` and `hermite` at `--physics-hz 10`. With `--set count=1000000` a snapshot has 64 MB.
-The more bodies there are, the smaller each body is: in a picture of 800x600 its diameter is 18 px for a thousand
-bodies and 3 px for a million.
+The more bodies there are, the smaller each body is. In a picture of 800x600 the diameter of a body is 18 px for a
+thousand bodies and 3 px for a million.
 
 Always: `write_bodies` writes every byte of every record. The state is a formula of simulated time and seed. A step is
 1/60 s, or 1/30 s with more than `MANY` bodies.
@@ -26,24 +26,25 @@ from twixt.ipc.snapshot import BODY, CONTINUITY_MASK, HAS_ANGULAR_VELOCITY, HAS_
 from twixt.sim.world.bodies import Bodies
 from twixt.sim.world.world import FormulaWorld, check_count
 
-# Motion of a spiral galaxy. At each instant, one small matrix per ring moves all bodies of the ring.
+# Computes the motion of a spiral galaxy. At each instant, one small matrix for each ring moves all bodies of that
+# ring.
 #
 # Each body has eight constant floats: its position (x, y, and height z) on a circular ring, the number 1, and its
-# first orientation. The ring's matrix maps these eight floats to the sixteen floats of a record. This works because
-# position, velocity, orientation and angular velocity are linear in the eight floats.
+# first orientation. The ring's matrix maps these eight floats to the sixteen floats of a record. This is possible
+# because position, velocity, orientation and angular velocity are linear in the eight floats.
 #
-# The arms of the galaxy are a density wave: the rings are nested ellipses, each rotated a little against the next
-# ring. Bodies move along their rings, faster near the centre, and pass through the arms, which rotate slowly as a
-# whole (Kalnajs 1973). Size and tilt of the rings oscillate in waves that run outward.
+# The arms of the galaxy are a density wave: the rings are nested ellipses, and each ellipse is rotated a little
+# against the next. Bodies move along their rings, faster near the centre. They pass through the arms, which rotate
+# slowly as a whole (Kalnajs 1973). The size and the tilt of the rings oscillate in waves that run outward.
 #
 # Always: velocities are the derivatives of positions, and angular velocities are the derivatives of orientations. A
-# matrix has no subnormal and no infinite number. So a number that the product multiplies by 1 keeps all its bits.
+# matrix contains no subnormal and no infinite number. So a number that the product multiplies by 1 keeps all its bits.
 # Matrices do not depend on the number of bodies.
 
 
 Floats = NDArray[np.float64]
 
-# Indices of the constant floats of a body, and of the sixteen words of a record.
+# Number of constant floats of a body; below are the indices of these floats and of the sixteen words of a record.
 KEPT = 8
 PLANE, HEIGHT, ONE, FIRST_TURN = slice(0, 2), 2, 3, slice(4, 8)
 WORDS = 16
@@ -52,28 +53,27 @@ FLAGS_AND_SCALE, ANGULAR_VELOCITY, COLOR = 11, slice(12, 15), 15
 
 DISC_M = 6.0
 CORE_M = 0.55
-# The density of bodies falls exponentially with the radius. THINS_SHARE: scale length of this fall, as a share of the
-# disc's radius.
+# The density of bodies falls exponentially with the distance from the centre. Over a distance of THINS_SHARE times the
+# disc's radius, it falls to 1/e of its value.
 THINS_SHARE = 0.34
-# FLATTENING: flattening of the ellipses. It grows from the centre, and is complete from the share FLAT_FROM_SHARE of
-# the disc's radius on. TWIST_RAD: angle from the innermost to the outermost ellipse.
+# FLATTENING is the flattening of the ellipses. It grows from the centre outward, and is complete at the share
+# FLAT_FROM_SHARE of the disc's radius. TWIST_RAD is the angle from the innermost to the outermost ellipse, in radians.
 FLATTENING, FLAT_FROM_SHARE = 0.28, 0.45
 TWIST_RAD = 2.3 * math.pi
 ARMS_HZ = 0.012
-SPEED_M_S = 1.3  # almost the same at all radii, as in real galaxies
-# Waves that run outward: amplitude, frequency, and number of wavelengths between centre and rim. The amplitude BREATH
-# is a share of the size. The amplitude LEAN is the slope at the rim.
+SPEED_M_S = 1.3  # Speed of the bodies. It is almost the same at all distances from the centre, as in real galaxies.
+# Waves that run outward: their amplitude, frequency, and number of wavelengths between the centre and the rim. The
+# amplitude BREATH is a share of the size of a ring. The amplitude LEAN is the slope of a ring at the rim.
 BREATH, BREATH_HZ, BREATHS = 0.045, 0.11, 1.3
 LEAN, LEAN_HZ, LEANS = 0.11, 0.035, 0.8
 SPIN_HZ = (0.05, 0.4)
-EPOCHS_FROM = 0x3F80_0000  # the bits of the float 1.0
-SCALES = (0.85, 1.15)  # range of the bodies' scale, one value per ring
+EPOCHS_FROM = 0x3F80_0000  # The number has the bits of the float 1.0.
+SCALES = (0.85, 1.15)  # Smallest and largest scale of the bodies. All bodies of a ring have the same scale.
 
 
 class Rings:
-    """`count` rings, from the centre outward, with equal numbers of bodies. radius: radius of each ring, (count,),
-    metres.
-    """
+    """`count` rings, in order from the centre outward, with equal numbers of bodies. radius: radius of each ring,
+    (count,), in metres."""
 
     def __init__(self, count: int, epoch: int, random: np.random.Generator) -> None:
         self.radius = CORE_M / 4 + DISC_M * _radius_shares(count)
@@ -86,9 +86,9 @@ class Rings:
         self._spin = 2 * math.pi * random.uniform(*SPIN_HZ, count)
         self._spin_start = random.uniform(0, 2 * math.pi, count)
         self._matrices = np.zeros((count, KEPT, WORDS), np.float32)
-        # The bits of flags and scale form a float that is neither subnormal nor infinite. With the offset EPOCHS_FROM,
-        # the bits of the epoch form such a float as well. The offset has no other effect, because epochs are only
-        # compared for equality.
+        # The bits of the flags and the scale form a float that is neither subnormal nor infinite. With the offset
+        # EPOCHS_FROM, the bits of the epoch also form such a float. The offset has no other effect, because epochs are
+        # only compared for equality.
         self._matrices[:, ONE, EPOCH] = np.array(EPOCHS_FROM + epoch, np.uint32).view(np.float32)
         scale = random.uniform(*SCALES, count).astype(np.float16).view(np.uint16).astype(np.uint32)
         flags = np.uint32(VISIBLE | HAS_VELOCITY | HAS_ANGULAR_VELOCITY)
@@ -96,8 +96,8 @@ class Rings:
         self._matrices[:, ONE, ANGULAR_VELOCITY] = self._axis * self._spin[:, None]
 
     def matrices(self, time_s: float) -> NDArray[np.float32]:
-        """Returns the matrices (count, 8, 16) that map constant floats to records at `time_s`. Each call overwrites
-        the same array."""
+        """Returns the matrices, (count, 8, 16), that map constant floats to records at the simulated time `time_s`.
+        Each call overwrites the same array."""
         self._move(time_s)
         self._turn(time_s)
         return self._matrices
@@ -106,8 +106,8 @@ class Rings:
         arms_rate, breath_rate, lean_rate = (2 * math.pi * hz for hz in (ARMS_HZ, BREATH_HZ, LEAN_HZ))
         breath = breath_rate * time_s - 2 * math.pi * BREATHS * self._outward
         size, size_rate = 1 + BREATH * np.sin(breath), BREATH * breath_rate * np.cos(breath)
-        # In the plane of its ring, a body is first rotated by `round_`. Then the ring is flattened, and then rotated
-        # by `way`.
+        # In the plane of its ring, a body is first rotated by `round_`. Then the ring is flattened. Then the flattened
+        # ring is rotated by `way`.
         way = TWIST_RAD * self._outward + arms_rate * time_s
         round_ = self._start + self._speed * time_s
         cw, sw, cr, sr, flat = np.cos(way), np.sin(way), np.cos(round_), np.sin(round_), self._flat
@@ -118,8 +118,9 @@ class Rings:
             )
         )
         place = size * shape
-        # The derivative of a rotation is the same rotation with an additional quarter turn. For `way`, the quarter
-        # turn is applied last (`turned`). For `round_`, it is applied first (`went_on`).
+        # The derivative of a rotation is the same rotation with an additional quarter turn. For the rotation `way`,
+        # the quarter turn is applied last (`turned`). For the rotation `round_`, the quarter turn is applied first
+        # (`went_on`).
         turned = np.stack((-place[1], place[0]))
         went_on = np.stack((place[:, 1], -place[:, 0]), axis=1)
         speed = size_rate * shape + arms_rate * turned + self._speed * went_on
@@ -146,8 +147,8 @@ class Rings:
 
 
 def _radius_shares(count: int) -> Floats:
-    """Radii of rings that divide a disc with exponential density and radius 1 into equal numbers of bodies,
-    (count,)."""
+    """Radii of rings, (count,), as shares of the radius of a disc. The rings divide a disc with exponential density
+    into equal numbers of bodies."""
     radius = np.linspace(0, 1, 513)
     inside = 1 - (1 + radius / THINS_SHARE) * np.exp(-radius / THINS_SHARE)
     return np.interp((np.arange(count) + 0.5) / count, inside / inside[-1], radius)
@@ -156,27 +157,27 @@ def _radius_shares(count: int) -> Floats:
 Float32s = NDArray[np.float32]
 
 MOST = 1_000_000
-# With this number of bodies a snapshot has 16 MB. With sixty larger snapshots a second, memory traffic alone would
-# keep a core busy.
+# With this number of bodies a snapshot has 16 MB. If sixty larger snapshots were published per second, memory traffic
+# alone would keep a core busy.
 MANY = 250_000
-# Memory for one body, bytes: its record in `bodies` and in four slots of shared memory, its constant floats, and its
-# colour.
+# Memory for one body, in bytes: its record in `bodies` and in four slots of shared memory, its constant floats, and
+# its colour.
 BODY_BYTES = 5 * BODY.itemsize + 4 * KEPT + 4
-# Limits of the number of flocks. With fewer flocks, single rings would be visible. With more, the fixed cost of a
-# product would no longer be negligible.
+# Limits of the number of flocks. With fewer flocks, single rings would be visible. With more flocks, the fixed cost of
+# a product would no longer be negligible.
 FLOCKS_MIN, FLOCKS_MAX = 64, 1024
 BODIES_PER_FLOCK = 800
 # Number of bodies that are written at a time. Their records (256 kB) stay in a core's second-level cache between the
 # two passes.
 CHUNK = 4096
 
-# BLUR: spread of bodies around their ring, as a multiple of the distance between rings. BLUR_MIN_SHARE: least spread,
-# as a share of the disc's radius.
+# BLUR is the spread of bodies around their ring, as a multiple of the distance between two rings. BLUR_MIN_SHARE is
+# the least spread, as a share of the disc's radius.
 BLUR, BLUR_MIN_SHARE = 1.5, 0.02
 THICK_M, BULGE_M, BULGE_RADIUS_M = 0.05, 0.475, 1.1
-HIGHEST = 2.5  # greatest height of a body, as a multiple of the disc's local thickness
-# STOPS: distances from the centre, as shares of the disc's radius. Each has a colour. The brightness of each body is
-# random.
+HIGHEST = 2.5  # Greatest height of a body above the plane of the disc, as a multiple of the disc's local thickness.
+# STOPS are distances from the centre, as shares of the disc's radius. At each of these distances the colour of the
+# bodies is given. The brightness of each body is random.
 STOPS = (0.0, 0.16, 0.34, 0.6, 1.0)
 STOP_COLORS = ((255, 240, 205), (255, 206, 130), (240, 130, 150), (110, 140, 250), (70, 190, 235))
 DARKEST = 0.6
@@ -201,7 +202,7 @@ class Swarm(FormulaWorld):
         self.reset(seed)
 
     def reset(self, seed: int) -> None:
-        """Sets simulated time to 0. Position, colour and spin of every body depend on `seed`."""
+        """Sets simulated time to 0. The position, colour and spin of every body depend on `seed`."""
         random = np.random.default_rng(seed)
         count = len(self.bodies)
         self._cuts = (self._cuts + 1) & CONTINUITY_MASK
@@ -212,11 +213,11 @@ class Swarm(FormulaWorld):
         self.time_ns = 0
 
     def write(self) -> None:
-        """Does nothing: a step only advances time."""
+        """Does nothing, because a step only advances simulated time."""
 
     def write_bodies(self, records: NDArray[np.void]) -> None:
-        """Writes the bodies at `time_s` into `records` (n,), dtype `BODY`. All earlier content of `records` is
-        overwritten."""
+        """Writes the bodies at simulated time `time_s` into `records`, (n,), dtype `BODY`. All earlier content of
+        `records` is overwritten."""
         matrices = self.rings.matrices(self.time_s)
         floats = records.view(np.float32).reshape(-1, WORDS)
         words = floats.view(np.uint32)
@@ -234,8 +235,8 @@ class Swarm(FormulaWorld):
 
 
 def _kept(flock: NDArray[np.intp], radius: NDArray[np.float64], random: np.random.Generator) -> Float32s:
-    """Constant floats of all bodies, (n, 8): position in the ring, the number 1, first orientation. flock: number of
-    each body's flock, (n,). radius: radius of each ring."""
+    """The constant floats of all bodies, (n, 8): position in the ring, the number 1, and first orientation. flock:
+    number of each body's flock, (n,). radius: radius of each ring, in metres."""
     count = len(flock)
     blur = np.gradient(radius) if len(radius) > 1 else np.array([CORE_M])
     blur = np.maximum(BLUR * blur, BLUR_MIN_SHARE * DISC_M)

@@ -1,5 +1,5 @@
-"""Balls that jump: they are teleported, spawned, despawned and wrapped around. A correct viewer draws them only on two
-rails.
+"""Shows balls that jump: they are teleported, spawned, despawned and wrapped around. A correct viewer draws them only
+on two rails.
 
 The rails are the straight lines z = `RAILS_M[0]` and z = `RAILS_M[1]` in the plane y = 0, which faces the camera. A
 picture of `width_px` x `height_px` shows the point (x, z) of this plane at
@@ -16,9 +16,9 @@ The colour of a ball shows its kind:
 What to look for: nothing is ever drawn between the rails, even if physics is slow and snapshots are late or lost, as
 with `--drop 20 --slow-physics 40`. A viewer that blends across a jump would draw balls between the rails.
 
-Always: `states_at(t)` gives position, velocity and visibility of each ball at simulated time t. The speed along a rail
-is constant; only a hopper changes its direction, at the ends. A jump is made by the first step at or after the time of
-the jump.
+Always: `states_at(t)` gives position, velocity and visibility of each ball at simulated time t. The speed of a ball
+along a rail is constant. Only a hopper changes its direction, at the ends of the rails. The first step at or after the
+time of a jump makes the jump.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ from twixt.sim.world.bodies import Bodies
 from twixt.sim.world.world import World, check_count
 
 MOST = 10_000
-BALL_BYTES = 700  # for its record, its current state, and its state in the previous step
+# Memory for the record of one ball, for its current state, and for its state in the previous step, in bytes.
+BALL_BYTES = 700
 RAILS_M = (-1.6, 1.6)
 RAIL_LENGTH_M = 8.0
 RADIUS_M = 0.22
@@ -43,34 +44,35 @@ SHUTTLE, WRAPPER, BLINKER, HOPPER = range(4)
 COLORS = ((0.38, 0.62, 0.95), (0.97, 0.62, 0.27), (0.48, 0.80, 0.47), (0.95, 0.50, 0.68))
 RAIL_COLOR = (0.30, 0.32, 0.36)
 BACKGROUND = (0.05, 0.06, 0.08)
-# A leg is the time between two jumps. LEG_S: shortest leg of each kind of ball (seconds). LEG_SPREAD: the leg of a
-# ball is longer than this by a random share of up to LEG_SPREAD.
+# A leg of a ball is the time between two of its jumps. LEG_S has the shortest leg of each kind of ball, in seconds.
+# Each ball has its own random leg, which is at most 1 + LEG_SPREAD times the shortest leg.
 LEG_S = (2.3, 3.1, 1.7, 0.1)
 LEG_SPREAD = 0.27
-HOPPERS_CROSSING_S = 4.0  # time in which a hopper moves from end to end, including jumps
-SHOWN_SHARE = 0.62  # share of a leg in which a blinker is visible
+HOPPERS_CROSSING_S = 4.0  # Time in which a hopper moves from one end to the other, including its jumps, in seconds.
+SHOWN_SHARE = 0.62  # Share of a leg in which a blinker is visible.
 BLINKERS_WAY_M = 2.4
-# Height of the picture in the plane of motion (metres).
+# A picture shows this height of the plane of the rails, in metres.
 VISIBLE_HEIGHT_M = 6.6
-MIDDLE_M = 0.75  # height at the picture's middle, chosen so that the overlay's panels are above the rails
+# Height of the middle of the picture, in metres. With this height the overlay's panels are above the rails.
+MIDDLE_M = 0.75
 FOV_Y_DEG = 20.0
 EYE_M = VISIBLE_HEIGHT_M / 2 / math.tan(math.radians(FOV_Y_DEG / 2))
-# The fractional parts of the multiples of this number look random and never repeat. They are used as positions of
-# blinkers.
+# The fractional parts of the multiples of this number look random and never repeat. These fractional parts are used as
+# positions of blinkers.
 GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 class BallStates(NamedTuple):
-    """States of all n balls at one time. leg: for each ball the number of jumps so far."""
+    """States of all n balls at one simulated time. leg: for each ball the number of its jumps so far."""
 
-    position: NDArray[np.float64]  # (n, 3), metres
-    velocity: NDArray[np.float64]  # (n, 3), m/s
-    shown: NDArray[np.bool_]  # (n,)
-    leg: NDArray[np.int64]  # (n,)
+    position: NDArray[np.float64]  # Positions of the balls, (n, 3), metres.
+    velocity: NDArray[np.float64]  # Velocities of the balls, (n, 3), m/s.
+    shown: NDArray[np.bool_]  # True for each ball that is visible, (n,).
+    leg: NDArray[np.int64]  # Number of jumps of each ball so far, (n,).
 
 
 class Teleporters(World):
-    """Balls that jump between two rails, and must never be drawn between them."""
+    """Balls that jump between two rails. They must never be drawn between the rails."""
 
     dt = 1 / 60
 
@@ -78,7 +80,7 @@ class Teleporters(World):
         check_count(count, MOST, "balls", BALL_BYTES)
         self.count = count
         self.kind = np.arange(count) % len(COLORS)
-        self.bodies = Bodies(count + 2)  # the first two bodies are the rails
+        self.bodies = Bodies(count + 2)  # The first two bodies are the rails.
         self.bodies.position[:2, 2] = RAILS_M
         rail = Box((RAIL_LENGTH_M + 2 * RADIUS_M, RAIL_THICK_M, RAIL_THICK_M), RAIL_COLOR)
         self.scene = Scene(
@@ -92,7 +94,7 @@ class Teleporters(World):
         self.reset(seed)
 
     def reset(self, seed: int) -> None:
-        """Sets simulated time to 0. The first position and the length of the legs of each ball depend on `seed`."""
+        """Sets simulated time to 0. The first position of each ball and the length of its legs depend on `seed`."""
         random = np.random.default_rng(seed)
         spread = 1 + LEG_SPREAD * random.random(self.count)
         self.leg_s = np.array(LEG_S)[self.kind] * spread
@@ -105,17 +107,17 @@ class Teleporters(World):
             self.bodies.spawn()
         for i in range(len(self.bodies) - 1, 1, -1):
             self.bodies.despawn(i)
-        # The index that was freed last is used first. So the balls get ascending indices.
+        # Of the freed indices, the one that was freed last is used first. So the balls get ascending indices.
         self.row = np.array([self._spawn(ball) for ball in range(self.count)])
         for ball in np.flatnonzero(~self.states.shown):
             self.bodies.despawn(int(self.row[ball]))
 
     def step(self, dt: float) -> None:
-        """Advances by `dt` seconds."""
+        """Advances the balls by `dt` seconds."""
         self.time_ns += round(dt * 1e9)
         before, now = self.states, self.states_at(self.time_ns / 1e9)
         self.states = now
-        # A long step may skip the time in which a blinker is invisible. Even then, the blinker is despawned and
+        # A long step may skip the whole time in which a blinker is invisible. Even then, the blinker is despawned and
         # spawned again.
         ends = before.shown & (~now.shown | ((now.leg != before.leg) & (self.kind == BLINKER)))
         stays = np.flatnonzero(now.shown & before.shown & ~ends)
@@ -135,7 +137,7 @@ class Teleporters(World):
         leg = np.floor(legs).astype(np.int64)
         part = legs - leg
         span, half = RAIL_LENGTH_M, RAIL_LENGTH_M / 2
-        direction = 1.0 - 2.0 * (leg % 2)  # direction of a shuttle, 1 or -1
+        direction = 1.0 - 2.0 * (leg % 2)  # Direction in which a shuttle moves, 1 or -1.
         crossings = (sim_time_s + self.begin_s) / HOPPERS_CROSSING_S
         back = np.floor(crossings).astype(np.int64) % 2 == 1
         forth = crossings - np.floor(crossings)
@@ -157,7 +159,7 @@ class Teleporters(World):
         return BallStates(np.stack((x, nothing, rail), axis=1), np.stack((speed, nothing, nothing), axis=1), shown, leg)
 
     def diagnostics(self) -> dict[str, float]:
-        """Figures for the overlay: the number of jumps so far, and the number of visible balls."""
+        """Figures for the overlay: the number of jumps so far, and the number of balls that are visible."""
         return {"jumps": float(self.jumps), "balls": float(np.count_nonzero(self.states.shown))}
 
     def _spawn(self, ball: int) -> int:

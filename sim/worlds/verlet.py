@@ -1,14 +1,15 @@
-"""A curtain of beads in the wind, with a ball that swings through it, simulated by the classic method for cloth.
+"""Shows a curtain of beads in the wind, and a ball that swings through it. It is simulated by the classic method for
+cloth.
 
 The state of a bead is its current and its previous position (Verlet 1967). Threads connect neighbouring beads. Each
-thread is repeatedly brought to its fixed length by moving both ends. There are four sets of threads, and no two
-threads of a set share a bead, so all threads of a set are moved at once (Jakobsen 2001, "Advanced Character Physics";
-Provot 1995 for cloth). Some beads of the upper edge are pinned.
+thread is brought to its fixed length again and again: both its ends are moved. There are four sets of threads. No two
+threads of a set share a bead, so all threads of a set are moved at the same time (Jakobsen 2001, "Advanced Character
+Physics"; Provot 1995 for cloth). Some beads of the upper edge are pinned.
 
-What to look for: waves run smoothly through the cloth, even with slow physics (`--slow-physics 40`). With
+What to look for: waves run smoothly through the cloth, even if physics is slow (`--slow-physics 40`). With
 `--interpolation none` the beads move in visible steps.
 
-`--set cloth=True` draws the curtain as a surface through its beads, and hides the beads.
+`--set cloth=True` draws the curtain as a surface through its beads. The beads are then hidden.
 
 Always: the same seed and the same steps give the same bytes on every processor (`reproducible_math.py`). Velocities
 are the displacements in the last substep, divided by the duration of the substep.
@@ -31,23 +32,24 @@ from twixt.sim.world.world import World
 Floats = NDArray[np.float64]
 
 GRAVITY_M_S2 = 9.81
-# Longest substep, seconds. It is half a step at 60 Hz. With this substep and this number of RELAXATIONS, threads
-# stretch by at most a few percent, and one core is fast enough.
+# Length of the longest substep, in seconds. It is half a step at 60 Hz. RELAXATIONS is the number of times that the
+# threads are moved in a substep. With these values, threads stretch by at most a few percent, and one core is fast
+# enough.
 SUBSTEP_S = 1 / 120
 RELAXATIONS = 12
-# Decay rate of a bead's velocity by air drag, 1/s.
+# Rate in 1/s at which air drag makes a bead's velocity decay.
 AIR_HZ = 0.35
 SPACING_M = 0.15
 BEAD_M = 0.068
 TOP_M = 3.6
-PIN_EVERY = 6  # in the upper edge, every sixth bead and both corners are pinned
-HUNG_WIDTH = 0.86  # width of the hung curtain, as a share of the cloth's width; a share below 1 makes folds
-# Largest acceleration of a bead by the normal wind, along y, m/s^2. The wind consists of two sine waves that travel
-# along the cloth; its average is zero.
+PIN_EVERY = 6  # In the upper edge, every sixth bead and both corners are pinned.
+HUNG_WIDTH = 0.86  # Width of the hung curtain, as a share of the cloth's width. A share below 1 makes folds.
+# Largest acceleration of a bead by the normal wind, in m/s^2. It acts along y. The wind consists of two sine waves
+# that travel along the cloth. Its average is zero.
 GUST_M_S2 = 3.4
 GUST_PERIODS_S = (2.9, 1.7)
-GUST_WAVES = (1.3, 2.6)  # radians per metre of cloth
-MOST_WIND = 20.0  # as a multiple of the normal wind; at this limit the cloth only flaps
+GUST_WAVES = (1.3, 2.6)  # Radians of the two sine waves per metre of cloth.
+MOST_WIND = 20.0  # Strongest wind, as a multiple of the normal wind. In this wind the cloth only flaps.
 BALL_M = 0.42
 BALL_PERIOD_S = 5.0
 BALL_WAY_M = 1.35
@@ -61,8 +63,8 @@ ROD_COLOR = (0.45, 0.47, 0.52)
 
 
 class Verlet(World):
-    """A curtain of beads in the wind: Verlet integration, threads of fixed length, pins. cloth: True to draw it as a
-    surface."""
+    """A curtain of beads in the wind, with Verlet integration, threads of fixed length, and pins. cloth: True to draw
+    the curtain as a surface."""
 
     dt = 1 / 60
 
@@ -75,7 +77,7 @@ class Verlet(World):
             raise TwixtError(f"wind must be from {-MOST_WIND:g} to {MOST_WIND:g}, 1 being a breeze, got {wind:g}")
         self.columns, self.rows, self.wind = columns, rows, wind
         beads = columns * rows
-        # Bodies: the beads, the ball, the rod from which the pinned beads hang, and the cloth if it is drawn.
+        # The bodies are the beads, the ball, the rod from which the pinned beads hang, and the cloth if it is drawn.
         self.bodies = Bodies(beads + 2 + cloth)
         rod_m = HUNG_WIDTH * SPACING_M * (columns - 1) + 0.4
         self.scene = Scene(
@@ -90,7 +92,7 @@ class Verlet(World):
         )
         self.pinned = np.zeros((rows, columns), bool)
         self.pinned[0, ::PIN_EVERY] = self.pinned[0, -1] = True
-        # Mobility of each bead: 0 if it is pinned, else 1.
+        # Mobility of each bead: 0 for a pinned bead, 1 for any other bead.
         self.gives = np.where(self.pinned, 0.0, 1.0)
         shade = np.linspace(0, 1, rows)[:, None, None]
         color = np.broadcast_to(np.array(TOP_COLOR) * (1 - shade) + np.array(BOTTOM_COLOR) * shade, (rows, columns, 3))
@@ -102,7 +104,8 @@ class Verlet(World):
         self.reset(seed)
 
     def reset(self, seed: int) -> None:
-        """Hangs the curtain in folds. The phases of the gusts and small offsets of the beads depend on `seed`."""
+        """Hangs the curtain up again, in folds. The phases of the gusts and the small random displacements of the
+        beads depend on `seed`."""
         random = np.random.default_rng(seed)
         self.gust_turns = random.random(len(GUST_PERIODS_S))
         self.time_s = 0.0
@@ -113,13 +116,13 @@ class Verlet(World):
         self.position[1] = fold * (np.abs(column % PIN_EVERY - PIN_EVERY / 2) - PIN_EVERY / 2)
         self.position[2] = TOP_M - SPACING_M * row[:, None]
         self.position[1] += uniform(random, -0.01, 0.01, (self.rows, self.columns)) * self.gives
-        self.before, self.before_s = self.position.copy(), SUBSTEP_S  # previous positions, and the time since then
+        self.before, self.before_s = self.position.copy(), SUBSTEP_S  # The previous positions, and the time since then.
         self.ball, self.ball_speed = self._ball_at(0.0)
         self.bodies.teleport(slice(self.rows * self.columns + 2), (0.0, 0.0, TOP_M))
         self._write()
 
     def step(self, dt: float) -> None:
-        """Advances by `dt` seconds."""
+        """Advances the curtain and the ball by `dt` seconds."""
         substeps = max(1, math.ceil(dt / SUBSTEP_S - 1e-9))
         h = dt / substeps
         for _ in range(substeps):
@@ -132,18 +135,18 @@ class Verlet(World):
         self._write()
 
     def stretch(self) -> float:
-        """Largest relative elongation of a thread."""
+        """Largest elongation of a thread, as a share of the thread's fixed length."""
         along = [np.diff(self.position, axis=axis) for axis in (1, 2)]
         lengths = [np.sqrt(dot(offset, offset)) for offset in along]
         return float(max(length.max() for length in lengths) / SPACING_M - 1)
 
     def diagnostics(self) -> dict[str, float]:
-        """Figures for the overlay: the largest elongation of a thread in %."""
+        """Figures for the overlay: the largest elongation of a thread, in % of the thread's length."""
         return {"stretch_percent": 100 * self.stretch()}
 
     def _move(self, h: float) -> None:
-        # Time-corrected Verlet integration (Dummer 2005), because the duration of the last substep may have been
-        # different.
+        # The beads move by time-corrected Verlet integration (Dummer 2005), because the last substep may have had
+        # another duration.
         moved = (self.position - self.before) * (decayed(AIR_HZ, h) * (h / self.before_s))
         both = h * ((h + self.before_s) / 2)
         moved[2] -= GRAVITY_M_S2 * both
@@ -159,7 +162,7 @@ class Verlet(World):
         return self.wind * GUST_M_S2 * blowing / len(GUST_PERIODS_S)
 
     def _keep_out(self) -> None:
-        """Moves the ball, and moves beads out of the ball."""
+        """Moves the ball, and pushes beads out of the ball."""
         self.ball, self.ball_speed = self._ball_at(self.time_s)
         offset = self.position - self.ball[:, None, None]
         distance = np.sqrt(dot(offset, offset))
@@ -167,7 +170,7 @@ class Verlet(World):
         self.position += offset * (np.maximum(reach / np.maximum(distance, 1e-9) - 1, 0.0) * self.gives)
 
     def _ball_at(self, time_s: float) -> tuple[Floats, Floats]:
-        """Position and velocity of the swinging ball, (3,) each."""
+        """Position and velocity of the swinging ball at a simulated time, (3,) each."""
         rate = 2 * np.pi / BALL_PERIOD_S
         across, along = sin_cos(time_s / BALL_PERIOD_S), sin_cos(time_s / BALL_PERIOD_S / 2.7)
         place = np.array([0.55 * along.sin, -BALL_WAY_M * across.cos, BALL_HEIGHT_M])
@@ -184,7 +187,7 @@ class Verlet(World):
 
 
 def _cloth(rows: int, columns: int) -> Mesh:
-    """The cloth as a surface with a vertex at each bead, row by row from the top."""
+    """Makes the cloth as a surface. The surface has a vertex at each bead, row by row from the top."""
     corner = np.arange(rows * columns).reshape(rows, columns)
     here, right, below, beyond = (
         part.ravel() for part in (corner[:-1, :-1], corner[:-1, 1:], corner[1:, :-1], corner[1:, 1:])
@@ -196,8 +199,8 @@ def _cloth(rows: int, columns: int) -> Mesh:
 
 
 class Threads:
-    """Every second thread along one axis of the cloth. No two of these threads share a bead, so all can be tightened
-    at once."""
+    """Every second thread along one axis of the cloth. No two of these threads share a bead, so all of them can be
+    tightened at the same time."""
 
     def __init__(self, gives: Floats, axis: int, first: int) -> None:
         here = [slice(None), slice(None)]
@@ -211,8 +214,8 @@ class Threads:
         self.share, self.other_share = one / both, other / both
 
     def tighten(self, position: Floats) -> None:
-        """Moves both ends of each thread so that the thread's length is SPACING_M. position: positions of all beads,
-        (3, rows, columns), changed in place."""
+        """Moves both ends of each thread so that the thread has the length SPACING_M. position: positions of all
+        beads, (3, rows, columns), which are changed in place."""
         one, other = position[self.here], position[self.there]
         offset = other - one
         length = np.sqrt(dot(offset, offset))
