@@ -39,14 +39,12 @@ STL_HEAD_BYTES, STL_FACE_BYTES = 84, 50
 PLY_FACES = re.compile(rb"^element\s+face\s+(\d{1,18})\s*$", re.MULTILINE)
 # The size of a mesh is searched in this number of bytes at the beginning of its file.
 BEGINNING_BYTES = 4096
-# A GLB file has a chunk of JSON and a chunk of bytes. The JSON may refer to other files. The digest does not cover
-# these files.
+# The JSON in a GLB file may refer to other files. The digest does not cover these other files.
 NAMES_OTHERS = b'"uri"'
 
 
 class MeshFile:
-    """A mesh file. digest: digest of the file's content and suffix. Raises SceneError for a file that must not be
-    read."""
+    """A mesh file. digest: digest of its content and suffix. Raises SceneError for a file that must not be read."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = _checked(path)
@@ -246,8 +244,7 @@ def _trimesh(file: Path) -> Any:
 # name and renamed, so that processes may share a folder. After a write, the least recently used entries beyond
 # `MOST_BYTES` are deleted.
 
-# VARIABLE: environment variable with the cache's folder; its value OFF switches the cache off. By default the cache is
-# in the platform's folder.
+# VARIABLE: environment variable with the cache's folder. OFF: value of VARIABLE that switches the cache off.
 VARIABLE, OFF = "TWIXT_CACHE", "off"
 # Largest number of bytes of all entries together. The entry of a mesh with 100,000 faces takes 2 MB.
 MOST_BYTES = 512 << 20
@@ -260,8 +257,7 @@ COORDINATE_BYTES = {b"f": 4, b"d": 8}
 
 
 class MeshArrays(NamedTuple):
-    """All geometries of a file as one mesh. vertices: shape (v, 3). faces: shape (f, 3). normals: shape (v, 3), or
-    None."""
+    """All geometries of a file as one mesh. vertices: (v, 3). faces: (f, 3). normals: (v, 3), or None."""
 
     vertices: NDArray[Any]
     faces: NDArray[Any]
@@ -269,8 +265,7 @@ class MeshArrays(NamedTuple):
 
 
 class MeshCache:
-    """Cache with its entries in `folder`. If `folder` is None, nothing is cached. most_bytes: limit on the number of
-    bytes of all entries together."""
+    """Cache in `folder`. If `folder` is None, nothing is cached. most_bytes: limit on the size of all entries."""
 
     def __init__(self, folder: Path | None, most_bytes: int = MOST_BYTES) -> None:
         self._folder, self._most_bytes = folder, most_bytes
@@ -302,8 +297,7 @@ class MeshCache:
             self._delete_oldest(self._folder)
 
     def _content(self, path: Path) -> bytes:
-        """Returns the bytes of an entry; no bytes if `path` is no file, or is larger than an entry can be. Raises
-        OSError."""
+        """Returns an entry; no bytes if `path` is no file, or is larger than an entry can be. Raises OSError."""
         status = path.stat()
         if not stat.S_ISREG(status.st_mode) or status.st_size > self._most_bytes:
             return b""

@@ -177,7 +177,7 @@ def receive(
     connection: socket.socket, inbox: Inbox, descriptors_limit: int = 0, piece_bytes: int = RECEIVE_BYTES
 ) -> list[Message] | None:
     """Receive at most `piece_bytes` without waiting. Returns the messages that these bytes complete, or None at the
-    end of the stream. Raises WireError.
+    end of the stream. Raises WireError for an invalid message.
 
     If more than `descriptors_limit` descriptors arrive, the kernel closes the rest.
     """
