@@ -1,5 +1,5 @@
-"""Features of MuJoCo's viewer that twixt does not have. If a program uses such a feature, there is no effect, and the
-feature is reported once.
+"""MuJoCo's viewer has features that twixt does not have. If a program uses such a feature, there is no effect, and the
+feature is reported one time.
 
 Always: the program continues. The report is a line on standard error with the feature's name.
 """
@@ -19,7 +19,7 @@ from twixt.sim.engines.mujoco.visual.user_geoms import UserGeoms
 if TYPE_CHECKING:
     from mujoco import MjModel, MjvOption, MjvPerturb
 
-# Numbers of `mjvOption` that have no effect.
+# Fields of `mjvOption` that are numbers and have no effect.
 NUMBERS = ("flex_layer",)
 # Flags of `mjvOption` that have no effect.
 FLAGS = ("FLEXVERT",)

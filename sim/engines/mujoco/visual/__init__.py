@@ -1,4 +1,4 @@
-"""Marks made by MuJoCo's visualizer. visual_marks: marks of a state; geom_marks: conversion; user_geoms: `user_scn`.
+"""Marks made by MuJoCo's visualizer. visual_marks makes the marks of a state. geom_marks converts geoms to marks.
 
-geom_memory: memory layout of MuJoCo's visual structs.
+user_geoms has the scene `user_scn`. geom_memory knows the memory layout of MuJoCo's visual structs.
 """
