@@ -38,8 +38,8 @@ FALSE_ALARMS = 0.03
 # Smallest number of runs per side. With 4 runs per side there are only 35 distinct permutations. So the smallest
 # possible p-value is 2/35 (the factor 2 is for the two statistics), which is above FALSE_ALARMS.
 FEWEST_RUNS = 5
-# Largest number of permutations that are used. Up to 8 runs per side have at most this number of permutations; then
-# all are used. If there are more permutations, this number of random permutations is used.
+# Largest number of permutations that are used. With up to 8 runs per side, there are not more permutations than this,
+# and all are used. With more runs, this number of random permutations is used.
 MOST_PERMUTATIONS = 13_000
 # Number of bootstrap samples.
 RESAMPLES = 4_000

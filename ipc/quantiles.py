@@ -68,8 +68,8 @@ class QuantileWindow:
         self._ordered.clear()
 
     def quantile(self, share: float, unknown: int = 0) -> int:
-        """Returns the smallest value v in the window for which enough values of the window are <= v. `share` is the
-        fraction of the values that is enough, from 0 to 1. Returns `unknown` if the window is empty."""
+        """Returns the smallest value v in the window such that enough values of the window are <= v. At least the
+        fraction `share` (0 to 1) of all values is enough. Returns `unknown` if the window is empty."""
         ordered = self._ordered
         if not ordered:
             return unknown

@@ -185,8 +185,8 @@ _NEW["flags"] = VISIBLE
 # When a body is corrected, its true pose jumps. The drawn pose does not jump: it has an offset from the new true pose,
 # and this offset decays. The writer stores the offset in two columns. "correction" is the pose that was drawn before
 # the correction, relative to the new true pose. It has an offset (x, y, z) in metres and a rotation (x, y, z, w).
-# "corrected_ns" is the simulated time of the correction. A reader adds offset x decay to each snapshot. For this the
-# reader needs no earlier snapshot, so it may skip snapshots or attach late:
+# "corrected_ns" is the simulated time of the correction. A reader multiplies the offset by its decay, and adds the
+# product to the true pose. For this the reader needs no earlier snapshot, so it may skip snapshots or attach late:
 #
 #     position + offset * decay          rotation ** decay * orientation (world frame)
 #     decay = exp(-(t - corrected_ns) / CORRECTION_TAU_NS)
@@ -205,7 +205,7 @@ OFFSET_WIDTH = 7
 # Simulated time in which an offset decays to 37 %, in ns. The decay is slow enough that no jump is visible. After
 # three times this duration the offset is no longer visible.
 CORRECTION_TAU_NS = 100_000_000
-# After this many time constants, less than a millionth of the offset remains. The offset is then treated as 0.
+# Number of time constants after which an offset counts as 0. Less than a millionth of the offset remains then.
 OVER_AFTER_TAU = 14.0
 # The value of the column "correction" for a body that was never corrected.
 NO_OFFSET = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)

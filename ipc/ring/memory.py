@@ -1,5 +1,5 @@
-"""This module makes shared memory, which the physics process writes and viewers read. It also has the allocator of the
-next, larger segment.
+"""This module makes shared memory. The physics process writes this memory, and viewers read it. An allocator makes the
+memory of the next, larger segment of a ring.
 
 The kernel frees shared memory when the last process that uses it ends.
 Always: all pages are allocated when `create` returns, or after `populate` has returned True. If memory is short,
@@ -7,7 +7,8 @@ Always: all pages are allocated when `create` returns, or after `populate` has r
 In a forked child the memory is not mapped, and the copy of the object is closed. `populate` takes long but holds no
 lock, not even the interpreter's lock. `mmap` and `madvise` would hold the interpreter's lock for a third of a second
 with 128 MiB.
-Not here: the system calls (`ipc.system`), the meaning of the bytes (`layout`), the sending of descriptors (`session`).
+Not here: the system calls (`ipc.system`), the meaning of the bytes (`layout`), the code that sends descriptors
+(`session`).
 """
 
 from __future__ import annotations

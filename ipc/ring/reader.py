@@ -83,7 +83,8 @@ class RingReader:
 
     @property
     def has_unread(self) -> bool:
-        """True if `unread` has snapshots to deliver or segments to close. It loads only one word of the segment."""
+        """True if `unread` has snapshots to deliver or segments to close. This test loads only one word of the
+        segment."""
         return self._segments[-1].words[at.LATEST] > self._read or len(self._segments) > 1
 
     @property

@@ -327,7 +327,7 @@ class HostRing:
             self._publish_waiting()
 
     def _publish_waiting(self) -> None:
-        """Publishes the waiting snapshot if it fits now. May be called on any thread."""
+        """Publishes the waiting snapshot if it fits now. Any thread may call this method."""
         with self.writing:
             slot = None if self.is_ended or self.writer.is_open else self.waiting.newer_than(self.writer.latest)
             if slot is None:

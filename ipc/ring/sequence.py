@@ -66,7 +66,7 @@ Fence = Callable[[], None]
 
 
 class Words(Protocol):
-    """8-byte words, each loaded or stored by a single instruction: `memoryview.cast("Q")`.
+    """Words of 8 bytes. A single instruction loads or stores a word. `memoryview.cast("Q")` gives such words.
 
     `struct.pack_into` cannot replace these loads and stores: it zeroes its target first, and another process can see
     the zeros. Slices cannot replace them either, because slices are copied byte by byte.

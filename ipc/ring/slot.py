@@ -70,9 +70,9 @@ class OpenSlot:
     head, columns: set these in the block. The commit fills in `count`, `marks`, `parts` and `published_ns` of `head`.
     published_ns: the instant at which the snapshot became visible, in ns; None before that instant.
     is_committed: True if the snapshot is complete. A complete snapshot may still wait for a larger segment before it
-    is visible. tag: any value by which the caller describes the bytes in this slot; `write` sets `tag` to
-    None.⏎commit: function that is called at the end of the block and returns `published_ns`. forget: function that is
-    called when the slot is aborted.
+    is visible. tag: any value by which the caller describes the bytes in this slot; `write` sets `tag` to None.
+    commit: function that is called at the end of the block and returns `published_ns`. forget: function that is called
+    when the slot is aborted.
     """
 
     def __init__(
@@ -186,7 +186,7 @@ class OpenSlot:
 
 
 class RingSlot(OpenSlot):
-    """A slot of a segment. The object and its views are made once, and reused for each snapshot in the slot.
+    """A slot of a segment. The object and its views are made only one time, and reused for each snapshot in the slot.
 
     Arrays are made by `frombuffer`, because that keeps the memory mapped; `ndarray(buffer=...)` would not. sequence:
     index of the sequence word in the segment. published: index of the word for `published_ns`. head_bytes: memory of

@@ -337,8 +337,8 @@ def shapes_of(shape: Shape) -> tuple[Shape, ...]:
 
 
 def color_of(shape: Shape) -> Paint | None:
-    """Returns a shape's colour; None if the shape has a colour of the palette. The colour of a compound is the colour
-    of its first part. This colour is used if the whole body is drawn as a dot or a line."""
+    """Returns a shape's colour; None if the palette gives the colour. The colour of a compound is the colour of its
+    first part. This colour is used if the whole body is drawn as a dot or a line."""
     if isinstance(shape, Compound):
         return color_of(shape.parts[0].shape) if shape.parts else None
     return shape.color or (WHITE if shape.material is not None and shape.material.texture is not None else None)

@@ -204,10 +204,10 @@ def camera_of(fields: Any) -> Camera | None:
 # descriptor of this file.
 #
 # Megabytes of pixels in the stream would delay all later messages, even the message about the simulation's end. A
-# descriptor is sent at once, and the viewer reads all bytes in one call.
+# descriptor is short, and the viewer reads all bytes in one call.
 #
 # Always: the kernel frees the bytes when the last descriptor is closed; a viewer closes its descriptor after reading.
-# The bytes are checked like the rest of a message. Reading never waits.
+# The bytes are checked like all other values of a message. Reading never waits.
 
 # For each kind of message, the function that decodes it.
 OVERLAYS: dict[str, Callable[[dict[str, Any], bytes], Any]] = {

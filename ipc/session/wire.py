@@ -179,7 +179,7 @@ def receive(
     """Receive at most `piece_bytes` without waiting. Returns the messages that these bytes complete, or None at the
     end of the stream. Raises WireError for an invalid message.
 
-    If more than `descriptors_limit` descriptors arrive, the kernel closes the rest.
+    If more than `descriptors_limit` descriptors arrive, the kernel closes the additional descriptors.
     """
     try:
         piece, came = memory.receive(connection, piece_bytes, descriptors_limit)

@@ -96,7 +96,7 @@ class SharedMemory(Protocol):
     def receive(self, connection: socket.socket, most_bytes: int, most_descriptors: int) -> tuple[bytes, list[int]]:
         """Receives bytes, and the descriptors that were sent with these bytes, without waiting. If there are no bytes
         in the result, the stream has ended. If more than `most_descriptors` descriptors arrive, the kernel closes
-        the rest. Raises BlockingIOError and OSError."""
+        the additional descriptors. Raises BlockingIOError and OSError."""
 
 
 class Listener:

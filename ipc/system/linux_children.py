@@ -1,6 +1,6 @@
 """On Linux, this module starts child processes and waits for the end of processes. It uses pidfd and `waitid`.
 
-A wait does not read the exit code at once. So the kernel does not reuse the process id while a signal may still be
+A wait does not read the exit code immediately. So the kernel does not reuse the process id as long as a signal may be
 sent to the child. If this process cannot read exit codes (SIGCHLD is ignored, or other code waits for every child),
 the child sends its exit code over its standard input, which is then a socket.
 

@@ -164,8 +164,8 @@ def populate(mapping: mmap.mmap) -> None:
 
 
 class _Mapped:
-    """All mappings of this process. A mapping exists as long as a view of it exists. This may be longer than the
-    object that made the mapping exists."""
+    """All mappings of this process. A mapping exists as long as a view of it exists. So a mapping may exist longer
+    than the object that made it."""
 
     def __init__(self) -> None:
         self.mappings: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()

@@ -5,8 +5,8 @@ To defer a state means to copy its poses. Its geoms and flexes are copied as wel
 newer state follows, a thread publishes the copy within 50 ms. So when a program stops between two steps, the screen
 shows the last state.
 
-Always: a state is published at most once, and never after a newer state. The caller waits neither for the thread nor
-for a viewer. The thread sleeps while no state is deferred. It ends when the publisher is garbage-collected.
+Always: a state is published at most one time, and never after a newer state. The caller does not wait for the thread
+or for a viewer. The thread sleeps while no state is deferred. It ends when the publisher is garbage-collected.
 """
 
 from __future__ import annotations
@@ -224,8 +224,9 @@ def _publish_idle_states(
 # geoms and flexes.
 #
 # `sync` checks drags, options and the model only when they may have changed. Until `until_ns`, `sync` only copies
-# poses and time. The copy takes half a microsecond. With a lock, numpy or MuJoCo's attributes it would take five
-# microseconds. Whoever changes something that `sync` must check calls `request_check`, on any thread.
+# poses and time. The copy takes half a microsecond. If it used a lock, numpy or MuJoCo's attributes, the copy would
+# take five microseconds. Code that changes something that `sync` must check calls `request_check`. Any thread may call
+# it.
 #
 # Always: poses, time, geoms and flexes belong to the same state. The code of `put`, without geoms and flexes, is
 # repeated in `Handle.sync`, because a call of `put` would cost a third more. `put_ns` is stored first, and a copy by

@@ -64,7 +64,7 @@ class ModelWorld(World):
     is empty, the world begins at the model's own start."""
 
     path = ""
-    dt = 0.0  # 0 stands for the model's own timestep, unless --physics-hz sets another
+    dt = 0.0  # 0 stands for the model's own timestep, unless --physics-hz sets another timestep
 
     def __init__(self, keyframe: str = "") -> None:
         self._stamp = _stamp_of(self.path)

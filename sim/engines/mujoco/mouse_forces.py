@@ -6,7 +6,7 @@ force of a spring with the body's true mass, and moves mocap bodies. Several han
 forces on each `MjData` are stored together, and summed.
 
 Always: only forces that this module added are removed, and only if the value in `xfrc_applied` has not changed since
-then. So values that the program writes stay, to the last bit. When a drag or the viewer ends, the next `sync` or
+then. So values that the program writes stay exactly the same. When a drag or the viewer ends, the next `sync` or
 `close` removes the force. One case is not covered. If the program changes a value with `+=` during a pull, the result
 contains the pull, but looks like a value that the program wrote. So this result is kept as the program's value.
 """
@@ -100,7 +100,7 @@ class DataForces:
         return puller in self._pulls
 
     def _carry_out(self) -> None:
-        # this call comes from a signal handler or the garbage collector; the interrupted call does the rest
+        # This call comes from a signal handler or the garbage collector. The interrupted call does the remaining work.
         if self._is_busy:
             return
         self._is_busy = True

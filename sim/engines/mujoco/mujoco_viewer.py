@@ -49,9 +49,9 @@ def publish(view: View, data: MjData) -> None:
     """Shows the current state of `data` on `view`, which `twixt.show(scene(model))` returned. This function never
     waits.
 
-    A state consists of the bodies' poses and velocities, the tendons and simulated time (`data.time`). If `data.time`
-    decreases, all bodies are drawn with a cut. Call `publish` at most one time in each step of the loop. Every state
-    is sent. In contrast, `launch_passive` sends no more states than frames can show.
+    A state has the poses and velocities of the bodies, the tendons, and the simulated time (`data.time`). If
+    `data.time` decreases, all bodies are drawn with a cut. Call `publish` at most one time in each step of the loop.
+    Every state is sent. In contrast, `launch_passive` sends no more states than frames can show.
     """
     if not isinstance(view, View) or not isinstance(data, mujoco.MjData):
         raise TwixtError(
@@ -114,7 +114,7 @@ def launch(
     """Steps the model in real time and shows it until the window is closed. data: an `MjData` of the model; by default
     a new `MjData`.
 
-    loader: function that returns model and data; used in place of the arguments `model` and `data`. options: as for
+    loader: function that returns model and data. Its results replace the arguments `model` and `data`. options: as for
     `launch_passive`. Raises ValueError in the same cases as MuJoCo's own viewer, and TwixtError if there is no model.
     """
     if model is None and data is not None:

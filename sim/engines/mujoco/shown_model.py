@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 # recorded before the new content replaces the copy of the old content. So no change is lost if a call is interrupted.
 
 
-# Effects of a changed field, as bits. UNSHOWN: the change affects MuJoCo's picture, but not twixt's. The bits are
-# plain integers, because each publish tests them.
+# Effects of a changed field, as bits. UNSHOWN: the change affects MuJoCo's picture, but not the picture of twixt. The
+# bits are plain integers, because each publish tests them.
 SHAPES, COLORS, LIGHT, CAMERA, UNSHOWN = 1, 2, 4, 8, 16
 ALL_BUT_COLORS = SHAPES | LIGHT | CAMERA | UNSHOWN
 
