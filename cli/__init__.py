@@ -1,4 +1,4 @@
-"""Command line. No other folder imports click.
+"""This folder has the command line of twixt. No other folder imports click.
 
 command_line defines the commands. flags makes options from `Config`. runs_in_turns, turns, differences, run_tables,
 cpu_time and progress implement `measure --against`. compare and doctor implement the commands of these names. presents

@@ -4,7 +4,7 @@ the machine.
 The tests compare runs, not frames. The frames of one run depend on each other, so many frames of a run predict the
 next run no better than one frame. A difference counts as seen if two tests agree:
 
-- a permutation test over all figures at once (Westfall and Young 1993). It assigns the runs to two sides in many ways
+- a permutation test over all figures together (Westfall and Young 1993). It assigns the runs to two sides in many ways
   (permutations), and uses the largest statistic of any figure in each permutation. So the figures may depend on each
   other. The test keeps the share of false alarms of the *whole table* below `FALSE_ALARMS`. It uses two statistics,
   each for half of this share. The first is Welch's t, which needs only five runs per side. The second is the distance
@@ -209,8 +209,8 @@ def _clipped(values: Floats) -> Floats:
 
 
 def _widened(level: float, runs: int) -> tuple[float, float]:
-    """The two quantiles of the bootstrap samples that bound an interval at `level`. For few runs the quantiles are
-    moved outwards, to match Student's t. Source: Hesterberg 2015."""
+    """Returns two quantiles of the bootstrap samples. They are the ends of an interval with the coverage 1 - `level`.
+    For few runs the quantiles are moved outwards, to match Student's t. Source: Hesterberg 2015."""
     normal = _normal_quantile(1 - level / 2)
     degrees = max(runs - 1, 1)
     student = (

@@ -80,7 +80,7 @@ SECONDS, REPEAT = 4.0, 10
 # Smallest fraction of a side's runs that must count. If fewer runs of a side count, there is no verdict.
 LEAST_COUNTING = 0.6
 # Largest fraction of disturbed runs. If a larger fraction is disturbed, no run is repeated: repetitions would probably
-# be disturbed as well. The number of repetitions is also limited, to this fraction of the requested runs.
+# be disturbed as well. At most this fraction of the requested runs is repeated.
 MOST_DISTURBED = 0.5
 SIDES = "AB"
 # Flags that are refused, because each run would overwrite the file of the previous run.

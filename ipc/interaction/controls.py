@@ -67,7 +67,8 @@ class Slider:
         self.on_change()
 
     def set(self, number: float) -> None:
-        """Sets a value that a viewer sent, limited to the range."""
+        """Sets a value that a viewer sent. A value outside of the range is replaced by the nearest end of the
+        range."""
         self._value = min(self.high, max(self.low, float(number)))
 
     def _checked(self, value: Any) -> float:

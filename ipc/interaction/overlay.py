@@ -86,7 +86,7 @@ MOST_IMAGES, MOST_IMAGE_BYTES = 32, 8 << 20
 LARGEST_PX = 1 << 20
 CHANNELS = 3
 
-# left edge, bottom edge, width and height in pixels; edges are counted from the window's lower left corner
+# left edge, bottom edge, width and height in pixels; edges are measured from the window's lower left corner
 Rect = tuple[int, int, int, int]
 
 

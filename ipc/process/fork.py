@@ -4,9 +4,9 @@ are made.
 Such resources are descriptors, memory, signal handlers, child processes, and hooks of the interpreter's exit or of its
 garbage collector. The owner of a resource registers with `guard`. In a forked child the method `close_in_child` of
 each owner is called before any code of the world runs. The newest owner comes first. Any thread may fork; the forking
-thread becomes the child's main thread. Without this module the child would keep the sockets open. Viewers would then
-notice the end of the physics process only after the last child has ended. Also, a signal to the child would end the
-simulation.
+thread becomes the child's main thread. Without this module the child would keep the parent's sockets open. Viewers
+would then notice the end of the physics process only after the last child has ended. Also, a signal to the child would
+end the simulation.
 
 Always: if a resource is made and closed under `LOCK`, it is registered at the time of every fork. The signals that are
 passed to `block_during_fork` reach the child only after our handlers are removed there. Not covered: C code that calls

@@ -180,8 +180,8 @@ class Segment:
         return view[bodies:ends], view[ends : ends + marks * MARK.itemsize] if marks else NO_BYTES
 
     def columns(self, number: int, per: str, head: Head) -> dict[str, memoryview]:
-        """Returns the columns whose row owner is `per`, one of PERS. The result has, by column name, the snapshot's
-        rows as bytes."""
+        """Returns the columns whose row owner is `per`, one of PERS. For each column name, the result has the
+        snapshot's rows as bytes."""
         if not self.layout.columns:
             return {}
         view, start = self.memory.view, self.layout.slot_offset(self.layout.slot_of(number))

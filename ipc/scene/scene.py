@@ -46,15 +46,15 @@ class Scene:
     `ground` is None, there is no grid. outline: two opposite corners of a box that is drawn as thin lines, for example
     the walls of a container. If `outline` is None, there is no box. background: a colour, or a Texture around
     everything. The texture has the six sides of a cube (towards +x, -x, +y, -y, +z, -z), or it has one image. The top
-    row of one image is straight up and its bottom row straight down. An example is the sky `Texture.gradient(top,
-    bottom)`.
-    brightness: factor by which the brightness of lit surfaces is multiplied, from 0 to MOST_BRIGHTNESS.
-    parents: for each child, its parent; both are indices of bodies. A child's record has the child's pose in the
-    parent's frame. Parents apply to snapshots that were published with this scene. If a body's parent changes between
-    two snapshots, the body is interpolated in the world's frame. groups: groups of bodies, by name. A group is drawn
-    with its own interpolation method or delay. A body may be in one group only. look: "lit" or "flat". "flat" draws
-    plain colours without light and shadows, and a thin dark outline around each body. pattern: True to draw round
-    shapes in two tones of their colour, so that their rotation is visible.
+    row of this single image is straight up, and its bottom row is straight down. An example is the sky
+    `Texture.gradient(top, bottom)`.
+    brightness: factor by which the brightness of lit surfaces is multiplied, from 0 to MOST_BRIGHTNESS. parents: for
+    each child, its parent; both are indices of bodies. A child's record has the child's pose in the parent's frame.
+    Parents apply to snapshots that were published with this scene. If a body's parent changes between two snapshots,
+    the body is interpolated in the world's frame. groups: groups of bodies, by name. A group is drawn with its own
+    interpolation method or delay. A body may be in one group only. look: "lit" or "flat". "flat" draws plain colours
+    without light and shadows, and a thin dark outline around each body. pattern: True to draw round shapes in two
+    tones of their colour, so that their rotation is visible.
     unlit: True to draw all shapes in plain colours, without light, outline, pattern and shadow. Use this to measure
     pixels. columns: for each column, the rule by which its values are blended. twixt sets this field from the columns
     that are declared to `Bodies` or `show`. part_columns: names of the columns with a row for each part of the bodies.

@@ -3,7 +3,8 @@ rows of these vertices in a snapshot.
 
 A body deforms if its shape is a mesh with `deforms`. A snapshot has the vertices of all such bodies, in the order of
 the bodies. The vertices are an array of shape (v, 3) and dtype float32, in metres. Each vertex is in the frame of its
-body. Both processes compute this order from the scene and the number of bodies, so the order is not sent.
+body. Both processes compute the order of the vertices from the scene and the number of bodies, so this order is not
+sent.
 
 Always: the vertices of the first n bodies are in the same rows, however many bodies follow. A snapshot with too few
 vertices causes no error: a body whose vertices are missing is drawn in its rest shape.

@@ -113,8 +113,8 @@ class Link:
         return self.received.version
 
     def poll(self, patience_ns: int = 0) -> None:
-        """Receive all messages that have arrived. A message has a scene, a larger segment, a status, a report or the
-        end. This method never waits. Call it one time per frame.
+        """Receive all messages that have arrived. A message has a scene, a larger segment, a status, a report, or the
+        end of the simulation. This method never waits. Call it one time per frame.
 
         patience_ns: shortest interval between two polls of the socket, in ns. The interval is ignored while a message
         is expected. A message is expected if shared memory has a newer scene version, or if a segment was requested.

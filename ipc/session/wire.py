@@ -166,7 +166,7 @@ def _parse(text: bytes) -> tuple[str, dict[str, Any]]:
 
 
 def whole_number(fields: dict[str, Any], name: str) -> int:
-    """Return the field `name`, an integer that fits into 64 signed bits. Raises WireError for any other value."""
+    """Return the field `name`, which must fit into a signed 64-bit integer. Raises WireError for any other value."""
     value = fields.get(name)
     if not isinstance(value, int) or isinstance(value, bool) or not -(1 << 63) <= value < 1 << 63:
         raise WireError(f"{name} must be a whole number of 64 bits, got {str(value)[:40]!r}")

@@ -4,8 +4,8 @@ A name is in use while its socket accepts connections. If the socket refuses con
 and the socket is replaced. The replacement is made under a lock on the folder. So if two simulations start at the same
 time, exactly one gets the name.
 
-Always: the folder belongs to this user, and other users have no access (mode 0700). A socket's file is removed only by
-the listener that made it, or while no process listens on it.
+Always: the folder belongs to this user, and other users have no access (mode 0700). The listener that made a socket
+may remove the socket's file. Any other process removes the file only if no process listens on the socket.
 
 Functions and classes without a docstring are described in `interface.Names`.
 """

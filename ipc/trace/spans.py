@@ -3,10 +3,10 @@
 A span is five numbers in a ring. Each process of a run has a ring. Both processes have mapped both rings, and the
 process that ends last reads both. So the spans of a killed process are available up to its end.
 
-Always: the newest `KEPT_SPANS` spans of a process are available. Only the thread that made a `Recorder` uses it. A
-span is visible only after it is complete. Instants are read from `time.perf_counter_ns`, the same clock in all
-processes. Without `--profile` the recorder is the null object `NOT_RECORDED`, so callers need not test for it. In a
-forked child the copy of a recorder records nothing. Not here: the format of the trace file (`trace_file`).
+Always: the newest `KEPT_SPANS` spans of a process are available. Only the thread that made a `Recorder` uses this
+recorder. A span is visible only after it is complete. Instants are read from `time.perf_counter_ns`, the same clock in
+all processes. Without `--profile` the recorder is the null object `NOT_RECORDED`, so callers need not test for it. In
+a forked child the copy of a recorder records nothing. Not here: the format of the trace file (`trace_file`).
 """
 
 from __future__ import annotations
@@ -220,8 +220,8 @@ class Recorder(Spans):
 
 
 class SpanMemory:
-    """The rings of both processes, in memory without a name. The kernel frees the memory when both processes have
-    ended.
+    """The rings of both processes. They are in memory without a name. The kernel frees the memory when both processes
+    have ended.
 
     path: path by which another process of this user can open the memory until `close` is called.
     """

@@ -8,7 +8,7 @@ the joints. When the file changes on disk, the file is loaded again.
 
 Always: a state depends only on the file, the number of steps and the user's actions. When MuJoCo resets an unstable
 model, all bodies are drawn with a cut. If a changed file cannot be loaded, the error is reported and the old model
-stays.
+stays in use.
 """
 
 from __future__ import annotations

@@ -2,16 +2,16 @@
 means without blending.
 
 MuJoCo integrates `qpos` from `qvel`. So between two published states, the distance that a body moves is about its
-speed times the time between the states. A motion counts as a jump (`Motion.is_jump`) if
-this condition holds twice: for all bodies of the model together (roots of sums of squares), and for the body alone.
+speed times the time between the states. A motion counts as a jump (`Motion.is_jump`) if the condition below holds
+twice: for all bodies of the model together (roots of sums of squares), and for the body alone.
 
     moved > gap x (speed before + speed after) + acceleration x gap^2 / 2
 
-The test for rotations is similar. The gap is the simulated time between the two states plus one timestep, because poses may be one
-step old. All bodies are tested together because a body at rest that is hit gets its speed from another body. The
-acceleration term allows for a motion that begins and ends within the gap. The term is 1 cm at 120 states a second,
-half a metre at 15 states a second, and a hundred metres at 1 state a second. So if `sync` is called at a low rate, a
-jump may be missed, but a continuous motion is never cut.
+The test for rotations is similar. The gap is the simulated time between the two states plus one timestep, because
+poses may be one step old. All bodies are tested together because a body at rest that is hit gets its speed from
+another body. The acceleration term allows for a motion that begins and ends within the gap. The term is 1 cm at 120
+states a second, half a metre at 15 states a second, and a hundred metres at 1 state a second. So if `sync` is called
+at a low rate, a jump may be missed, but a continuous motion is never cut.
 
 If a program moves bodies in every state, as in a replay of recorded `qpos`, the bodies are blended. For this reason a
 jump counts only if the velocities explain the motion that ended in the previous state.

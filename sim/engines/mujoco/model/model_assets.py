@@ -1,8 +1,8 @@
 """This module converts the assets of a model: materials, textures, the sky, meshes and height fields.
 
 MuJoCo's renderer and twixt both map a texture along the object's x and y axes, or as a cube around the object. They
-differ in the unit of repetition. MuJoCo's `texrepeat` is the number of repetitions over the whole object; with
-`texuniform`, and along infinite sides of a plane, it is the number of repetitions over two units of length.
+differ in the unit of repetition. MuJoCo's `texrepeat` is the number of repetitions over the whole object. But with
+`texuniform`, and along infinite sides of a plane, `texrepeat` is the number of repetitions over two units of length.
 
 Always: each texture of a model is read only one time. A texture's own alpha is ignored, as in MuJoCo's renderer for an
 opaque geom.

@@ -257,7 +257,8 @@ class RequestedGeoms:
         self._has_plugins = bool(model.nplugin)
         kinds = mujoco.mjtSensor
         counts = {
-            "TENDON": int(mujoco.mjtWrap.mjWRAP_SITE) in model.wrap_type.tolist(),  # a fixed tendon has no path
+            # a fixed tendon has no path to draw
+            "TENDON": int(mujoco.mjtWrap.mjWRAP_SITE) in model.wrap_type.tolist(),
             "JOINT": model.njnt,
             "ACTUATOR": model.nu,
             "CAMERA": model.ncam,

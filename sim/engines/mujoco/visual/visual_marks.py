@@ -1,9 +1,9 @@
 """This module makes the marks for the states of one model. Marks show user-defined geoms, and MuJoCo's visual geoms
 that do not belong to bodies.
 
-There are two steps. First, the user's thread calls `copy_geoms` for each state. This copies the geoms of the current
-state into a private scene, with MuJoCo's `mjv_updateScene`, in microseconds. Second, `marks` converts a copy into
-marks when the state is published. Most states are never published.
+There are two steps. First, the user's thread calls `copy_geoms` for each state. This method copies the geoms of the
+current state into a private scene. It calls MuJoCo's `mjv_updateScene`, which takes microseconds. Second, `marks`
+converts a copy into marks when the state is published. Most states are never published.
 
 The key of an object stays the same while the object exists. The key of a tendon, a joint and so on is its number in
 the model; all segments of a tendon have the same key. The key of a contact is a number from `ContactKeys`. The key of
@@ -36,7 +36,7 @@ FIRST_GEOMS, MOST_GEOMS = 1_000, 1_000_000
 ALL_CATEGORIES = 7
 # Kinds of MuJoCo's objects that this module distinguishes.
 OBJECTS = ("UNKNOWN", "TENDON", "ACTUATOR", "CAMERA", "SENSOR")
-# Bits of a key that identify the source of a mark. They are below the bits for the kind.
+# Bits of a key that identify the source of a mark. These bits are below the bits that give the kind of the mark.
 OF_MODEL, OF_CONTACT, OF_USER, OF_NAMED_USER = (source << 52 for source in range(1, 5))
 OBJECT_BITS = 32
 # A contact's pair may have an element or a vertex of a flex in place of a geom. In the number of such an object, the
@@ -346,8 +346,8 @@ def _mutual(
     news: NDArray[np.intp], olds: NDArray[np.intp], new_count: int, old_count: int
 ) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
     """Matches new contacts with old contacts. Each contact is matched at most one time. news, olds: candidates, sorted
-    by distance. A round matches all contacts that are nearest to each other. So the number of rounds is at most the
-    number of contacts of one pair. Returns the matches of each round."""
+    by distance. In each round, two contacts match if each is the nearest candidate of the other. So the number of
+    rounds is at most the number of contacts of one pair. Returns the matches of each round."""
     matches = []
     while len(news):
         place = np.arange(len(news))
