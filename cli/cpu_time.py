@@ -31,8 +31,8 @@ def of_usable_cores() -> CoreTime | None:
 
 
 def of_cores(stat: str, cores: Collection[int]) -> CoreTime | None:
-    """CPU time of the given cores. stat: text of /proc/stat, which has a line for each online core. None if none of
-    the cores is online. Raises ValueError if the text does not have the form of /proc/stat."""
+    """CPU time of the given cores. stat: text of /proc/stat, which has a line for each online core. Returns None if
+    all these cores are offline. Raises ValueError if the text does not have the form of /proc/stat."""
     names = {f"cpu{core}" for core in cores}
     lines = [line.split() for line in stat.splitlines()]
     ticks = [[int(word) for word in words[1:9]] for words in lines if words and words[0] in names]

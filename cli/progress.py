@@ -14,7 +14,7 @@ Say = Callable[[str], object]
 
 def write_each(*writers: Callable[[], None]) -> None:
     """Calls all functions, even if one fails. So a failed write does not lose the other results of a long measurement.
-    After the last call, raises the first TwixtError, and prints all others."""
+    After the last call, raises the first TwixtError, and prints all other errors."""
     failed: list[TwixtError] = []
     for write in writers:
         try:

@@ -142,7 +142,7 @@ class CommandQueue:
         return self.has_new.wait(timeout_s)
 
     def end(self) -> None:
-        """Ends a current wait. Every later call of `wait` returns at once."""
+        """Ends a current wait. Every later call of `wait` returns immediately."""
         with self._lock:
             self._ended = True
             self.has_new.set()

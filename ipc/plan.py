@@ -1,8 +1,8 @@
 """A plan tells how simulated time maps to wall time, from a given instant on.
 
 A new plan replaces the current plan at every pause, single step, change of time scale and reset. The current plan also
-decides when older snapshots are due, which were published under older plans. So a change of the plan takes effect in
-the next frame.
+decides when snapshots are due that were published under an earlier plan. So a change of the plan takes effect in the
+next frame.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ def check_file(flag: str, path: Any, is_picture: bool = False) -> None:
     """Raises ConfigError if the file `path` cannot be written. If the file does not exist yet, raises ConfigError if
     it cannot be made.
 
-    is_picture: the name must also end in .png. "-" (standard output) is accepted for --json only.
+    is_picture: True if the name must also end in .png. "-" (standard output) is accepted for --json only.
     """
     if not isinstance(path, str) or not path:
         raise ConfigError(f"{flag} must be the name of a file, got {text_of(path)}")

@@ -93,7 +93,7 @@ Rect = tuple[int, int, int, int]
 @dataclass(frozen=True, eq=False)
 class OverlayImage:
     """An image over the picture. rect: left edge, bottom edge, width and height in pixels of the window. The edges are
-    counted from the window's lower left corner. The image is stretched to this rectangle. pixels: (rows, columns,
+    measured from the window's lower left corner. The image is stretched to this rectangle. pixels: (rows, columns,
     3) uint8, the top row first; the array is not copied. Raises TwixtError for an invalid argument."""
 
     rect: Rect
@@ -209,7 +209,7 @@ class OverlayLine:
 @dataclass(frozen=True, eq=False)
 class OverlayFigure:
     """A figure over the picture. rect: left edge, bottom edge, width and height in pixels of the window. The edges are
-    counted from the window's lower left corner. x_range, y_range: range of each axis, (low, high). If a range is
+    measured from the window's lower left corner. x_range, y_range: range of each axis, (low, high). If a range is
     None, the axis covers the range of the points. are_bars: True to draw each point as a bar, False to join the
     points by lines. has_legend: True to show the names of the lines. Raises TwixtError for an invalid argument."""
 

@@ -72,7 +72,7 @@ class InterruptibleEvent:
         self._wakes: queue.SimpleQueue[None] = queue.SimpleQueue()
 
     def set(self) -> None:
-        """Ends the current wait. Later waits return at once until `clear` is called. This method never blocks."""
+        """Ends the current wait. Later waits return immediately until `clear` is called. This method never blocks."""
         if not self.is_set:
             # This line comes before the flag is set. If an exception comes between the two lines, the next `set` runs
             # both lines again.

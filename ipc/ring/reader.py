@@ -203,7 +203,7 @@ class RingReader:
             before = min(newest - 1, max(before, newest + 1 + pace - self.layout.slots))
         for number in range(newest, max(self._read, before), -1):
             view = self._view_of(number)
-            if view is None:  # the writer has overwritten this snapshot, and so all older ones
+            if view is None:  # the writer has overwritten this snapshot, and so all older snapshots
                 break
             byte_budget -= view.bytes
             if views and byte_budget < 0:

@@ -85,7 +85,7 @@ class WaitingSnapshot:
             self.dropped += 1
 
     def drop(self) -> None:
-        """Drops the waiting snapshot because a newer one is in the ring."""
+        """Drops the waiting snapshot because a newer snapshot is in the ring."""
         self.slot, self.dropped = None, self.dropped + 1
 
     def published(self, late: LateSnapshot) -> None:
@@ -180,8 +180,9 @@ class HostRing:
 
     def reserve(self, count: int) -> None:
         """Requests a larger segment if `count` records do not fit. The new segment has twice the current capacity if
-        there is enough memory, else it is just large enough. Snapshots that do not fit wait for the segment. Raises
-        NoRoom or SharedMemoryError if the segment could not be made; the next call requests it again."""
+        there is enough memory, else the new segment is just large enough. Snapshots that do not fit wait for the
+        segment. Raises NoRoom or SharedMemoryError if the segment could not be made; the next call requests it
+        again."""
         with self.writing:
             self.require_running()
             if count > self.capacity:

@@ -1,6 +1,6 @@
 """The camera of a scene has a position, a target and a projection. It may move with a body.
 
-Always: a `Camera` that exists is valid; an invalid one raises SceneError. `Scene.check_bodies` checks that the
+Always: a `Camera` that exists is valid; an invalid camera raises SceneError. `Scene.check_bodies` checks that the
 camera's body exists.
 """
 

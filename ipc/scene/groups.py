@@ -184,7 +184,7 @@ def rows_of_parents(parents: Mapping[int, int], count: int) -> NDArray[np.int32]
 
 # MOST_ENTRIES: largest number of entries in the log. Only a few scenes are sent during one frame, even if the scene
 # changes in every step at 1 kHz. MOST_CHILDREN: largest number of children in all entries of a scene message together.
-# So many children take about 60 KB.
+# This number of children takes about 60 KB.
 MOST_ENTRIES = 16
 MOST_CHILDREN = 4096
 

@@ -1,7 +1,7 @@
 """A triangle mesh can be the shape of a body. A mesh is checked when it is made.
 
 A mesh is identified by the digest of its arrays (16 bytes). So two meshes are compared by their digests, and meshes of
-equal content are sent and uploaded only once.
+equal content are sent and uploaded only one time.
 
 Always: the arrays are read-only copies with finite values. Their types are the types that are uploaded to the GPU.
 Each face has indices of vertices that exist. Not here: the code that reads files (`mesh_files`). A viewer never reads

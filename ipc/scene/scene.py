@@ -7,7 +7,7 @@ change. A viewer that attaches late receives the newest version. Parents and sha
 published with this scene. All other fields apply as soon as the scene arrives.
 Shapes are stored as a table of the distinct shapes and one index per body.
 
-Always: a `Scene` that exists is valid; an invalid one raises SceneError. A scene does not know the number of bodies;
+Always: a `Scene` that exists is valid; an invalid scene raises SceneError. A scene does not know the number of bodies;
 `check_bodies` checks indices against this number.
 """
 

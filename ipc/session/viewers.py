@@ -43,8 +43,8 @@ MESSAGES_PER_S = 1000
 # interpreter's lock for 1 to 2 ms.
 COMMAND_WEIGHT = 10
 WEIGHTS = {"command": COMMAND_WEIGHT, "event": COMMAND_WEIGHT}
-# Number of bytes that are read in one call, about forty commands. The number is small, so that a flood is noticed
-# early.
+# Number of bytes that are read in one call. About forty commands have this size. The number is small, so that a flood
+# is noticed early.
 RECEIVE_BYTES = 4096
 SECOND_NS = 1_000_000_000
 
@@ -326,7 +326,7 @@ class ReceivedActions:
         return not self._is_ended
 
     def end(self) -> None:
-        """Ends all pulls and the current `wait`. Later calls of `wait` return at once."""
+        """Ends all pulls and the current `wait`. Later calls of `wait` return immediately."""
         self._is_ended, self.pulls = True, ()
         self._wake.set()
 

@@ -76,7 +76,7 @@ class SelfPipe:
         return self._reading.fileno()
 
     def notify(self) -> None:
-        """Make `poll` return. If no call of `poll` is running, the next call returns at once. Any thread may call
+        """Make `poll` return. If no call of `poll` is running, the next call returns immediately. Any thread may call
         `notify`. It has no effect after `close`."""
         # If the buffer is full, a wake-up is already pending. If the pipe is closed, the thread has ended.
         with self._lock, contextlib.suppress(OSError):

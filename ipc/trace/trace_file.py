@@ -39,7 +39,8 @@ THREADS = {MAIN: ("steps", "frames"), BESIDE: ("beside", "beside")}
 
 
 class Trace:
-    """Records this process for the trace of a run, and writes the file. spans: the recorder."""
+    """Records the spans of this process for the trace of a run, and writes the file. spans: the recorder of these
+    spans."""
 
     def __init__(self, path: str, command: str, memory: SpanMemory, side: int) -> None:
         self.path, self.spans = path, memory.recorder(side)

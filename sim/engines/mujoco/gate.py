@@ -6,7 +6,7 @@ newer state follows, a thread publishes the copy within 50 ms. So when a program
 shows the last state.
 
 Always: a state is published at most one time, and never after a newer state. The caller does not wait for the thread
-or for a viewer. The thread sleeps while no state is deferred. It ends when the publisher is garbage-collected.
+or for a viewer. The thread sleeps while no state is deferred. The thread ends when the publisher is garbage-collected.
 """
 
 from __future__ import annotations

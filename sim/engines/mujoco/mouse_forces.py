@@ -128,8 +128,8 @@ class DataForces:
         row[:] = own
         self._rows.pop(body, None)
         if forces:
-            # The entry in `_rows` is made before the row is written. So after an interruption in between, the row
-            # still has the program's value.
+            # The entry in `_rows` is made before the row is written. So after an interruption between these two
+            # actions, the row still has the program's value.
             self._rows[body] = known = _Row(own, own + sum(forces))
             row[:] = known.whole
 

@@ -37,7 +37,7 @@ class Unsupported:
         self._reported: set[str] = set()
 
     def note(self, what: str) -> None:
-        """Reports that `what` has no effect. Each text is reported only once."""
+        """Reports that `what` has no effect. Each text is reported only one time."""
         if what not in self._reported:
             self._reported.add(what)
             print_notice(f"{what}: no effect yet in twixt's viewer, see docs/engines.md")

@@ -243,7 +243,7 @@ class VisualMarks:
         keys |= np.uint64(OF_MODEL)
         is_own = geoms["category"] == self._decor
         is_own |= (objects == kinds["TENDON"]) | (objects == kinds["ACTUATOR"])
-        # The triangles of a camera's frustum are left out, because its edges are drawn as lines as well.
+        # The triangles of a camera's frustum are left out, because lines show the edges of the frustum.
         is_own &= (objects != kinds["CAMERA"]) | (geoms["type"] != int(mujoco.mjtGeom.mjGEOM_TRIANGLE))
         named = np.flatnonzero(~is_own & (geoms["label"][:, 0] != 0))
         geoms["type"][named] = self._label  # a body shows the geom itself, so this mark shows only the geom's label
