@@ -34,9 +34,9 @@ BODY = np.dtype(
     ]
 )
 
-# Kinds of marks. The field `kind` of a mark is an index into this table. A mark's field `size` has numbers in metres;
-# the tuple of its kind tells the meaning of each number. An arrow and a line begin at the mark's position and extend
-# along the mark's z axis. Other marks are centred at the position; the axis of capsules and cylinders is z.
+# Kinds of marks. The field `kind` of a mark is an index into this table. A mark's field `size` has numbers in metres.
+# The table tells the meaning of each number, for each kind of mark. An arrow and a line begin at the mark's position
+# and extend along the mark's z axis. Other marks are centred at the position; the axis of capsules and cylinders is z.
 MARK_KINDS = {
     "sphere": ("radius",),
     "box": ("x", "y", "z"),  # lengths of the edges

@@ -1,10 +1,10 @@
 """This module prints all messages on standard error, both in the user's process and in twixt's own processes.
 
 Always: a call raises no exception except KeyboardInterrupt. A call waits at most WAIT_MS for a slow reader. After a
-wait has timed out, later calls do not wait until the stream accepts text again. Text that cannot be written is
-dropped. If the stream is Python's own, bytes are written directly to the stream's descriptor. Python's buffer is not
-used for this reason: text that does not fit on a full disk would stay in the buffer, and the flush at exit would fail
-with exit code 120.
+wait has timed out, later calls do not wait at all. Calls wait again after the stream has accepted text. Text that
+cannot be written is dropped. If the stream is Python's own, bytes are written directly to the stream's descriptor.
+Python's buffer is not used. Otherwise text that does not fit on a full disk would stay in this buffer, and the flush
+at exit would fail with exit code 120.
 """
 
 from __future__ import annotations

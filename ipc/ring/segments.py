@@ -135,9 +135,9 @@ class HostRing:
         """Returns the slot (`OpenSlot`) of the next snapshot, for `bodies` bodies and `marks` marks. Fill the slot in
         a `with` block.
 
-        shown: number of records to publish. If it is smaller than `bodies + marks`, only the first `shown` records are
-        published, bodies before marks, and the slot is in private memory. parts: number of rows of the part columns.
-        The snapshot must have exactly the host's columns.
+        shown: number of records to publish. If this number is smaller than `bodies + marks`, only the first `shown`
+        records are published. The records of bodies come before the records of marks. The slot is then in private
+        memory. parts: number of rows of the part columns. The snapshot must have exactly the host's columns.
 
         Raises NoRoom if memory for a larger segment is short, and HostEnded if the host has ended. The end of the
         block raises HostEnded if the host has ended meanwhile, and RingError for a head or columns that cannot be

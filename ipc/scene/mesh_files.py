@@ -57,7 +57,7 @@ class MeshFile:
         if kept is not None:
             return kept
         arrays = _parsed(self.path)
-        # The arrays are not cached if the file was changed while it was parsed, or if it refers to other files.
+        # The arrays are not cached if the file was changed during parsing, or if the file refers to other files.
         if _digest(self.path) == self.digest and not _names_others(self.path):
             cache.write(self.digest, arrays)
         return arrays

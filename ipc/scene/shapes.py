@@ -200,8 +200,8 @@ class Compound:
     whose shape has no colour has the colour that the palette gives to the body. A body's scale applies to the
     positions and the sizes of its parts. A column `scale3` scales the positions along the body's axes. Each part keeps
     its orientation. Each part is scaled along its own axes; the factor of an axis is the body's factor in the
-    direction of that axis. This is exact for a part that is rotated by multiples of 90 degrees. Any other part would
-    have to be sheared.
+    direction of that axis. This is exact for a part that is rotated by multiples of 90 degrees. For any other part it
+    is not exact: exact scaling would shear the part.
     """
 
     parts: Sequence[Part]

@@ -56,9 +56,9 @@ LEAD_LIMIT_NS = 1_000_000_000
 END_PATIENCE_NS = 250_000_000
 # Pause after a failed attempt to accept a connection, in ns. An attempt fails, for example, for lack of descriptors.
 ACCEPT_PAUSE_NS = 100_000_000
-# Limits on the number of accepted connections, in ns. There is a limit because each connection costs 1 to 2 ms. One
-# connection is accepted per interval. After 10 s without a connection, up to a hundred connections are accepted
-# without an interval.
+# Interval in which one connection is accepted, and longest time for which unused intervals are saved, both in ns.
+# After 10 s without a connection, up to a hundred connections are accepted immediately. There is a limit because each
+# connection costs 1 to 2 ms.
 ADMISSION_INTERVAL_NS, ADMISSION_BURST_NS = 100_000_000, 10_000_000_000
 # Longest wait for the end of the thread, in seconds. The thread takes so long only if a callback of the user does not
 # return.

@@ -1,9 +1,9 @@
 """This module limits the rate at which a passive viewer publishes. Each new state is published or deferred, without
 waiting.
 
-To defer a state means to copy its poses. Its geoms and flexes are copied as well if marks or flexes are shown. If no
-newer state follows, a thread publishes the copy within 50 ms. So when a program stops between two steps, the screen
-shows the last state.
+To defer a state means to copy the state's poses. If marks or flexes are shown, the state's geoms or flexes are copied
+as well. If no newer state follows, a thread publishes the copy within 50 ms. So when a program stops between two
+steps, the screen shows the last state.
 
 Always: a state is published at most one time, and never after a newer state. The caller does not wait for the thread
 or for a viewer. The thread sleeps while no state is deferred. The thread ends when the publisher is garbage-collected.

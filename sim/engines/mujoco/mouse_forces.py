@@ -144,7 +144,7 @@ class MouseForces:
 
     def __init__(self, model: MjModel, data: MjData, perturb: MjvPerturb, users: ReceivedActions) -> None:
         self._model, self._data, self._perturb, self._users = model, data, perturb, users
-        self._scene: Any = None  # MuJoCo's struct, required by `mjv_initPerturb`
+        self._scene: Any = None  # MuJoCo's struct that `mjv_initPerturb` requires
         self._pull = Pull()  # the pull with which `perturb` was set
         # body and point that were grabbed, according to `perturb`
         self._grabbed: tuple[int, tuple[float, float, float]] | None = None

@@ -111,8 +111,9 @@ class StateJumps:
         bodies have jumped, changes their epochs and returns True. A jump does not increase the largest recent
         change, so that the next jump is found as well."""
         gap_s, change = time_s - self.time_s, abs(self._change)
-        # Three kinds of states are not compared. The first state has no previous state. The first state of a restarted
-        # world is cut anyway. If three states have the same time, the third replaces the second without blending.
+        # Three kinds of states are not compared. The first state has no previous state. In the first state of a
+        # restarted world, all bodies are drawn with a cut anyway. If three states have the same time, the third
+        # replaces the second without blending.
         if gap_s > 0 or (gap_s == 0 and self.time_s > self.time_before_s):
             gap_s = max(gap_s, SHORTEST_S) + self._step_s
             if self._has_jumps(older[self._moves], newer[self._moves], gap_s):

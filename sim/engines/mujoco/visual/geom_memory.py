@@ -194,5 +194,5 @@ class LabelTexts:
 
 
 def is_shown(label: int) -> bool:
-    """True if labels of this number of `mjtLabel` are shown."""
+    """True if labels of this kind are shown. label: number of the kind in `mjtLabel`."""
     return any(label == int(getattr(mujoco.mjtLabel, f"mjLABEL_{name}")) for name in SHOWN)

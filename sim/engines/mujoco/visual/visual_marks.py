@@ -352,8 +352,8 @@ def _mutual(
     while len(news):
         place = np.arange(len(news))
         nearest_of_new, nearest_of_old = np.zeros(new_count, np.intp), np.zeros(old_count, np.intp)
-        # If an index is repeated, numpy keeps the last assignment. In this reversed order, that is the nearest
-        # candidate.
+        # If an index is repeated, numpy keeps the last assignment. In this reversed order, the last assignment is that
+        # of the nearest candidate.
         nearest_of_new[news[::-1]] = place[::-1]
         nearest_of_old[olds[::-1]] = place[::-1]
         is_match = (nearest_of_new[news] == place) & (nearest_of_old[olds] == place)
