@@ -107,8 +107,8 @@ def is_utf8(name: str) -> bool:
 
 
 def has_reader_gone(error: BaseException | None) -> bool:
-    """True if `error`, or one of its causes, comes from a write to standard output after the reader of standard output
-    has closed it."""
+    """True if `error`, or one of its causes, comes from a write to standard output, and if the reader of standard
+    output had closed it before this write."""
     seen = set[int]()  # a set, because the causes of import errors may form a cycle
     while error is not None and not isinstance(error, BrokenPipeError):
         seen.add(id(error))

@@ -2,7 +2,7 @@
 (`Pull`).
 
 Each event is delivered exactly one time. Events are delivered in order. A new `Look` of a viewer replaces the viewer's
-previous `Look`, and a new `Pull` its previous `Pull`.
+previous `Look`. A new `Pull` replaces the viewer's previous `Pull`.
 
 Always: an action is checked when it is made, so that its receiver may use it without a check. Only `body` must be
 checked by the receiver: it may be the index of a body that does not exist. Not here: queues (`ipc.session.viewers`).

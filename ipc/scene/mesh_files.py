@@ -252,7 +252,7 @@ MOST_BYTES = 512 << 20
 FORMAT = 2
 SUFFIX = ".mesh"
 DIGEST_BYTES = 16
-HEAD = struct.Struct("<QQ?c6x")  # number of vertices, number of faces, has normals, type of coordinates: f or d
+HEAD = struct.Struct("<QQ?c6x")  # numbers of vertices and faces, True for normals, type of coordinates: f or d
 COORDINATE_BYTES = {b"f": 4, b"d": 8}
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 NUMBERS = ("flex_layer",)
 # Flags of `mjvOption` that have no effect.
 FLAGS = ("FLEXVERT",)
-# Flags of `mjvScene` that have an effect. All other flags of `mjvScene` have none.
+# Flags of `mjvScene` that have an effect. All other flags of `mjvScene` have no effect.
 RENDER_FLAGS = ("mjRND_SKYBOX",)
 
 
