@@ -87,7 +87,8 @@ SIDES = "AB"
 SINGLE_RUN_FLAGS = ("--log", "--plot", "--screenshot", "--profile", "--dt-log")
 # Flags that are refused, because with them twixt prints something and makes no run.
 NO_RUN_FLAGS = ("--help", "-h")
-# Flags of the whole command. The runs of the command do not get these flags. Each of these flags has a value.
+# Flags for the command as a whole. The single runs of the command do not get these flags. Each of these flags has a
+# value.
 COMMAND_FLAGS = ("--repeat", "--against", "--json", "--fail-if")
 # Longest time in seconds that a run may take in addition to its measured seconds. A run that takes longer counts as
 # hanging, and is ended.

@@ -154,7 +154,7 @@ class Host:
         self._ending = threading.Lock()
         atexit.unregister(self.end)
 
-    # The next methods are those of `HostRequests`. The service thread calls them.
+    # The next methods are those of `HostRequests`. The service thread calls these methods.
 
     def describe_for_viewer(self) -> dict[str, Any]:
         return call_guarded(self._describe) or {}

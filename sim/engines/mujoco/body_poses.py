@@ -191,7 +191,7 @@ class BodyPoses:
     def _write(self, records: NDArray[np.void]) -> None:
         views = RecordViews.of(records)
         with np.errstate(over="ignore", invalid="ignore"):  # numbers overflow if the model diverges
-            # the w of the world body is 0 only after `mj_resetData`, otherwise 1
+            # w of the world body's quaternion is 1; only after `mj_resetData` it is 0
             if self._live.quaternion.item(0) == 0:
                 views.write_poses(self._after_reset())
                 views.flags[...] = VISIBLE
@@ -289,7 +289,7 @@ _CROSS_PRODUCT = _CROSS.reshape(9, 3)
 
 
 class OriginVelocity:
-    """Velocities of the origins of all bodies of `model`, computed from the arrays of `data`."""
+    """Velocities of the origins of all bodies of `model`. They are computed from the arrays of `data`."""
 
     def __init__(self, model: MjModel, data: MjData) -> None:
         count = int(model.nbody)
