@@ -1,4 +1,4 @@
-"""twixt: physics in one process, drawing in another, and a picture that stays smooth.
+"""twixt runs the physics in one process and draws in another process, so that the picture stays smooth.
 
 This module has the names that a user imports, and `main`. The commands are in `twixt.cli`, the physics process is in
 `twixt.sim`, the render process in `twixt.render`, and code that both processes share in `twixt.ipc`.
@@ -17,14 +17,15 @@ __version__ = "0.1.0"
 # The folders beside this file are its subpackages, both in a checkout and in an installed wheel.
 __path__ = [os.path.dirname(os.path.abspath(__file__))]
 
-if __name__ == "__main__":  # if this file is run directly, `import twixt` must return this module, not load it again
+# if this file is run directly, `import twixt` must return this module and not load the module again
+if __name__ == "__main__":
     sys.modules["twixt"] = sys.modules["__main__"]
 
 from twixt.ipc.errors import INTERRUPTED, REFUSED  # this import works only after `__path__` and `sys.modules` are set
 
 # Names are imported when they are first used. So `import twixt` is fast, and `twixt --help` needs no numpy. Type
 # checkers and editors read the imports below instead.
-TYPE_CHECKING = False  # not imported from `typing`, because that import takes some ms
+TYPE_CHECKING = False  # defined here, because an import of `typing` takes some ms
 if TYPE_CHECKING:
     from twixt.ipc.errors import TwixtError
     from twixt.ipc.interaction.controls import Button, Slider, Toggle
@@ -87,10 +88,10 @@ _HOMES = {
     "ColorBy": "twixt.ipc.scene.groups",
     "TwixtError": "twixt.ipc.errors",
 }
-# Viewers for physics engines. Each module requires that its engine is installed. These names are not in `__all__`, so
-# that `from twixt import *` does not require an engine.
+# Names of viewers for physics engines. Each module requires that its engine is installed. These names are not in
+# `__all__`, so that `from twixt import *` does not require an engine.
 _ENGINES = {"mujoco_viewer": "twixt.sim.engines.mujoco"}
-# A literal list, because type checkers cannot evaluate an expression here.
+# This is a literal list, because type checkers cannot evaluate an expression here.
 __all__ = [
     "Bodies",
     "Box",
@@ -128,11 +129,11 @@ __all__ = [
 STARTED_NS = time.perf_counter_ns()  # instant at which twixt started; the time to the first frame is measured from it
 # Commands that start no viewer in advance. No viewer is started for help, shell completion and `--against` either.
 WITHOUT_VIEWER = {"sim", "view", "report", "compare", "doctor", "bench", "worlds"}
-AGAINST = "--against"  # with this flag, each run starts its own viewer
+AGAINST = "--against"  # flag with which each run starts its own viewer
 HELP_FLAGS, COMPLETION_VARIABLE = {"-h", "--help", "--version"}, "_TWIXT_COMPLETE"
 
 
-if not TYPE_CHECKING:  # hidden from type checkers, because with it they would accept any name
+if not TYPE_CHECKING:  # hidden from type checkers: with this function they would accept any name
 
     def __getattr__(name: str) -> object:
         import importlib
@@ -153,8 +154,8 @@ def __dir__() -> list[str]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs the command line and returns the exit code. arguments: None for `sys.argv`. A TwixtError is printed as one
-    line on standard error."""
+    """Runs the command line and returns the exit code. arguments: words of the command line; by default those of
+    `sys.argv`. A TwixtError is printed as one line on standard error."""
     try:
         from twixt.ipc.process.interrupts import CtrlCRecorder
 
@@ -177,7 +178,7 @@ def _main(arguments: list[str]) -> int:
         if arguments[:1] == ["_view"]:
             from twixt.sim.process import viewer_command
 
-            # called before numpy is imported, because it sets the search path
+            # This call comes before the import of numpy, because it sets the search path.
             is_owned = viewer_command.consume_variables()
             from twixt.render.viewer.owned_viewer import view_as_child
 
@@ -212,8 +213,8 @@ def _main(arguments: list[str]) -> int:
 
 
 def _discard_output() -> None:
-    """Discards the part of standard output that is not written yet. Otherwise Python would write it at exit and print
-    a traceback."""
+    """Discards the text of standard output that is not written yet. Otherwise Python would try to write this text at
+    exit, and would print a traceback."""
     if sys.stdout is None:
         return
     try:

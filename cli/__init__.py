@@ -1,6 +1,6 @@
-"""Command line. No other folder imports click.
+"""This folder has the command line of twixt. No other folder imports click.
 
-command_line: the commands. flags: options made from `Config`. runs_in_turns, turns, differences, run_tables, cpu_time,
-progress: `measure --against`. compare, doctor: the commands of these names. presents: doctor's checks of frame
-presentation.
+command_line defines the commands. flags makes options from `Config`. runs_in_turns, turns, differences, run_tables,
+cpu_time and progress implement `measure --against`. compare and doctor implement the commands of these names. presents
+has doctor's checks of frame presentation.
 """

@@ -32,10 +32,11 @@ WORLD = argument("world", default="balls", shell_complete=complete_worlds)
 
 
 def command_line(arguments: list[str], of: click.Group | None = None, program: str = "twixt") -> int:
-    """Runs a command line and returns the exit code. Prints click's own errors. of: the commands of another program;
-    None for the commands of twixt."""
+    """Runs a command line and returns the exit code. Prints click's own errors. of: group of commands to run; by
+    default the commands of twixt."""
     output = sys.stdout
-    if isinstance(output, io.TextIOWrapper):  # with this, a file name with unusual characters can be printed
+    # with this error handler, a file name with unusual characters can be printed
+    if isinstance(output, io.TextIOWrapper):
         output.reconfigure(errors="backslashreplace")
     try:
         code = (of or group()).main(args=arguments, prog_name=program, standalone_mode=False, obj=arguments)
@@ -47,8 +48,8 @@ def command_line(arguments: list[str], of: click.Group | None = None, program: s
     except click.exceptions.Exit as leave:
         return leave.exit_code
     except SystemExit as leave:
-        # Rich and click exit with code 1 if the reader of the output has closed it. In this case click has replaced
-        # `sys.stdout`.
+        # Rich and click exit with code 1 if the reader of the output has closed the output. In this case click has
+        # replaced `sys.stdout`.
         if leave.code == 1 and (isinstance(leave.__context__, BrokenPipeError) or sys.stdout is not output):
             return READER_GONE
         raise
@@ -215,8 +216,9 @@ def _config(**values: Any) -> Config:
     config = Config(**values, command=typed(), started_ns=twixt.STARTED_NS)
     config.check_files()
     if ":" not in config.world:
-        # Built-in worlds need no threads for linear algebra. By default numpy starts one thread per core. These
-        # threads spin for 40 ms, even on the core where the viewer starts. A user's own world keeps numpy's default.
+        # Built-in worlds need no threads for linear algebra. By default numpy starts one such thread per core. These
+        # threads spin for 40 ms, even on the core on which the viewer starts. A user's own world keeps numpy's
+        # default.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     return config
 
@@ -230,20 +232,20 @@ def _seconds_of(words: list[str]) -> float:
 
 
 def _run(config: Config) -> int:
-    """Runs physics in this process and a viewer in a child process; returns the exit code. The viewer is started
-    first. It starts up while this process imports numpy and makes the world."""
+    """Runs the simulation in this process and a viewer in a child process. Returns the exit code. The viewer is
+    started first, so that it starts up while this process imports numpy and makes the world."""
     from twixt.ipc.session import open_listener
     from twixt.sim.engines.mujoco.mujoco_package import is_model
     from twixt.sim.process.viewer_process import start_viewer
     from twixt.sim.worlds import WORLDS
 
     if config.world not in WORLDS and (":" not in config.world or is_model(config.world)):
-        find_world_or_model(config.world)  # called so that an unknown world raises its error before a window opens
+        find_world_or_model(config.world)  # This call raises the error for an unknown world before a window opens.
     spans.end_start_part("physics_command")
     name = config.name or f"run-{os.getpid()}"
     listener = open_listener(name)
     viewer = start_viewer(name, config)
-    gc.disable()  # imports create no garbage that must be collected
+    gc.disable()  # The imports create no garbage that must be collected.
     from twixt.sim.process.run import simulate
 
     gc.enable()
@@ -252,7 +254,8 @@ def _run(config: Config) -> int:
 
 
 def find_world_or_model(name: str) -> type[World]:
-    """Class of the world called `name`: a built-in world, `module:Class`, or the file of a physics engine's model.
+    """Returns the class of the world called `name`. `name` is a built-in world, `module:Class`, or the file of a
+    physics engine's model.
 
     Raises the errors of `twixt.sim.worlds.find.find_world`, and TwixtError if a model's file or its engine is missing.
     """

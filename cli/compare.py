@@ -1,4 +1,4 @@
-"""`twixt compare`: prints the figures of two runs as a table, and plots the motion of both runs.
+"""`twixt compare` prints the figures of two runs as a table, and plots the motion of both runs.
 
 Each run is given as a frame log (CSV) or a report (JSON). The plot needs two frame logs.
 """
@@ -20,12 +20,12 @@ from twixt.render.measure.report_keys import BELOW, OLDER_SCHEMAS, SCHEMA, SECTI
 COMPARED_STATISTICS = ("p50", "p99")
 # Largest accepted figure. The difference of two larger figures might be infinite.
 MOST = 1e300
-LONGEST_REPORT = 1 << 24  # characters; a usual report has a few thousand
+LONGEST_REPORT = 1 << 24  # largest number of characters in a report; a usual report has a few thousand
 
 
 def compare_files(a: str, b: str, plot: str | None = None) -> int:
-    """`twixt compare A B`: prints the table, and saves the plot in the file `plot` if `plot` is given. Returns the
-    exit code. Raises TwixtError."""
+    """Runs `twixt compare A B`. Prints the table. If `plot` is given, saves the plot in the file `plot`. Returns the
+    exit code. Raises TwixtError for a file that cannot be read or written."""
     (report_a, table_a), (report_b, table_b) = _read(a), _read(b)
     if plot is not None:
         from twixt.render.measure.plots import compared
@@ -36,11 +36,12 @@ def compare_files(a: str, b: str, plot: str | None = None) -> int:
 
 
 def differences(a: dict[str, Any], b: dict[str, Any]) -> list[tuple[str, Any, Any]]:
-    """Every figure that at least one of the two reports has measured: its name, and its value in each report."""
+    """Returns every figure that at least one of the two reports has: its name, and its value in each report."""
     lines = []
     for section, keys in SECTIONS.items():
         for key, kind in keys.items():
-            of_a, of_b = a[section].get(key), b[section].get(key)  # a report of an older version has fewer keys
+            # a report of an older version of twixt has fewer keys
+            of_a, of_b = a[section].get(key), b[section].get(key)
             below = COMPARED_STATISTICS if kind == SPREAD else BELOW.get(kind, ())
             if not below:
                 lines.append((f"{section}.{key}", of_a, of_b))
@@ -74,7 +75,7 @@ def _read(path: str) -> tuple[dict[str, Any], FrameTable | None]:
 
 def _check(path: str, report: dict[str, Any]) -> None:
     """Raises TwixtError unless every figure is null, a text, or a number with a magnitude below MOST. Missing figures
-    are accepted, because older reports have fewer."""
+    are accepted, because older reports have fewer figures."""
     for section, keys in SECTIONS.items():
         values = report.setdefault(section, {})
         if not isinstance(values, dict):
@@ -90,8 +91,8 @@ def _check(path: str, report: dict[str, Any]) -> None:
 
 
 def _leave_out_other_units(path: str, report: dict[str, Any]) -> None:
-    """Removes from an older report the figures that had another unit or meaning: the animation errors (ms of simulated
-    time) and the causes. Prints a warning."""
+    """Removes some figures from an older report, because they had another unit or meaning: the animation errors (ms of
+    simulated time) and the causes. Prints a warning."""
     print_notice(
         f"{path!r} is of the form {report['schema']}: its animation errors are in ms of simulated time, others in "
         "ms of display time; they and its causes are left out. A report anew from its frame log: twixt report LOG --json"
@@ -117,7 +118,8 @@ def _required(path: str, table: FrameTable | None) -> FrameTable:
 
 
 def _titles(a: str, b: str) -> tuple[str, str]:
-    """File names without folder and suffix, or the full paths if the names are equal."""
+    """Returns the names of the two files without folder and suffix. If these names are equal, returns the full
+    paths."""
     short = [os.path.splitext(os.path.basename(path))[0] for path in (a, b)]
     return (short[0], short[1]) if short[0] != short[1] else (a, b)
 

@@ -1,9 +1,10 @@
-"""Tests the figures of two kinds of runs, A and B, for differences beyond the noise of the machine.
+"""This module tests the figures of two kinds of runs, A and B. It finds differences that are larger than the noise of
+the machine.
 
 The tests compare runs, not frames. The frames of one run depend on each other, so many frames of a run predict the
 next run no better than one frame. A difference counts as seen if two tests agree:
 
-- a permutation test over all figures at once (Westfall and Young 1993). It assigns the runs to two sides in many ways
+- a permutation test over all figures together (Westfall and Young 1993). It assigns the runs to two sides in many ways
   (permutations), and uses the largest statistic of any figure in each permutation. So the figures may depend on each
   other. The test keeps the share of false alarms of the *whole table* below `FALSE_ALARMS`. It uses two statistics,
   each for half of this share. The first is Welch's t, which needs only five runs per side. The second is the distance
@@ -13,7 +14,8 @@ next run no better than one frame. A difference counts as seen if two tests agre
   level of the interval is divided by the number of figures. The interval must not contain 0.
 
 Always: the same values give the same verdicts, because the random seed is fixed. A figure with too few runs gets no
-verdict, and the reason is given. If the machine was too noisy (`Noise`), no figure gets a verdict. Pure functions.
+verdict, and the reason is given. If the machine was too noisy (`Noise`), no figure gets a verdict. The functions are
+pure.
 """
 
 from __future__ import annotations
@@ -30,22 +32,23 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-# If A and B are equal, at most this share of tables may show a difference in any figure. The share is below the
-# documented 1 in 20, because the machine may change during the command.
+# If A and B are equal, at most this fraction of all tables may show a difference in any figure. The fraction is below
+# the documented 1 in 20, because the machine may change during the command.
 FALSE_ALARMS = 0.03
-# Fewest runs per side. With 4 runs per side there are only 35 distinct permutations. So the smallest possible p-value
-# is 2/35 (the factor 2 is for the two statistics), which is above FALSE_ALARMS.
+# Smallest number of runs per side. With 4 runs per side there are only 35 distinct permutations. So the smallest
+# possible p-value is 2/35 (the factor 2 is for the two statistics), which is above FALSE_ALARMS.
 FEWEST_RUNS = 5
-# If there are at most this many permutations (up to 8 runs per side), all are used. If there are more, this many
-# random ones are used.
+# Largest number of permutations that are used. With up to 8 runs per side, there are not more permutations than this,
+# and all are used. With more runs, this number of random permutations is used.
 MOST_PERMUTATIONS = 13_000
 # Number of bootstrap samples.
 RESAMPLES = 4_000
-# For Welch's t and the bootstrap interval, values are clipped at this many median absolute deviations from the median.
-# Without clipping, a bootstrap sample that contains one bad run four times among eight runs would make the interval
-# too wide for any verdict.
+# For Welch's t and the bootstrap interval, values are clipped at this distance from the median. The unit of the
+# distance is the median absolute deviation. Without clipping, a bootstrap sample that contains one bad run four times
+# among eight runs would make the interval too wide for any verdict.
 CLIPPED_AT = 4.0
-# Differences of up to this share of a figure do not count, because both values would be printed with the same digits.
+# Largest difference that does not count, as a fraction of the figure. Two values with such a difference would be
+# printed with the same digits.
 LEAST_SHARE = 1e-3
 
 NO_DIFFERENCE, HIGHER, LOWER, NO_VERDICT = "no difference seen", "B is higher", "B is lower", "no verdict"
@@ -53,9 +56,9 @@ NO_DIFFERENCE, HIGHER, LOWER, NO_VERDICT = "no difference seen", "B is higher", 
 
 @dataclass(frozen=True)
 class Compared:
-    """Comparison of one figure. a, b: medians of the runs of each side. low, high: ends of the interval of b - a.
-    These four are None if not known. verdict: NO_DIFFERENCE, HIGHER, LOWER or NO_VERDICT. why: reason for
-    NO_VERDICT, else empty."""
+    """Comparison of one figure. a, b: medians of the figure over the runs of each side. low, high: ends of the
+    interval of b - a. These four values are None if they are not known. verdict: NO_DIFFERENCE, HIGHER, LOWER or
+    NO_VERDICT. why: reason for NO_VERDICT, else empty."""
 
     figure: str
     a: float | None
@@ -63,11 +66,12 @@ class Compared:
     difference: float | None
     low: float | None
     high: float | None
-    # p-value: share of permutations in which at least one figure has as large a statistic as this figure
+    # The p-value. It is the fraction of permutations in which at least one figure has as large a statistic as this
+    # figure.
     chance: float | None
     verdict: str
     why: str = ""
-    runs: tuple[int, int] = (0, 0)  # number of A's runs and number of B's runs that have the figure
+    runs: tuple[int, int] = (0, 0)  # number of A's runs that have the figure, and number of B's runs that have it
 
     @property
     def is_seen(self) -> bool:
@@ -81,8 +85,8 @@ def compare_runs(
     noise: Noise,
     seed: int = 0,
 ) -> list[Compared]:
-    """Compares the figures and returns the results in the same order. a, b: for each run that counts, its figures by
-    name. Values that are missing or not finite are ignored."""
+    """Compares the figures and returns the results in the order of `figures`. a, b: for each run that counts, its
+    figures by name. Values that are missing or not finite are ignored."""
     of_a, of_b = _table(a, figures), _table(b, figures)
     enough = _count(of_a, FEWEST_RUNS) & _count(of_b, FEWEST_RUNS)
     known = np.flatnonzero(enough)
@@ -95,7 +99,8 @@ def compare_runs(
 
 
 def interval_of_difference(a: Floats, b: Floats, level: float, seed: int = 0) -> tuple[float, float]:
-    """Ends of the bootstrap interval of median(b) - median(a), with coverage 1 - `level`. Source: Hesterberg 2015."""
+    """Returns the ends of the bootstrap interval of median(b) - median(a). The interval has the coverage 1 - `level`.
+    Source: Hesterberg 2015."""
     random = np.random.default_rng(seed)
     sides = [_clipped(side) for side in (a, b)]
     drawn = [np.median(side[random.integers(0, len(side), (RESAMPLES, len(side)))], axis=1) for side in sides]
@@ -121,9 +126,9 @@ def _compared(name: str, a: Floats, b: Floats, chance: float | None, level: floa
 
 
 def _p_values(of_a: Floats, of_b: Floats, seed: int) -> list[float]:
-    """p-value of each figure. For each of the two statistics: the share of permutations in which the statistic of at
-    least one figure is as large as this figure's observed statistic. The p-value is twice the smaller of the two
-    shares."""
+    """Returns the p-value of each figure. Each of the two statistics gives a fraction of the permutations: in these
+    permutations, the statistic of at least one figure is as large as this figure's observed statistic. The p-value
+    is twice the smaller of the two fractions."""
     together = np.concatenate((of_a, of_b))
     if not together.shape[1]:
         return []
@@ -134,24 +139,25 @@ def _p_values(of_a: Floats, of_b: Floats, seed: int) -> list[float]:
 
 
 def _among_largest(surprises: Floats) -> Floats:
-    """For each figure, the share of permutations whose largest statistic is at least the figure's observed statistic.
+    """Returns a fraction of the permutations for each figure. In these permutations, the largest statistic of all
+    figures is at least this figure's observed statistic.
 
-    surprises: statistics, shape (permutations, figures); row 0 is the observed assignment.
+    surprises: statistics of shape (permutations, figures). Row 0 has those of the observed assignment.
     """
     largest = np.sort(surprises.max(axis=1))
     return (len(largest) - np.searchsorted(largest, surprises[0], side="left")) / len(largest)
 
 
 def _shares_as_far(distances: Floats) -> Floats:
-    """For each permutation, the share of all permutations whose distance is at least as large."""
+    """Returns, for each permutation, the fraction of all permutations whose distance is at least as large."""
     ordered = np.sort(distances)
     return (len(ordered) - np.searchsorted(ordered, distances, side="left")) / len(ordered)
 
 
 def _permutations(of_a: int, of_b: int, seed: int) -> Bools:
-    """Assignments of the runs to two sides, shape (permutations, runs), True for B. Row 0 is the observed assignment.
-    The other rows are all other assignments. If there are more than `MOST_PERMUTATIONS`, they are random
-    assignments instead."""
+    """Returns assignments of the runs to two sides, an array of shape (permutations, runs). True stands for side B.
+    Row 0 is the observed assignment. The other rows are all other assignments. If there are more than
+    `MOST_PERMUTATIONS`, they are random assignments instead."""
     runs = of_a + of_b
     if math.comb(runs, of_b) <= MOST_PERMUTATIONS:
         chosen = np.array(list(combinations(reversed(range(runs)), of_b)))
@@ -164,7 +170,8 @@ def _permutations(of_a: int, of_b: int, seed: int) -> Bools:
 
 
 def _t(values: Floats, is_b: Bools) -> Floats:
-    """Absolute value of Welch's t of one figure, for each permutation. Runs without the figure are ignored."""
+    """Returns the absolute value of Welch's t of one figure, for each permutation. Runs without the figure are
+    ignored."""
     known = np.isfinite(values)
     clipped = _clipped(values[known])
     clipped = clipped - np.median(clipped)
@@ -176,15 +183,15 @@ def _t(values: Floats, is_b: Bools) -> Floats:
         spread = np.maximum(picks @ clipped**2 / count - mean**2, 0.0)
         means.append(mean)
         errors.append(spread / np.maximum(count - 1, 1))
-    # If all values of a side were equal, t would be infinite. So a spread is added. It is too small to be visible in
-    # the printed digits.
+    # If all values of a side were equal, t would be infinite. So a spread is added. This spread is too small to be
+    # visible in the printed digits.
     least = (LEAST_SHARE * np.abs(values[known]).max() + 1e-12) ** 2
     return np.round(np.abs(means[0] - means[1]) / np.sqrt(errors[0] + errors[1] + least), 9)
 
 
 def _distances(values: Floats, is_b: Bools) -> Floats:
-    """Kolmogorov-Smirnov distance between the two sides in one figure, for each permutation. Runs without the figure
-    are ignored."""
+    """Returns the Kolmogorov-Smirnov distance between the two sides in one figure, for each permutation. Runs without
+    the figure are ignored."""
     order = np.argsort(values, kind="stable")[: np.isfinite(values).sum()]
     ordered, sides = values[order], is_b[:, order]
     of_b = np.maximum(sides.sum(axis=1, keepdims=True), 1)
@@ -195,15 +202,15 @@ def _distances(values: Floats, is_b: Bools) -> Floats:
 
 
 def _clipped(values: Floats) -> Floats:
-    """Values clipped at `CLIPPED_AT` median absolute deviations from the median."""
+    """Returns the values, clipped at `CLIPPED_AT` median absolute deviations from the median."""
     middle = np.median(values)
     reach = CLIPPED_AT * np.median(np.abs(values - middle))
     return np.clip(values, middle - reach, middle + reach) if reach > 0 else values
 
 
 def _widened(level: float, runs: int) -> tuple[float, float]:
-    """The two quantiles of the bootstrap samples that bound an interval at `level`. For few runs the quantiles are
-    moved outwards, to match Student's t. Source: Hesterberg 2015."""
+    """Returns two quantiles of the bootstrap samples. They are the ends of an interval with the coverage 1 - `level`.
+    For few runs the quantiles are moved outwards, to match Student's t. Source: Hesterberg 2015."""
     normal = _normal_quantile(1 - level / 2)
     degrees = max(runs - 1, 1)
     student = (
@@ -222,7 +229,8 @@ def _normal_quantile(share: float) -> float:
 
 
 def _table(runs: Sequence[Mapping[str, float | None]], figures: Sequence[str]) -> Floats:
-    """Figures of the runs, shape (runs, figures). NaN replaces values that are missing or not finite."""
+    """Returns the figures of the runs, an array of shape (runs, figures). NaN replaces values that are missing or not
+    finite."""
     rows = [[float("nan") if run.get(name) is None else float(run[name] or 0.0) for name in figures] for run in runs]
     table = np.array(rows, np.float64).reshape(len(runs), len(figures))
     return np.where(np.isfinite(table), table, np.nan)
@@ -236,29 +244,30 @@ def _finite(values: Floats) -> Floats:
     return values[np.isfinite(values)]
 
 
-# Noise of the machine during runs in turns, and the choice of the runs that count.
+# The code below measures the noise of the machine during runs in turns, and chooses the runs that count.
 #
 # Two figures measure the noise, because they do not depend on the difference between A and B: the cores that other
 # programs used during a run, and the spread among the runs of A. A run that other programs disturbed is left out, so
 # that it can neither cause nor hide a difference. If too few runs are left, or the runs of A differ too much, there is
 # no verdict.
 
-# A run counts as disturbed if other programs use more than this share of all cores on average. A display server and a
-# terminal together use a tenth of a core. A busy loop uses a whole core: on a machine with two cores, this is a share
-# of one half.
+# A run counts as disturbed if other programs use more than this fraction of all cores on average. A display server and
+# a terminal together use a tenth of a core. A busy loop uses a whole core. On a machine with two cores, this is one
+# half of all cores.
 MOST_TAKEN = 0.25
-# A run counts as disturbed if the host of a virtual machine uses more than this share of all cores on average.
+# A run counts as disturbed if the host of a virtual machine uses more than this fraction of all cores on average.
 MOST_STOLEN = 0.05
-# STEADY_FIGURE varies by only a few percent on an idle machine. The machine is too noisy if the distance between the
-# figure's quartiles, over the runs of A, is larger than MOST_SPREAD times the figure's median.
+# The figure STEADY_FIGURE varies by only a few percent on an idle machine. Its spread is the distance between its
+# quartiles over the runs of A, divided by its median. The machine is too noisy if this spread is larger than
+# MOST_SPREAD.
 STEADY_FIGURE, MOST_SPREAD = "frames.cpu_ms.p50", 0.3
 
 
 @dataclass(frozen=True)
 class MachineLoad:
     """Load of the machine during one run. cores: number of cores that this process may use. others: mean number of
-    cores that other programs used. stolen: mean number of cores that the host of a virtual machine used. None if
-    not known."""
+    cores that other programs used. stolen: mean number of cores that the host of a virtual machine used. A value
+    that is not known is None."""
 
     cores: int
     others: float | None
@@ -276,8 +285,8 @@ class MachineLoad:
 
 @dataclass(frozen=True)
 class Noise:
-    """Noise of a comparison. too_noisy: reason why the machine was too noisy for a verdict; empty if it was quiet
-    enough. notes: notes on the noise for the reader, one line each."""
+    """Noise of a comparison. too_noisy: reason why the machine was too noisy for a verdict; empty if the machine was
+    quiet enough. notes: notes on the noise for the reader, one line each."""
 
     too_noisy: str = ""
     notes: tuple[str, ...] = ()
@@ -287,8 +296,9 @@ def counting_runs(
     figures: Sequence[Mapping[str, float | None]], loads: Sequence[MachineLoad], sides: Sequence[str], needed: int
 ) -> tuple[list[int], Noise]:
     """Chooses the runs that count. Returns the indices of these runs, and the noise of the machine. figures, loads,
-    sides: one item for each run; a side is "A" or "B". needed: fewest undisturbed runs of each side. If a side has
-    fewer, the indices of all runs are returned, and the noise contains the reason for no verdict."""
+    sides: one item for each run; a side is "A" or "B". needed: smallest number of undisturbed runs of each side. If
+    a side has fewer undisturbed runs, the indices of all runs are returned, and the noise contains the reason for
+    no verdict."""
     notes, too_noisy = [], ""
     counting = [at for at, load in enumerate(loads) if not load.disturbed]
     disturbed = [load.disturbed for load in loads if load.disturbed]
@@ -315,8 +325,8 @@ def counting_runs(
 
 
 def relative_quartile_distance(values: Sequence[float]) -> float | None:
-    """Distance between the quartiles, divided by the median. None for fewer than four values, or if the median is not
-    above 0."""
+    """Returns the distance between the quartiles, divided by the median. Returns None for fewer than four values, or
+    if the median is not above 0."""
     if len(values) < 4:
         return None
     low, middle, high = statistics.quantiles(values, n=4, method="inclusive")
@@ -324,9 +334,9 @@ def relative_quartile_distance(values: Sequence[float]) -> float | None:
 
 
 def drift(values: Sequence[float]) -> list[str]:
-    """A note if the values drift, else an empty list. Values drift if all values of the first half are below all
-    values of the second half, or all are above. In turns A B B A a drift affects both sides alike and only widens
-    the intervals. So a drift does not prevent a verdict."""
+    """Returns a list with a note if the values drift, else an empty list. Values drift if all values of the first half
+    are below all values of the second half, or if all are above. In the turns A B B A, a drift affects both sides
+    alike and only widens the intervals. So a drift does not prevent a verdict."""
     half = len(values) // 2
     first, second = values[:half], values[-half:] if half else []
     if half < 3 or not (max(first) < min(second) or min(first) > max(second)):
@@ -335,6 +345,6 @@ def drift(values: Sequence[float]) -> list[str]:
 
 
 def _most_often(words: Sequence[str]) -> str:
-    """The text in the middle of the sorted texts. It is a typical example, because the texts mostly differ only by a
-    number."""
+    """Returns the text in the middle of the sorted texts. This text is a typical example, because the texts mostly
+    differ only by a number."""
     return sorted(words)[len(words) // 2]

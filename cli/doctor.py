@@ -1,4 +1,4 @@
-"""`twixt doctor`: checks whether this machine can show a smooth picture, and prints a verdict for each check.
+"""`twixt doctor` checks whether this machine can show a smooth picture, and prints a verdict for each check.
 
 Each check is a function of its inputs and returns a `Verdict`, so that tests can pass the figures of any machine. All
 checks together take about four seconds. For about two of these seconds a window is open.
@@ -26,13 +26,13 @@ from twixt.sim.process.viewer_command import python_program
 if TYPE_CHECKING:
     from twixt.render.pacing.refresh import Refresh
 
-# SLEEPS: number of waits of each kind. SLEEP_NS: length of one wait, ns.
+# SLEEPS: number of waits of each kind. SLEEP_NS: length of one wait, in ns.
 SLEEPS = 100
 SLEEP_NS = 4_000_000
-# If a wake-up is later than this, us, a frame is visibly uneven at 60 Hz.
+# Lateness of a wake-up, in us, above which a frame is visibly uneven at 60 Hz.
 LATE_WAKE_US = 1000.0
-# Largest accepted relative error of the reported refresh rate. With a larger error, a frame would be missed every few
-# seconds.
+# Largest accepted relative error of the reported refresh rate. With a larger error, the display would miss a frame
+# every few seconds.
 REFRESH_TOLERANCE = 0.005
 COPIED_BYTES = 16 << 20
 LONGEST_CHILD_S = 20.0
@@ -79,7 +79,7 @@ def verdicts() -> Iterator[Verdict]:
 
 
 def graphics(renderer: str, version: str) -> Verdict:
-    """Check of the renderer. A GPU is good; software rendering is usable."""
+    """Checks the renderer. A GPU is good; software rendering is usable."""
     from twixt.render.draw.frame.context import is_software
 
     if is_software(renderer):
@@ -90,14 +90,15 @@ def graphics(renderer: str, version: str) -> Verdict:
 
 
 def vsync(found: Refresh) -> Verdict:
-    """Check of vsync. It is good if the swap waits for the display, and usable if a timer must pace the frames."""
+    """Checks vsync. The verdict is good if the swap waits for the display, and usable if a timer must pace the
+    frames."""
     if found.blocks:
         return Verdict("vsync", GOOD, f"swap waits for the display ({found.reason})")
     return Verdict("vsync", USABLE, f"swap does not wait, frames are paced by a timer ({found.reason})")
 
 
 def refresh(reported_hz: float | None, presents_ns: list[int], found: Refresh) -> Verdict:
-    """Check that the measured refresh rate agrees with the reported rate."""
+    """Checks that the measured refresh rate agrees with the reported rate."""
     reported = f"{reported_hz:g} Hz reported" if reported_hz else "none reported"
     if not found.blocks or found.period_ns is None or len(presents_ns) < SWAP_TIMES_NEEDED:
         return Verdict("refresh", USABLE, f"not to be measured where swap does not wait; {reported}")
@@ -109,10 +110,10 @@ def refresh(reported_hz: float | None, presents_ns: list[int], found: Refresh) -
 
 
 def clock(child_clock_ns: Callable[[], int]) -> Verdict:
-    """Check that two processes read the same clock. Without this, the instants in a snapshot would be wrong for
-    viewers.
+    """Checks that two processes read the same clock. With different clocks, the instants in a snapshot would be wrong
+    for viewers.
 
-    child_clock_ns: function that reads the clock in another process, and returns ns.
+    child_clock_ns: function that reads the clock in another process and returns the instant in ns.
     """
     info = time.get_clock_info("perf_counter")
     before_ns = time.perf_counter_ns()
@@ -131,8 +132,8 @@ def clock(child_clock_ns: Callable[[], int]) -> Verdict:
 
 
 def sleeping(plain_us: list[float], hybrid_us: list[float]) -> Verdict:
-    """Check of wake-ups. plain_us: lateness after a wait that only sleeps. hybrid_us: lateness after a wait that
-    sleeps and then spins, as the frame pacer does."""
+    """Checks how late waits end. plain_us: lateness in us of each wait that only sleeps. hybrid_us: lateness in us of
+    each wait that sleeps and then spins. The frame pacer waits in this second way."""
     plain, hybrid = distribution(plain_us), distribution(hybrid_us)
     says = (
         f"sleep alone ends {plain['p50']:.0f} us late, p99 {plain['p99']:.0f}; "
@@ -143,11 +144,11 @@ def sleeping(plain_us: list[float], hybrid_us: list[float]) -> Verdict:
 
 
 def priority(nice: int, slice_ns: int | None, cores: int = 0, policy: str = "") -> Verdict:
-    """Check of the viewer's priority, which matters when other programs use the cores as well.
+    """Checks the viewer's priority. The priority matters when other programs use the cores as well.
 
-    slice_ns: time slice that the system granted; None if no time slice was granted. cores: number of cores from which
-    the viewer may choose. It is 0 if the system has no affinity masks, refuses to set them, or does not report which
-    threads wait. policy: name of the scheduling policy; empty for the default policy.
+    slice_ns: time slice that the system granted, in ns; None if it granted none. cores: number of cores from which the
+    viewer may choose. The number is 0 if the system has no affinity masks, refuses to set them, or does not report
+    which threads wait. policy: name of the scheduling policy; empty for the default policy.
     """
     sooner = (
         f"let on soon after it wakes (slices of {slice_ns / 1e6:.1f} ms)"
@@ -169,8 +170,8 @@ def priority(nice: int, slice_ns: int | None, cores: int = 0, policy: str = "") 
 
 
 def shared_memory() -> Verdict:
-    """Check that shared memory can be made, and that a reader can read it but not write it. Also measures the speed of
-    a copy into shared memory."""
+    """Checks that shared memory can be made, and that a reader can read this memory but not write it. Also measures
+    the speed of a copy into shared memory."""
     from twixt.ipc.ring import memory
 
     try:
@@ -243,7 +244,8 @@ def _child_clock() -> int:
 
 
 def _slice_ns() -> int | None:
-    """Time slice that the system grants on request; None if the system grants no time slice."""
+    """Returns the time slice in ns that the system grants on request. Returns None if the system grants no time
+    slice."""
     from twixt.render.cores.priority import SLICE_NS, set_short_slices, slice_ns
 
     set_short_slices()
@@ -269,8 +271,9 @@ def _policy() -> str:
 
 
 def _oversleeps_us() -> tuple[list[float], list[float]]:
-    """Lateness (us) of waits of `SLEEP_NS`: by `time.sleep` (with the precise timers that `HybridWait` requests), and
-    by `HybridWait`. The two kinds of wait alternate, so that the machine's load affects both alike."""
+    """Returns how late waits of `SLEEP_NS` end, in us. The first list is for waits by `time.sleep`, with the precise
+    timers that `HybridWait` requests. The second list is for waits by `HybridWait`. The two kinds of wait
+    alternate, so that the machine's load affects both alike."""
     from twixt.render.pacing.wait import HybridWait
 
     wait = HybridWait()

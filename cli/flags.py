@@ -1,8 +1,9 @@
-"""Click options made from the fields of `Config`, shell completion, and commands that are built when they are used.
+"""This module makes click options from the fields of `Config`, completes words for the shell, and builds commands when
+they are used.
 
-The name, the default and the help text of each flag are in `Config`. Here, shell completion covers worlds, running
-simulations, methods and files; click itself completes choices. This module imports only the standard library and
-click, because completion must not wait for numpy.
+The name, the default and the help text of each flag are in `Config`. This module completes the names of worlds,
+running simulations, interpolation methods and files; click itself completes choices. This module imports only the
+standard library and click, because completion must not wait for numpy.
 
 Not here: checks of values (`Config`), the commands (`command_line`).
 """
@@ -26,21 +27,21 @@ Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]
 
 
 def complete_worlds(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Completions: names of built-in worlds."""
+    """Returns the completions: names of built-in worlds."""
     from twixt.sim.worlds import WORLDS
 
     return _starting((CompletionItem(name, help=entry.description) for name, entry in WORLDS.items()), incomplete)
 
 
 def complete_simulations(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Completions: names of running simulations."""
+    """Returns the completions: names of running simulations."""
     from twixt.ipc.session.listener import running
 
     return _starting((CompletionItem(name) for name in running()), incomplete)
 
 
 def complete_methods(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Completions: names of the built-in interpolation methods."""
+    """Returns the completions: names of the built-in interpolation methods."""
     return _starting((CompletionItem(name) for name in INTERPOLATIONS), incomplete)
 
 
@@ -49,7 +50,8 @@ def complete_files(_context: click.Context, _parameter: click.Parameter, incompl
     return [CompletionItem(incomplete, type="file")]
 
 
-# Functions that complete values: by field name in `Config`, and by the name of the flag's value in `--help` (metavar).
+# Functions that complete the value of a flag. COMPLETED_FIELDS finds them by the field's name in `Config`. The other
+# table finds them by the name of the flag's value in `--help` (metavar).
 COMPLETED_FIELDS: dict[str, Completer] = {"interpolation": complete_methods}
 COMPLETED_METAVARS: dict[str, Completer] = {"FILE": complete_files, "LOG": complete_files}
 
@@ -105,17 +107,17 @@ def _flag(item: dataclasses.Field[Any]) -> Flag:
 
 
 def option(*names: str, **how: Any) -> click.Option:
-    """An option of one command. If its metavar is FILE or LOG, the shell completes file names."""
+    """Makes an option of one command. If the option's metavar is FILE or LOG, the shell completes file names."""
     return click.Option(names, shell_complete=COMPLETED_METAVARS.get(how.get("metavar", "")), **how)
 
 
 def argument(name: str, **how: Any) -> click.Argument:
-    """A positional argument of one command."""
+    """Makes a positional argument of one command."""
     return click.Argument([name], **how)
 
 
 def typed() -> str:
-    """The command line as the user typed it."""
+    """Returns the command line as the user typed it."""
     return " ".join(["twixt", *sys.argv[1:]])
 
 
@@ -123,13 +125,13 @@ def _starting(items: Iterable[CompletionItem], incomplete: str) -> list[Completi
     return [item for item in items if item.value.startswith(incomplete)]
 
 
-# Each command is built when it is used. So a start of twixt builds the options of only one command. Before that, a
-# table has the command's function and the sides whose flags the command has.
+# A command is built when it is used. So a start of twixt builds the options of only one command. For a command that is
+# not built yet, a table has the command's function, and the sides whose flags the command has.
 
 
 class LazyCommand(NamedTuple):
-    """A command that is not built yet. parameters: the command's own options and arguments. sides: sides of `Config`;
-    the command also has all flags of these sides. settings: settings of click's context."""
+    """A command that is not built yet. parameters: the command's own options and arguments. sides: sides (processes)
+    of `Config`; the command also has all flags of these sides. settings: settings of click's context."""
 
     function: Callable[..., int | None]
     parameters: tuple[click.Parameter, ...]
@@ -197,7 +199,8 @@ class CommandGroup(click.Group):
         return super().parse_args(context, args)
 
     def shell_complete(self, context: click.Context, incomplete: str) -> list[Any]:
-        """Completions of the first word: names of commands, and the first words that the default command accepts."""
+        """Returns the completions of the first word. They are the names of commands, and the first words that the
+        default command accepts."""
         found = super().shell_complete(context, incomplete)
         if self._default is None:
             return found

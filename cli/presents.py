@@ -1,5 +1,5 @@
-"""Checks of `twixt doctor` about the instants at which frames appear: presentation feedback, time of the swap's
-return, blocking fences.
+"""This module has the checks of `twixt doctor` about the instants at which frames appear. The checks use presentation
+feedback, the instant at which a swap returns, and fences that block.
 
 This module swaps an empty picture in a window for one or two seconds and records what happens. Each check is a pure
 function of these observations and returns a `Verdict`.
@@ -18,8 +18,8 @@ GOOD, USABLE, BAD = "good", "usable", "bad"
 
 
 class Verdict(NamedTuple):
-    """Result of one check. point: what was checked. grade: GOOD, USABLE (it works, but with the drawback that is named
-    in `says`) or BAD."""
+    """Result of one check. point: what was checked. grade: GOOD, USABLE or BAD. USABLE means that it works, but with
+    the drawback that `says` names."""
 
     point: str
     grade: str
@@ -27,22 +27,22 @@ class Verdict(NamedTuple):
 
 
 SWAPS_TIMED_NS = 1_500_000_000
-# MOST_SWAPS: most swaps of a trial if swaps do not wait. FEWEST_REPORTS: fewest presentation reports that count as
-# feedback.
+# MOST_SWAPS: largest number of swaps in a trial if swaps do not wait. FEWEST_REPORTS: smallest number of presentation
+# reports that counts as feedback.
 MOST_SWAPS, FEWEST_REPORTS = 120, 10
 FENCES = 12
-# Pause before each swap if swaps do not wait. In the pause the display has time to show the frame.
+# Pause in seconds before each swap if swaps do not wait. During the pause the display has time to show the frame.
 PAUSE_S = 0.005
 
 
 class SwapObservations(NamedTuple):
-    """Observations of a trial: its swaps, and the display's presentation feedback on them.
+    """Observations of a trial: the swaps of the trial, and the display's presentation feedback on these swaps.
 
     way: name of the kind of feedback. silence: reason why there is no feedback. returns_ns: instants at which swaps
-    returned. presents_ns: instants at which frames were shown, as the display reports them. present_delays_ns: for
-    each frame in presents_ns, the time from the swap's return until the frame was shown. discarded: number of frames
-    that the display did not show. swap_ns, fence_ns: median durations of a swap and of a fence. is_tried: True if
-    twixt's support for this kind of feedback was tested on hardware.
+    returned. presents_ns: instants at which the display showed frames, according to its reports. present_delays_ns:
+    for each frame in presents_ns, the time from the swap's return until the frame was shown, in ns. discarded: number
+    of frames that the display did not show. swap_ns, fence_ns: median durations of a swap and of a fence. is_tried:
+    True if twixt's support for this kind of feedback was tested on hardware.
     """
 
     way: str
@@ -58,13 +58,14 @@ class SwapObservations(NamedTuple):
 
     @property
     def instants_ns(self) -> list[int]:
-        """Instants at which frames were shown; the instants at which swaps returned if there are too few reports."""
+        """Returns the instants at which frames were shown. If there are too few reports, returns the instants at which
+        swaps returned."""
         return self.presents_ns if len(self.presents_ns) >= FEWEST_REPORTS else self.returns_ns
 
 
 def watch(window: Any, blocks: bool) -> SwapObservations:
-    """Swaps for `SWAPS_TIMED_NS` with presentation feedback, then `FENCES` times with a fence. blocks: True if swaps
-    wait for the display."""
+    """Swaps with presentation feedback for `SWAPS_TIMED_NS`, then swaps `FENCES` times with a fence. blocks: True if
+    swaps wait for the display."""
     window.ask_for_presents()
     returns_ns: dict[int, int] = {}
     presents_ns: list[int] = []
@@ -96,8 +97,8 @@ def watch(window: Any, blocks: bool) -> SwapObservations:
     )
 
 
-# Text for displays where swaps return at once and drawing waits instead. On such a display neither feedback nor a
-# fence tells when a frame is shown.
+# Text for displays on which swaps return immediately and drawing waits instead. On such a display neither feedback nor
+# a fence tells when a frame is shown.
 COUNTED = (
     "swaps return at once and no fence waits: refreshes are counted by when drawing may go on, another rate is noticed "
     "within a few seconds unless it is a whole share of the old one; while work takes longer than a refresh, presents "
@@ -106,7 +107,7 @@ COUNTED = (
 
 
 def presents(seen: SwapObservations, blocks: bool) -> Verdict:
-    """Check of presentation feedback. If there is no feedback, the verdict names the method that replaces it."""
+    """Checks presentation feedback. If there is no feedback, the verdict names the method that replaces it."""
     tried = "" if seen.is_tried else ", not tried on hardware"
     if len(seen.present_delays_ns) >= FEWEST_REPORTS:
         off_ms = np.array(seen.present_delays_ns) / 1e6
@@ -132,7 +133,7 @@ def presents(seen: SwapObservations, blocks: bool) -> Verdict:
 
 
 def fence(seen: SwapObservations, blocks: bool) -> Verdict:
-    """Check of the fence after a swap. It is good if the fence waits for the next buffer, or if the swap itself
+    """Checks the fence after a swap. The verdict is good if the fence waits for the next buffer, or if the swap itself
     waits."""
     took = f"swaps take {seen.swap_ns / 1e6:.2f} ms, a fence after them {seen.fence_ns / 1e6:.2f}"
     if blocks and seen.swap_ns >= AT_ONCE_NS:
@@ -143,8 +144,8 @@ def fence(seen: SwapObservations, blocks: bool) -> Verdict:
 
 
 def swap(window: Any, pause_s: float | None = None) -> int:
-    """Swaps an empty picture once and returns the duration of the swap (ns). pause_s: time to sleep before the swap;
-    None for no pause."""
+    """Swaps an empty picture one time. Returns the duration of the swap in ns. pause_s: time to sleep before the swap,
+    in seconds. If `pause_s` is None, there is no sleep."""
     window.poll()
     window.screen.clear(0.1, 0.1, 0.12)
     if pause_s is not None:

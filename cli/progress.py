@@ -1,4 +1,5 @@
-"""Progress of a measurement on standard error, and writing of all results even if writing one result fails."""
+"""This module shows the progress of a measurement on standard error. It also writes all results of a measurement, even
+if one result cannot be written."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ Say = Callable[[str], object]
 
 def write_each(*writers: Callable[[], None]) -> None:
     """Calls all functions, even if one fails. So a failed write does not lose the other results of a long measurement.
-    After the last call, raises the first TwixtError, and prints all others."""
+    After the last call, raises the first TwixtError, and prints all other errors."""
     failed: list[TwixtError] = []
     for write in writers:
         try:
@@ -28,8 +29,8 @@ def write_each(*writers: Callable[[], None]) -> None:
 
 @contextmanager
 def progress(is_logged: bool = False) -> Iterator[Say]:
-    """Shows the current step on standard error. is_logged: what to do if standard error is no terminal. True: each
-    step is printed as a line. False: nothing is printed."""
+    """Shows the current step on standard error. is_logged: has an effect if standard error is no terminal. If it is
+    True, each step is then printed as a line. If it is False, nothing is then printed."""
     if not is_terminal():
         yield print_notice if is_logged else _ignore
         return

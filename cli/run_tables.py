@@ -1,4 +1,5 @@
-"""Results of `measure --against`: the table, the JSON document, and limits on differences.
+"""This module makes the results of `measure --against`: the table and the JSON document. It also checks limits on
+differences.
 
 Always: a compared figure has the same name in `--json`, in the table and in `--fail-if`.
 """
@@ -36,7 +37,7 @@ FIGURES = (
 
 
 def figures_of(report: dict[str, Any]) -> dict[str, float | None]:
-    """The compared figures in a run's report. None for a figure that was not measured."""
+    """Returns the compared figures in a run's report. A figure that was not measured is None."""
     found = {name: _number(_at(report, name)) for name in FIGURES}
     seconds, missed = _number(_at(report, "frames.seconds")), _number(_at(report, "frames.missed_refreshes"))
     found[MISSED_PER_MINUTE] = missed * 60 / seconds if missed is not None and seconds else None
@@ -56,8 +57,8 @@ def read_differences(texts: Sequence[str]) -> list[Limit]:
 
 
 def broken(limits: Sequence[Limit], compared: Sequence[Compared]) -> list[str]:
-    """Broken limits, each with its reason. A difference that is not seen (`Compared.is_seen`) counts as 0. If a figure
-    has no verdict, all limits on the figure count as broken."""
+    """Returns the broken limits, each with the reason. A difference that is not seen (`Compared.is_seen`) counts as 0.
+    If a figure has no verdict, all limits on the figure count as broken."""
     of = {one.figure: one for one in compared}
     lines = []
     for limit in limits:
@@ -112,7 +113,8 @@ def document(
     command: str,
     runs: Sequence[tuple[str, dict[str, float | None], MachineLoad, str, bool]],
 ) -> dict[str, Any]:
-    """The document of `--json`. runs: for each run its side, figures, load and fault, and True if the run counts."""
+    """Returns the document of `--json`. runs: for each run its side, figures, load and fault, and True if the run
+    counts."""
     return {
         "schema": SCHEMA,
         "version": twixt.__version__,

@@ -1,4 +1,5 @@
-"""Runs `twixt measure` with two sets of flags, A and B, in turns: `twixt measure --repeat N --against "FLAGS"`.
+"""This module runs `twixt measure` with two sets of flags, A and B, in turns. The command is `twixt measure --repeat N
+--against "FLAGS"`.
 
 Each run is a `twixt measure` in a separate process, with the arguments that the user typed. The order is A B B A, so
 that a drift of the machine affects both sides alike. After Ctrl-C no further run starts, and the runs that were made
@@ -37,11 +38,13 @@ SIGNALS = ("SIGTERM", "SIGHUP")
 
 
 class EndRequested(KeyboardInterrupt):
-    """Raised by SIGTERM or SIGHUP. These signals reach only this process; Ctrl-C reaches the children as well."""
+    """SIGTERM or SIGHUP raises this exception. These signals reach only this process; Ctrl-C reaches the children as
+    well."""
 
 
 def interrupted_by_signals(does: Callable[..., int]) -> Callable[..., int]:
-    """Wraps a command so that SIGTERM and SIGHUP interrupt it. The exit code is then the exit code for the signal."""
+    """Wraps a command so that SIGTERM and SIGHUP interrupt it. After such a signal, the exit code is that of the
+    signal."""
 
     @functools.wraps(does)
     def ending(*values: Any, **named: Any) -> int:
@@ -70,24 +73,27 @@ def interrupted_by_signals(does: Callable[..., int]) -> Callable[..., int]:
     return ending
 
 
-# SECONDS: default length of a run, s. REPEAT: default number of runs per side. A run is long enough for a p99 of its
-# frames, and short enough for ten runs per side. Both were chosen by the figures in docs/against.md.
+# SECONDS: default length of a run, in seconds. REPEAT: default number of runs per side. A run of this length is long
+# enough for a p99 of its frames, and short enough for ten runs per side. Both were chosen by the figures in
+# docs/against.md.
 SECONDS, REPEAT = 4.0, 10
-# There is a verdict only if at least this share of each side's runs counts.
+# Smallest fraction of a side's runs that must count. If fewer runs of a side count, there is no verdict.
 LEAST_COUNTING = 0.6
-# If a larger share of the runs is disturbed, no run is repeated, because repetitions would probably be disturbed as
-# well. The number of repetitions is also limited to this share of the requested runs.
+# Largest fraction of disturbed runs. If a larger fraction is disturbed, no run is repeated: repetitions would probably
+# be disturbed as well. At most this fraction of the requested runs is repeated.
 MOST_DISTURBED = 0.5
 SIDES = "AB"
 # Flags that are refused, because each run would overwrite the file of the previous run.
 SINGLE_RUN_FLAGS = ("--log", "--plot", "--screenshot", "--profile", "--dt-log")
 # Flags that are refused, because with them twixt prints something and makes no run.
 NO_RUN_FLAGS = ("--help", "-h")
-# Flags of the whole command. Its runs do not get these flags. Each flag has a value.
+# Flags for the command as a whole. The single runs of the command do not get these flags. Each of these flags has a
+# value.
 COMMAND_FLAGS = ("--repeat", "--against", "--json", "--fail-if")
-# A run that takes this much longer than its measured seconds is ended, because it counts as hanging.
+# Longest time in seconds that a run may take in addition to its measured seconds. A run that takes longer counts as
+# hanging, and is ended.
 PATIENCE_S = 60.0
-# Time that a child gets to end by itself, and time that it gets after each signal.
+# Time in seconds that a child gets to end by itself. The child gets the same time after each signal.
 GRACE_PERIOD_S = 5.0
 
 
@@ -113,8 +119,8 @@ class Turns:
 
     @property
     def next_side(self) -> str | None:
-        """Side of the next run; None if no further run is needed. Disturbed runs are repeated. If too many are
-        disturbed, none is repeated."""
+        """Returns the side of the next run, or None if no further run is needed. Disturbed runs are repeated. If too
+        many runs are disturbed, no run is repeated."""
         if len(self.runs) < 2 * self.repeat:
             return order_in_turn(SIDES, len(self.runs) // 2)[len(self.runs) % 2]
         disturbed = sum(bool(run.load.disturbed) for run in self.runs)
@@ -125,12 +131,12 @@ class Turns:
         return side if lacking[side] > 0 else None
 
     def _counting(self, side: str) -> int:
-        """Number of a side's runs that need not be repeated. These are the undisturbed runs, and the failed runs,
-        because a failed run would fail again."""
+        """Returns the number of a side's runs that need not be repeated. These are the undisturbed runs and the failed
+        runs. A failed run would fail again."""
         return sum(run.side == side and (not run.load.disturbed or bool(run.fault)) for run in self.runs)
 
     def notes(self) -> list[str]:
-        """Notes on interrupted and failed runs, for the reader of the figures."""
+        """Returns notes on interrupted and failed runs, for the reader of the figures."""
         lines = [f"{len(self.runs)} of {2 * self.repeat} runs, then Ctrl-C"] if self.interrupted else []
         failed = [run for run in self.runs if run.fault]
         if failed:
@@ -141,8 +147,8 @@ class Turns:
 
 
 def arguments_of_runs(typed: Sequence[str], against: str) -> dict[str, list[str]]:
-    """Command-line arguments of a run, by side. typed: all arguments that the user typed after `twixt`. Raises
-    TwixtError."""
+    """Returns the command-line arguments of a run, for each side. typed: all arguments that the user typed after
+    `twixt`. Raises TwixtError for flags that are refused."""
     own = without(typed[1:], COMMAND_FLAGS)
     try:
         more = shlex.split(against)
@@ -165,7 +171,7 @@ def arguments_of_runs(typed: Sequence[str], against: str) -> dict[str, list[str]
 
 
 def without(words: Sequence[str], names: Sequence[str]) -> list[str]:
-    """The arguments, without the options `names` and their values."""
+    """Returns the arguments without the options `names` and without the values of these options."""
     kept: list[str] = []
     skip = False
     for word in words:
@@ -254,9 +260,9 @@ def make_runs(
     pick: Callable[[dict[str, Any]], dict[str, float | None]],
     say: Say,
 ) -> Turns:
-    """Makes `repeat` runs of each side, and repeats disturbed runs. longest_s: a run that takes longer is ended. pick:
-    function that returns the compared figures of a report. say: function that shows progress. Raises TwixtError if
-    twixt refuses a run's arguments."""
+    """Makes `repeat` runs of each side, and repeats disturbed runs. longest_s: longest duration of a run, in seconds;
+    a run that takes longer is ended. pick: function that returns the compared figures of a report. say: function
+    that shows progress. Raises TwixtError if twixt refuses a run's arguments."""
     turns = Turns(repeat)
 
     def run_of(side: str) -> Run:

@@ -1,4 +1,4 @@
-"""Makes runs in turns, A B B A, so that a drift of the machine affects both sides alike.
+"""This module makes runs in turns, in the order A B B A. So a drift of the machine affects both sides alike.
 
 Always: runs are made one at a time, in the given order.
 """
@@ -16,8 +16,8 @@ Run = TypeVar("Run")
 
 
 def order_in_turn(sides: Sequence[Side], turn: int) -> Sequence[Side]:
-    """The sides in the order in which turn number `turn` (from 0) runs them. In every second turn the order is
-    reversed."""
+    """Returns the sides in the order in which the turn with the number `turn` runs them. The first turn has the number
+    0. In every second turn the order is reversed."""
     return sides[:: 1 if turn % 2 == 0 else -1]
 
 
@@ -28,9 +28,9 @@ def run_in_turns(
     say: Say | None = None,
     name: Callable[[Side], str] = str,
 ) -> Iterator[tuple[Side, Run]]:
-    """Runs each case and yields it with its result. cases: read one at a time, so the next case may depend on the
-    results so far. say: is called before each run with its number, the number of `wanted` runs, the case's name and an
-    estimate of the remaining time."""
+    """Runs each case, and yields the case with its result. cases: iterable of cases. Its items are read one at a time,
+    so the next case may depend on the results so far. say: function that is called before each run. Its arguments
+    are the number of the run, the number of `wanted` runs, the case's name and an estimate of the remaining time."""
     begin_s = time.monotonic()
     for made, case in enumerate(cases):
         if say is not None:

@@ -1,8 +1,9 @@
-"""Commands from a viewer to physics: a name, an optional value, and the instant at which the user acted.
+"""Commands that a viewer sends to the physics process. A command has a name, an optional value, and the instant at
+which the user acted.
 
 Always: a `Command` is checked when it is made, so that its receiver may use the value without a check. `CommandQueue`
 has a limited length, whatever a viewer sends. The sender and the reader of the queue never wait for each other. Not
-here: the effect of a command.
+here: what a command does.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from twixt.ipc.process.interrupts import InterruptibleEvent
 # Name of the command that changes a control of the world, see `interaction.controls`.
 CONTROL = "control"
 NAMES = ("pause", "resume", "step", "time_scale", "reset", *TROUBLES, CONTROL, "quit")
-# Magnitudes of instants and values must be below this, because both processes use signed 64-bit numbers.
+# The magnitude of each instant and of each value must be below this limit. Both processes use signed 64-bit numbers.
 WHOLE_LIMIT = 1 << 63
 
-# Most commands of one sender in the queue. No user presses a key this often between two steps.
+# Largest number of commands of one sender in the queue. No user presses a key this often between two steps.
 WAITING_LIMIT = 64
 
 
@@ -32,15 +33,15 @@ class CommandError(TwixtError):
 
 @dataclass(frozen=True)
 class Command:
-    """A command that a viewer sends to physics.
+    """A command that a viewer sends to the physics process.
 
-    value: its meaning depends on the command's name. For `time_scale`: simulated seconds per wall second, > 0. For a
-    name in `TROUBLES`: the figures of this injected trouble, which obey the rules in `ipc.config.troubles`. A pair is
-    given as a list, and None ends the trouble. For `control`: a list of the control's index and value. For other
-    names: None.
+    value: its meaning depends on the command's name. For `time_scale` the value is the number of simulated seconds per
+    wall second, > 0. For a name in `TROUBLES` the value is the figures of this injected trouble. They obey the rules
+    in `ipc.config.troubles`. A pair of figures is given as a list. None ends the trouble. For `control` the value is a
+    list of the control's index and value. For all other names the value is None.
 
-    acted_ns: wall instant at which the user acted. draw_time_ns: simulated time drawn at that instant. Both are 0 if
-    the command does not come from a key.
+    acted_ns: wall instant at which the user acted, in ns. draw_time_ns: simulated time drawn at that instant, in ns.
+    Both fields are 0 if the command does not come from a key.
     """
 
     name: str
@@ -70,12 +71,12 @@ class Command:
             raise CommandError(f"{self.name} takes no value, got {str(self.value)[:40]!r}")
 
     def to_fields(self) -> dict[str, Any]:
-        """The command as the fields of a message."""
+        """Returns the command as the fields of a message."""
         return asdict(self)
 
     @staticmethod
     def from_fields(fields: dict[str, Any]) -> Command:
-        """The command with these fields, as made by `to_fields`. Raises CommandError for anything else."""
+        """Returns the command with these fields, which `to_fields` made. Raises CommandError for any other fields."""
         if unknown := fields.keys() - Command.__dataclass_fields__.keys():
             raise CommandError(f"a command has no field {sorted(unknown)[0][:40]!r}")
         if "name" not in fields:
@@ -86,7 +87,7 @@ class Command:
 def _is_number(value: object) -> bool:
     if not isinstance(value, int | float) or isinstance(value, bool):
         return False
-    return abs(value) < WHOLE_LIMIT  # False for infinity and NaN
+    return abs(value) < WHOLE_LIMIT  # the comparison is False for infinity and for NaN
 
 
 def _is_control(value: object) -> bool:
@@ -100,9 +101,9 @@ def _is_control(value: object) -> bool:
 
 
 class CommandQueue:
-    """Queue of limited length from the service thread to the physics loop. refused: number of commands that were
-    refused because their sender had reached its limit. has_new: event that is set while the queue has commands, and
-    after `end`."""
+    """Queue of limited length that carries commands from the service thread to the physics loop. refused: number of
+    commands that were refused because their sender had reached its limit. has_new: event that is set while the
+    queue has commands, and after `end`."""
 
     def __init__(self) -> None:
         self.refused = 0
@@ -136,11 +137,12 @@ class CommandQueue:
         return drained
 
     def wait(self, timeout_s: float) -> bool:
-        """Waits until the queue has commands or `end` is called. Returns False if `timeout_s` is over before."""
+        """Waits until the queue has commands or `end` is called. Returns False if neither happens within
+        `timeout_s`."""
         return self.has_new.wait(timeout_s)
 
     def end(self) -> None:
-        """Ends a current wait. Every later call of `wait` returns at once."""
+        """Ends a current wait. Every later call of `wait` returns immediately."""
         with self._lock:
             self._ended = True
             self.has_new.set()

@@ -1,4 +1,5 @@
-"""Exit codes of all commands, and errors whose message names the bad value, the rule, and what the user can do.
+"""This module defines the exit codes of all commands, and errors. The message of an error names the bad value, the
+rule, and what the user can do.
 
 Always: an error that a user or another process can cause is a `TwixtError`. `twixt.main` prints the error's message as
 one line, without a traceback, and returns the error's exit code.
@@ -11,7 +12,7 @@ import os
 import select
 import sys
 
-TYPE_CHECKING = False  # not imported from `typing`, because that import takes some ms
+TYPE_CHECKING = False  # defined here, because an import of `typing` takes some ms
 if TYPE_CHECKING:
     from typing import Any
 
@@ -19,18 +20,18 @@ if TYPE_CHECKING:
 # broken, the user's code crashed, or the other process ended unexpectedly. REFUSED: an input cannot be used.
 # WITHOUT_DISPLAY: there is no display for a window. INTERRUPTED: Ctrl-C. For other signals see `exit_code_of`.
 FINISHED, FAILED, REFUSED, WITHOUT_DISPLAY, INTERRUPTED = 0, 1, 2, 3, 130
-# Exit code if the reader of standard output has closed it, as in `twixt ... | head -1`. Shells report 128 + SIGPIPE in
-# this case.
+# Exit code if the reader of standard output has closed it. An example is `twixt ... | head -1`. Shells report 128 +
+# SIGPIPE in this case.
 READER_GONE = 141
 # Part of Python's error message when no folder for temporary files is writable.
 NO_TEMPORARY = "No usable temporary directory"
 
-# LONGEST_VALUE: most characters of a refused value in a message. LARGE: text for a whole number that is too long to
-# print.
+# LONGEST_VALUE: largest number of characters of a refused value in a message. LARGE: text for a whole number that is
+# too long to print.
 LONGEST_VALUE = 200
 LARGE = "a larger whole number"
 
-# Packages that twixt requires: name in `import` -> name to install.
+# Packages that twixt requires. The key is the name for `import`; the value is the name for installation.
 PACKAGES = {
     "click": "click",
     "glcontext": "glcontext",
@@ -65,20 +66,20 @@ def text_of(value: Any) -> str:
         text = " ".join(repr(value).splitlines())
     except ValueError:
         return LARGE
-    except Exception:  # raised by a user's `__repr__`
+    except Exception:  # the user's `__repr__` raised this exception
         return f"a {type(value).__name__}"
     return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 3]}..."
 
 
 def exit_code_of(process_code: int) -> int:
-    """Exit code as a shell reports it. process_code: return code of `subprocess`. A negative code means a signal; the
-    result is then 128 + the signal's number."""
+    """Returns the exit code that a shell reports. process_code: return code of `subprocess`. A negative return code
+    means a signal. The result is then 128 + the signal's number."""
     return process_code if process_code >= 0 else 128 - process_code
 
 
 def exhaustion_advice(error: Exception) -> str:
-    """Advice to the user if the system has no more disk space or file descriptors, or no writable folder for temporary
-    files. Empty for other errors."""
+    """Returns advice to the user if the system has no more disk space, no more file descriptors, or no writable folder
+    for temporary files. The advice is empty for other errors."""
     if not isinstance(error, OSError | ImportError):
         return ""
     if isinstance(error, OSError) and NO_TEMPORARY in str(error):
@@ -106,8 +107,8 @@ def is_utf8(name: str) -> bool:
 
 
 def has_reader_gone(error: BaseException | None) -> bool:
-    """True if `error`, or one of its causes, comes from a write to standard output after the reader of standard output
-    has closed it."""
+    """True if `error`, or one of its causes, comes from a write to standard output, and if the reader of standard
+    output had closed it before this write."""
     seen = set[int]()  # a set, because the causes of import errors may form a cycle
     while error is not None and not isinstance(error, BrokenPipeError):
         seen.add(id(error))
@@ -123,13 +124,14 @@ def has_reader_gone(error: BaseException | None) -> bool:
         AttributeError,
         OSError,
         ValueError,
-    ):  # the system has no poll, or standard output is closed or has no descriptor
+    ):  # the system has no `poll`, or standard output is closed, or standard output has no descriptor
         return False
     return any(event & select.POLLERR for _, event in poller.poll(0))
 
 
 def damaged_module_advice(error: Exception) -> str:
-    """Advice to the user if a compiled module is incomplete, as after a full disk. Empty for other errors."""
+    """Returns advice to the user if a compiled module is incomplete, for example after a full disk. The advice is
+    empty for other errors."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -140,8 +142,8 @@ def damaged_module_advice(error: Exception) -> str:
 
 
 def missing_package_advice(error: BaseException | None) -> str:
-    """Advice to the user if a package of `PACKAGES` is missing, or cannot be imported (it may have been built for
-    another version of Python). Empty for other errors."""
+    """Returns advice to the user if a package of `PACKAGES` is missing or cannot be imported. Such a package may have
+    been built for another version of Python. The advice is empty for other errors."""
     cause = error
     while isinstance(cause, ImportError):
         package = (cause.name or _raising_module(cause)).partition(".")[0]

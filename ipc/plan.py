@@ -1,20 +1,22 @@
-"""The plan: how simulated time maps to wall time from a given instant on.
+"""A plan tells how simulated time maps to wall time, from a given instant on.
 
-A new plan replaces it at every pause, single step, change of time scale and reset. The current plan also decides when
-snapshots of older plans are due, so a change takes effect in the next frame.
+A new plan replaces the current plan at every pause, single step, change of time scale and reset. The current plan also
+decides when snapshots are due that were published under an earlier plan. So a change of the plan takes effect in the
+next frame.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-# Range of the rate of a plan that is not paused, simulated seconds per wall second. The range includes all useful
-# rates. With rates in this range no instant overflows.
+# Lowest and highest rate of a plan that is not paused, in simulated seconds per wall second. All useful rates are in
+# this range. With rates in this range no instant overflows.
 SLOWEST, FASTEST = 1e-6, 1e6
 
 
 class Plan(NamedTuple):
-    """At `wall_ns` the simulated time is `sim_time_ns`; from then on it advances at `rate` (0: paused).
+    """At the instant `wall_ns` the simulated time is `sim_time_ns`. From then on the simulated time advances at
+    `rate`. A rate of 0 means that the simulation is paused.
 
     `number` increases by one with each plan. `world_epoch` changes only at a reset.
     """
@@ -27,11 +29,12 @@ class Plan(NamedTuple):
 
     @property
     def is_sound(self) -> bool:
-        """True if the rate is 0 or in range. Call this for every plan from another process."""
+        """True if the rate is 0, or is in the range from `SLOWEST` to `FASTEST`. Call this for every plan from another
+        process."""
         return self.rate == 0 or SLOWEST <= self.rate <= FASTEST
 
     def due_ns(self, sim_time_ns: int) -> int | None:
-        """Wall instant at which `sim_time_ns` is due; None while paused."""
+        """Returns the wall instant at which `sim_time_ns` is due. Returns None while the plan is paused."""
         if self.rate <= 0:
             return None
         return self.wall_ns + round((sim_time_ns - self.sim_time_ns) / self.rate)

@@ -1,10 +1,10 @@
-"""Quantiles of a list of measured values, and of a window of the latest values.
+"""This module computes quantiles of a list of measured values, and of a window with the latest values.
 
-Percentiles of a list interpolate linearly between the sorted values (numpy's default, Hyndman and Fan 1996, type 7). A
-window stores its values twice: in order of arrival, and sorted by size. So adding a value takes two binary searches,
-and a quantile is read by its index (nearest rank).
+A percentile of a list is interpolated linearly between the sorted values. This is numpy's default (Hyndman and Fan
+1996, type 7). A window stores its values in two lists: in order of arrival, and sorted by size. So a new value takes
+two binary searches, and a quantile is read by its index (nearest rank).
 
-Always: a distribution has five keys. Without a measured value, each of them is None, never 0.
+Always: a distribution has five keys. If there is no measured value, the value of each key is None, never 0.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ Distribution = dict[str, float | None]
 
 
 def distribution(values: Iterable[float]) -> Distribution:
-    """mean, p50, p90, p99 and max of `values`, in the unit of `values`. Values that are not finite are ignored."""
+    """Returns mean, p50, p90, p99 and max of `values`, in the unit of `values`. Values that are not finite are
+    ignored."""
     measured = np.fromiter(values, np.float64)
     measured = measured[np.isfinite(measured)]
     if not len(measured):
@@ -37,7 +38,8 @@ def distribution(values: Iterable[float]) -> Distribution:
 
 
 def median(values: Iterable[float]) -> float:
-    """Median of one or more values. Used instead of `statistics.median`, whose import adds 5 ms to the start."""
+    """Returns the median of one or more values. This function replaces `statistics.median`, because the import of
+    `statistics` adds 5 ms to the start."""
     ordered = sorted(values)
     middle = len(ordered) // 2
     return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
@@ -54,7 +56,7 @@ class QuantileWindow:
         return len(self._values)
 
     def add(self, value: int) -> None:
-        """Add a value. If the window is full, its oldest value is removed."""
+        """Adds a value. If the window is full, its oldest value is removed."""
         values, ordered = self._values, self._ordered
         if len(values) == values.maxlen:
             del ordered[bisect_left(ordered, values[0])]
@@ -66,8 +68,8 @@ class QuantileWindow:
         self._ordered.clear()
 
     def quantile(self, share: float, unknown: int = 0) -> int:
-        """The smallest value v in the window such that at least the share `share` (0 to 1) of all values is <= v.
-        `unknown` is returned if the window is empty."""
+        """Returns the smallest value v in the window such that enough values of the window are <= v. At least the
+        fraction `share` (0 to 1) of all values is enough. Returns `unknown` if the window is empty."""
         ordered = self._ordered
         if not ordered:
             return unknown

@@ -1,4 +1,5 @@
-"""Snapshot: the state of all bodies after one step, and the decaying offsets of corrected bodies.
+"""A snapshot has the state of all bodies after one step. This module also computes the decaying offsets of corrected
+bodies.
 
 A body is one record of 64 bytes (one cache line), little-endian, without padding. A snapshot begins with a small head.
 After the head are `count` records of bodies, and then `marks` further records. The first of these are marks (arrows,
@@ -22,49 +23,50 @@ from numpy.typing import ArrayLike, NDArray
 
 BODY = np.dtype(
     [
-        ("position", "<f4", 3),  # metres
+        ("position", "<f4", 3),  # in metres, in the world's frame or in the parent's frame
         ("epoch", "<u4"),
-        ("orientation", "<f4", 4),  # unit quaternion xyzw
-        ("velocity", "<f4", 3),  # m/s
+        ("orientation", "<f4", 4),  # unit quaternion (x, y, z, w)
+        ("velocity", "<f4", 3),  # in m/s
         ("flags", "<u2"),
-        ("scale", "<f2"),  # uniform scale of the body's shape
-        ("angular_velocity", "<f4", 3),  # rad/s, world frame
-        ("color", "u1", 4),  # rgba; a factor on the colour of the shape
+        ("scale", "<f2"),  # factor by which the size of the body's shape is multiplied
+        ("angular_velocity", "<f4", 3),  # in rad/s, in the world's frame
+        ("color", "u1", 4),  # red, green, blue, alpha: factors by which the colour of the shape is multiplied
     ]
 )
 
-# Kinds of marks. The field `kind` of a mark is an index into this table. A mark's field `size` has numbers in metres;
-# the tuple of its kind tells the meaning of each number. An arrow and a line begin at the mark's position and extend
-# along the mark's z axis. Other marks are centred at the position; the axis of capsules and cylinders is z.
+# Kinds of marks. The field `kind` of a mark is an index into this table. A mark's field `size` has numbers in metres.
+# The table tells the meaning of each number, for each kind of mark. An arrow and a line begin at the mark's position
+# and extend along the mark's z axis. Other marks are centred at the position; the axis of capsules and cylinders is z.
 MARK_KINDS = {
     "sphere": ("radius",),
     "box": ("x", "y", "z"),  # lengths of the edges
-    "capsule": ("radius", "length"),  # length of the straight part
+    "capsule": ("radius", "length"),  # length of the cylinder between the two hemispheres
     "cylinder": ("radius", "length"),
     "ellipsoid": ("x", "y", "z"),  # diameters
-    # radius: of the shaft. A third number other than 0 in `size` is the radius of the arrow's head. The head's length
-    # is a third of the arrow's length.
+    # `radius` is the radius of the shaft. A third number other than 0 in `size` is the radius of the arrow's head. The
+    # head's length is a third of the arrow's length.
     "arrow": ("radius", "length"),
-    "line": ("radius", "length"),  # with radius 0, the line has the smallest visible width at every distance
+    "line": ("radius", "length"),  # if the radius is 0, the line has the smallest visible width at every distance
     "axes": ("length",),
 }
 
 MARK = np.dtype(
     [
         ("key", "<u8"),  # marks with equal keys in two snapshots are the same mark, and are blended
-        ("position", "<f4", 3),  # metres
-        ("orientation", "<f4", 4),  # unit quaternion xyzw
-        ("size", "<f4", 3),  # metres, see `MARK_KINDS`; unused numbers are 0
-        ("color", "u1", 4),  # rgba
+        ("position", "<f4", 3),  # in metres
+        ("orientation", "<f4", 4),  # unit quaternion (x, y, z, w)
+        ("size", "<f4", 3),  # in metres, see `MARK_KINDS`; unused numbers are 0
+        ("color", "u1", 4),  # red, green, blue, alpha
         ("kind", "u1"),  # index in `MARK_KINDS`
-        ("flags", "u1"),  # reserved, 0
-        ("shape", "<u2"),  # reserved, 0
-        ("label", "<u4"),  # 1 + the index of a text in `Scene.labels`; 0 for no text
-        ("spare", "<u4"),  # 0
+        ("flags", "u1"),  # reserved, always 0
+        ("shape", "<u2"),  # reserved, always 0
+        ("label", "<u4"),  # 1 + the index of a text in `Scene.labels`; 0 if the mark has no text
+        ("spare", "<u4"),  # always 0
     ]
 )
 
-# Bits of a body's `flags`. HAS_...: the field of that name has a value. If the bit is not set, the field is ignored.
+# Bits of a body's `flags`. A bit HAS_... tells that the field of that name has a value. If the bit is not set, the
+# field is ignored.
 VISIBLE = 1
 HAS_VELOCITY = 2
 HAS_ANGULAR_VELOCITY = 4
@@ -80,15 +82,16 @@ HEAD = np.dtype(
         ("sim_time_ns", "<i8"),
         ("due_ns", "<i8"),  # wall instant at which this state is due
         ("published_ns", "<i8"),  # wall instant at which readers could first read this state
-        ("rate", "<f8"),  # simulated seconds per wall second that physics achieves
+        ("rate", "<f8"),  # simulated seconds per wall second that the physics process achieves
         ("dt_ns", "<i8"),
         ("step_cost_ns", "<i8"),
-        ("world_epoch", "<i8"),  # changes at every reset
+        ("world_epoch", "<i8"),  # number that changes at every reset
         ("count", "<i8"),  # number of bodies
         ("scene_version", "<i8"),  # version of the scene that these bodies belong to
         ("plan_number", "<i8"),
         ("marks", "<i8"),  # number of records after the bodies: marks, then packed vertices
-        # number of vertices of surfaces, 3 f4 each; they are packed into the last of the `marks` records
+        # number of vertices of surfaces. Each vertex is three f4 numbers. Vertices are packed into the last of the
+        # `marks` records.
         ("vertices", "<i8"),
         ("parts", "<i8"),  # number of rows of each part column
         ("reserved", "<i8", 2),
@@ -97,7 +100,7 @@ HEAD = np.dtype(
 
 
 class Head(NamedTuple):
-    """Head of a snapshot, with the fields of `HEAD` in the same order. Wall instants are in ns of
+    """Head of a snapshot. It has the fields of `HEAD` in the same order. Wall instants are in ns, as read from
     `time.perf_counter_ns`."""
 
     tick: int = 0
@@ -131,12 +134,13 @@ def vertex_records(vertices: int) -> int:
 class Snapshot:
     """The state of all bodies after a step, in private arrays (not in shared memory).
 
-    bodies: structured array of dtype `BODY`, shape (n,). columns: name -> array of n rows. marks: structured array of
-    dtype `MARK`, shape (m,); m may differ between snapshots. vertices: vertices of all deforming bodies in the order
-    of the bodies, (v, 3) metres, each in its body's frame; if empty, the bodies have their rest shapes. part_columns:
-    name -> array of p rows, one row per part of the bodies. part_bodies: (p,), for each part the index of its body in
-    `bodies`, or -1 if that body is not in `bodies`; empty if the scene is not known. world_columns: name -> array of
-    one row. scene_version: version of the scene that these bodies belong to.
+    bodies: structured array of dtype `BODY` and shape (n,). columns: for each name, an array of n rows. marks:
+    structured array of dtype `MARK` and shape (m,); m may differ between snapshots. vertices: array of shape (v, 3) in
+    metres, with the vertices of all deforming bodies in the order of the bodies. Each vertex is in its body's frame.
+    If there are no vertices, these bodies have their rest shapes. part_columns: for each name, an array of p rows, one
+    row per part of the bodies. part_bodies: array of shape (p,) with the index in `bodies` of each part's body. The
+    index is -1 if that body is not in `bodies`. The array is empty if the scene is not known. world_columns: for each
+    name, an array of one row. scene_version: version of the scene that these bodies belong to.
     """
 
     sim_time_ns: int
@@ -158,14 +162,15 @@ class Snapshot:
 
 
 def new_bodies(count: int) -> NDArray[np.void]:
-    """`count` records of visible white bodies at the origin, not rotated, with scale 1 and epoch 0."""
+    """Returns `count` records of bodies. The bodies are visible, white, at the origin, and not rotated. Their scale is
+    1 and their epoch is 0."""
     bodies = np.empty(count, BODY)
     bodies.view(RECORD)[:] = _NEW.view(RECORD)
     return bodies
 
 
-# dtype that treats the record of a body or a mark as one block of bytes. With `BODY` or `MARK`, numpy would copy field
-# by field, which takes ten times as long.
+# A dtype that treats the record of a body or a mark as one block of bytes. With the dtypes `BODY` and `MARK`, numpy
+# would copy field by field. This would take ten times as long.
 RECORD = np.dtype(f"V{BODY.itemsize}")
 
 _NEW = np.zeros(1, BODY)
@@ -175,13 +180,13 @@ _NEW["color"] = 255
 _NEW["flags"] = VISIBLE
 
 
-# Corrections: small fixes of the true state, drawn without a visible jump.
+# A correction is a small fix of the true state. It is drawn without a visible jump.
 #
 # When a body is corrected, its true pose jumps. The drawn pose does not jump: it has an offset from the new true pose,
-# and this offset decays. The writer stores it in two columns. "correction" is the pose that was drawn before the
-# correction, relative to the new true pose: offset xyz in metres, and rotation xyzw. "corrected_ns" is the simulated
-# time of the correction. A reader adds offset x decay to each snapshot. For this the reader needs no earlier snapshot,
-# so it may skip snapshots or attach late:
+# and this offset decays. The writer stores the offset in two columns. "correction" is the pose that was drawn before
+# the correction, relative to the new true pose. It has an offset (x, y, z) in metres and a rotation (x, y, z, w).
+# "corrected_ns" is the simulated time of the correction. A reader multiplies the offset by its decay, and adds the
+# product to the true pose. For this the reader needs no earlier snapshot, so it may skip snapshots or attach late:
 #
 #     position + offset * decay          rotation ** decay * orientation (world frame)
 #     decay = exp(-(t - corrected_ns) / CORRECTION_TAU_NS)
@@ -190,17 +195,17 @@ _NEW["flags"] = VISIBLE
 # the velocities of the visual pose. So interpolation by velocities gives a smooth motion. At the instant of the
 # correction these velocities are the true velocities, because the offset begins to decay only after that instant.
 #
-# Always: a correction does not change the visual pose at its instant. For this, the new offset includes the remainder
-# of an earlier offset. A body that was never corrected, or whose offset has decayed, is drawn at its true pose. Pure
-# functions.
+# Always: at the instant of a correction, the visual pose does not change. For this, the new offset includes the
+# remainder of an earlier offset. A body that was never corrected, or whose offset has decayed, is drawn at its true
+# pose. The functions are pure.
 
 # Names of the two columns. Only the writer sets them, and a viewer does not list them.
 CORRECTION, CORRECTED_NS = "correction", "corrected_ns"
 OFFSET_WIDTH = 7
-# Simulated time in which an offset decays to 37 %. This is slow enough that no jump is visible. After three times this
-# duration the offset is no longer visible.
+# Simulated time in which an offset decays to 37 %, in ns. The decay is slow enough that no jump is visible. After
+# three times this duration the offset is no longer visible.
 CORRECTION_TAU_NS = 100_000_000
-# After this many time constants, less than a millionth of the offset remains. The offset is then treated as 0.
+# Number of time constants after which an offset counts as 0. Less than a millionth of the offset remains then.
 OVER_AFTER_TAU = 14.0
 # The value of the column "correction" for a body that was never corrected.
 NO_OFFSET = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
@@ -211,15 +216,16 @@ NO_LENGTH = 1e-30
 class Patch(NamedTuple):
     """Bodies whose visual pose differs from the true pose in the snapshot's records."""
 
-    rows: NDArray[np.intp]  # (m,), indices of bodies
-    records: NDArray[np.void]  # (m,), copies of the records of these bodies, with the visual pose
+    rows: NDArray[np.intp]  # array of shape (m,) with indices of bodies
+    # array of shape (m,) with copies of the records of these bodies; each copy has the visual pose
+    records: NDArray[np.void]
 
 
 def visual(bodies: NDArray[np.void], columns: Mapping[str, NDArray[Any]], sim_time_ns: int) -> Patch:
-    """The bodies whose visual pose differs from their true pose at `sim_time_ns`, and their visual poses.
+    """Returns the bodies whose visual pose differs from their true pose at `sim_time_ns`, and their visual poses.
 
-    bodies: `BODY` records, (n,). columns: the snapshot's columns. The result is empty if the snapshot lacks the two
-    columns of corrections.
+    bodies: array of `BODY` records, shape (n,). columns: the snapshot's columns. The result is empty if the snapshot
+    does not have the two columns of corrections.
     """
     offsets, times = columns.get(CORRECTION), columns.get(CORRECTED_NS)
     if offsets is None or times is None or offsets.shape[1:] != (OFFSET_WIDTH,) or times.ndim != 1:
@@ -230,7 +236,7 @@ def visual(bodies: NDArray[np.void], columns: Mapping[str, NDArray[Any]], sim_ti
     elsewhere = (left != NO_OFFSET).any(axis=1)
     rows, left = rows[elsewhere], left[elsewhere]
     records = bodies[rows]
-    # Rate of change of an offset, divided by the offset, 1/s.
+    # The rate of change of an offset, divided by the offset, in 1/s.
     speed = np.where(times[rows, None] < sim_time_ns, -1e9 / CORRECTION_TAU_NS, 0.0)
     with np.errstate(over="ignore", invalid="ignore"):  # a result that is not finite is kept
         records["position"] = records["position"].astype(np.float64) + left[:, :3]
@@ -244,13 +250,14 @@ def visual(bodies: NDArray[np.void], columns: Mapping[str, NDArray[Any]], sim_ti
 def corrected(
     old_offset: ArrayLike, old_ns: ArrayLike, now_ns: int, extra_offset: ArrayLike, extra_rotation: ArrayLike
 ) -> NDArray[np.float32]:
-    """New values of the column "correction" after a correction at `now_ns`, (n, 7): what remains of the old offsets,
-    plus the extra offsets.
+    """Returns the new values of the column "correction" after a correction at `now_ns`, an array of shape (n, 7). A
+    new value is the remainder of the old offset plus the extra offset.
 
-    old_offset, old_ns: the old values of the columns "correction", (n, 7), and "corrected_ns", (n,). extra_offset: the
-    position before the correction minus the corrected position, (n, 3). extra_rotation: the result of `turn_between`,
-    (n, 4). An argument with a single row applies to all bodies. One body may be given as plain sequences of 7, 3 and 4
-    numbers; the result is then (1, 7). A result that is not finite is replaced by `NO_OFFSET`.
+    old_offset: the old values of the column "correction", shape (n, 7). old_ns: the old values of the column
+    "corrected_ns", shape (n,). extra_offset: the position before the correction minus the corrected position, shape
+    (n, 3). extra_rotation: the result of `turn_between`, shape (n, 4). An argument with a single row applies to all
+    bodies. One body may be given as plain sequences of 7, 3 and 4 numbers; the result then has the shape (1, 7). A
+    result that is not finite is replaced by `NO_OFFSET`.
     """
     rows = [np.atleast_2d(np.asarray(value, np.float64)) for value in (old_offset, extra_offset, extra_rotation)]
     times = np.atleast_1d(np.asarray(old_ns, np.int64))
@@ -267,8 +274,9 @@ def corrected(
 
 
 def remainder(offsets: NDArray[Any], times: NDArray[Any], now_ns: int) -> NDArray[np.float64]:
-    """The part of the offsets that has not decayed at `now_ns`, (n, 7). offsets: (n, 7). times: (n,), the instants at
-    which the offsets were set. NO_OFFSET where an offset has decayed.
+    """Returns the remainders of the offsets at `now_ns`, an array of shape (n, 7). The remainder of an offset that has
+    decayed is NO_OFFSET. offsets: shape (n, 7). times: the instants at which the offsets were set, shape (n,), in
+    ns.
 
     If `now_ns` is before an offset's instant, the offset is returned unchanged. In a snapshot this does not occur: a
     snapshot is never older than the corrections in it.
@@ -288,21 +296,22 @@ def _age(times: NDArray[Any], now_ns: int) -> NDArray[np.float64]:
 
 
 def turn_between(before: ArrayLike, after: ArrayLike) -> NDArray[np.float64]:
-    """Rotations that turn orientations `after` into orientations `before`: unit quaternions xyzw, (n, 4), for
-    `corrected`."""
+    """Returns the rotations that turn the orientations `after` into the orientations `before`. They are unit
+    quaternions (x, y, z, w), shape (n, 4). `corrected` needs them."""
     back = _normalized(np.atleast_2d(np.asarray(after, np.float64))) * (-1.0, -1.0, -1.0, 1.0)
     return _quaternion_product(_normalized(np.atleast_2d(np.asarray(before, np.float64))), back)
 
 
 def _scaled_rotation(turns: NDArray[np.float64], share: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The rotations `turns`, along the shorter arc, with the angles multiplied by `share`: (n, 4)."""
+    """Returns the rotations `turns` along the shorter arc, with their angles multiplied by `share`; shape (n, 4)."""
     vectors = _rotation_vector(turns) * share / 2
     half = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.concatenate([vectors * np.sinc(half / np.pi), np.cos(half)], axis=1)
 
 
 def _rotation_vector(turns: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Rotation vectors (axis times angle in radians) of unit quaternions, along the shorter arc: (n, 3)."""
+    """Returns the rotation vectors of unit quaternions, along the shorter arc; shape (n, 3). A rotation vector is the
+    axis times the angle in radians."""
     turns = np.where(turns[:, 3:] < 0, -turns, turns)
     sine = np.linalg.norm(turns[:, :3], axis=1, keepdims=True)
     return turns[:, :3] * (2 * np.arctan2(sine, turns[:, 3:]) / np.where(sine > 0, sine, 1.0))
@@ -314,7 +323,7 @@ def _rotated(turns: NDArray[np.float64], vectors: NDArray[np.float64]) -> NDArra
 
 
 def _quaternion_product(second: NDArray[np.float64], first: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Products of quaternions xyzw: rotations by `first` and then by `second`."""
+    """Returns products of quaternions (x, y, z, w). A product rotates by `first` and then by `second`."""
     a, b = second[:, :3], first[:, :3]
     vector = second[:, 3:] * b + first[:, 3:] * a + np.cross(a, b)
     scalar = second[:, 3:] * first[:, 3:] - np.sum(a * b, axis=1, keepdims=True)
@@ -322,7 +331,8 @@ def _quaternion_product(second: NDArray[np.float64], first: NDArray[np.float64])
 
 
 def _normalized(turns: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The quaternions scaled to length 1. A quaternion whose length is 0 or not finite becomes the identity."""
+    """Returns the quaternions, scaled to length 1. A quaternion whose length is 0 or not finite becomes the
+    identity."""
     with np.errstate(over="ignore", invalid="ignore"):
         squared = np.sum(turns * turns, axis=1, keepdims=True)
     good = np.isfinite(squared) & (squared > NO_LENGTH)

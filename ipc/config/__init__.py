@@ -1,2 +1,2 @@
-"""Configuration of a run. flags: `Config` and its flags. rules: parses and checks values. troubles: injected trouble.
-files: checks and writes result files."""
+"""Configuration of a run. flags defines `Config` and its flags. rules parses and checks values. troubles defines the
+settings of injected trouble. files checks and writes result files."""

@@ -19,9 +19,10 @@ LONGEST_NAME = 255
 
 
 def check_file(flag: str, path: Any, is_picture: bool = False) -> None:
-    """Raises ConfigError if the file `path` cannot be written, or cannot be made if it does not exist.
+    """Raises ConfigError if the file `path` cannot be written. If the file does not exist yet, raises ConfigError if
+    it cannot be made.
 
-    is_picture: the name must also end in .png. "-" (standard output) is accepted for --json only.
+    is_picture: True if the name must also end in .png. "-" (standard output) is accepted for --json only.
     """
     if not isinstance(path, str) or not path:
         raise ConfigError(f"{flag} must be the name of a file, got {text_of(path)}")
@@ -43,13 +44,13 @@ def check_file(flag: str, path: Any, is_picture: bool = False) -> None:
 def _is_name(name: str) -> bool:
     try:
         return "\0" not in name and len(os.fsencode(name)) <= LONGEST_NAME
-    except UnicodeEncodeError:  # the name has a lone surrogate, which cannot be encoded
+    except UnicodeEncodeError:  # a name with a lone surrogate cannot be encoded
         return False
 
 
 def write_text(path: str, text: str, flag: str = "--out") -> None:
-    """Writes a text file. flag: the flag by which the user named the file, for the error message. Raises
-    TwixtError."""
+    """Writes a text file. flag: the flag by which the user named the file; the error message names it. Raises
+    TwixtError if the file cannot be written."""
     try:
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
@@ -60,8 +61,9 @@ def write_text(path: str, text: str, flag: str = "--out") -> None:
 
 
 def write_json(document: dict[str, Any], path: str) -> None:
-    """Writes the document to the file named by --json; `-` is standard output. Numbers of numpy are written as Python
-    numbers, and numbers that are not finite as null. Raises TwixtError."""
+    """Writes the document to the file that the user named by --json. `-` is standard output. Numbers of numpy are
+    written as Python numbers. Numbers that are not finite are written as null. Raises TwixtError if the file cannot
+    be written."""
     text = json.dumps(_plain(document), indent=2, allow_nan=False) + "\n"
     if path == "-":
         sys.stdout.write(text)

@@ -1,4 +1,4 @@
-"""Configuration of a run: one frozen object, `Config`, that each process receives as a whole.
+"""The configuration of a run is one frozen object, a `Config`. Each process receives the whole object.
 
 The flags of the command line are generated from the fields of `Config`. So each flag's name, unit, default, help and
 check are defined here.
@@ -33,7 +33,7 @@ from twixt.ipc.config.rules import (
 from twixt.ipc.config.troubles import FIELDS, LONGEST_MS, PRESETS, Troubles, presets_text
 
 BOTH, SIM, VIEW, MEASURE = "both", "sim", "view", "measure"
-# Headings of `--help`.
+# Headings in the text of `--help`.
 WORLD, TROUBLE, MOTION = "The world", "Trouble on purpose", "Motion"
 WINDOW, ENDING = "The window", "Ending and reporting"
 
@@ -58,9 +58,9 @@ def flag(
     choices: tuple[str, ...] = (),
     name: str = "",
 ) -> Any:
-    """A field of `Config` that is also a flag. read: function that converts the flag's text to a value. For an invalid
-    text it raises ValueError with the broken rule. side: the processes that use the field. name: the flag's name;
-    by default the field's name with dashes."""
+    """Makes a field of `Config` that is also a flag. read: function that converts the flag's text to a value. For an
+    invalid text this function raises ValueError with the broken rule. side: the processes that use the field. name:
+    the flag's name; by default the flag has the field's name with dashes."""
     about = {"help": help, "side": side, "heading": heading, "read": read, "metavar": metavar}
     return field(default=default, metadata=about | {"choices": choices, "name": name})
 
@@ -72,10 +72,10 @@ ending_flag = partial(flag, heading=ENDING)
 
 @dataclass(frozen=True)
 class Config:
-    """Configuration of one run. Names of fields with a unit end with that unit. None means that the field is not set:
-    the code that uses the field then chooses a value. Raises ConfigError for a value that breaks a rule."""
+    """Configuration of one run. The name of a field that has a unit ends with that unit. A field that is not set is
+    None. The code that uses the field then chooses a value. Raises ConfigError for a value that breaks a rule."""
 
-    # flags of the physics process
+    # The next fields are flags of the physics process.
     settings: tuple[tuple[str, str], ...] = world_flag(
         (),
         "a constructor argument of the world, such as count=500; may be repeated",
@@ -141,7 +141,7 @@ class Config:
         choices=tuple(PRESETS),
     )
 
-    # flags of the render process
+    # The next fields are flags of the render process.
     interpolation: str = motion_flag(
         "auto",
         f"how the world is drawn between two snapshots: {', '.join(INTERPOLATIONS)}, or module:Class of your own",
@@ -210,7 +210,7 @@ class Config:
     )
     offscreen: bool = window_flag(False, "draw without a window, through EGL")
 
-    # flags for the end of the run and for its report
+    # The next fields are flags for the end of the run and for its report.
     seconds: float | None = ending_flag(None, "end after so many seconds, counted from the end of start-up", float, "S")
     screenshot: str | None = ending_flag(None, "save a picture (PNG) at the instant of --at", str, "FILE", side=VIEW)
     at_s: float | None = ending_flag(
@@ -229,14 +229,15 @@ class Config:
         "LIMIT",
         side=MEASURE,
     )
-    report: bool = field(default=False, metadata={})  # True to print the report at the end
-    # path of the memory into which the viewer records its spans for --profile
+    report: bool = field(default=False, metadata={})  # True to print the report at the end of the run
+    # Path of the memory into which the viewer records its spans. A span is a measured piece of work, for --profile.
     span_memory: str | None = field(default=None, metadata={})
     # True for `twixt.show`: the user's loop continues when its viewer ends.
     users_loop: bool = field(default=False, metadata={})
     world: str = field(default="balls", metadata={})
     command: str = field(default="", metadata={})  # the command line as the user typed it, for the report
-    started_ns: int | None = field(default=None, metadata={})  # instant at which the command started, perf_counter_ns
+    # instant at which the command started, as read from perf_counter_ns
+    started_ns: int | None = field(default=None, metadata={})
 
     def __post_init__(self) -> None:
         self._check_defaults()
@@ -284,15 +285,15 @@ class Config:
 
     @property
     def troubles(self) -> Troubles:
-        """Injected trouble: the preset of `--trouble`, changed by the flags of single kinds. If a flag sets the
-        figures of a kind, they replace the figures of the preset."""
+        """Returns the injected trouble. The preset of `--trouble` is the basis. If a flag sets the figures of one kind
+        of trouble, these figures replace the figures in the preset."""
         asked = {name: getattr(self, name) for name in FIELDS.values() if getattr(self, name) is not None}
         preset = PRESETS[self.trouble].troubles if self.trouble else Troubles()
         return replace(preset, **asked).tidy()
 
     def check_files(self) -> None:
-        """Raises ConfigError for a result file that cannot be written. Called before a run, so that the run does not
-        fail only at its end."""
+        """Raises ConfigError for a result file that cannot be written. Call this before the run. Otherwise the run
+        would fail only at its end."""
         for item in dataclasses.fields(self):
             path = getattr(self, item.name)
             if item.metadata.get("metavar") == "FILE" and path is not None:
@@ -300,12 +301,12 @@ class Config:
                 check_file(flag_name(item.name), path, is_picture=item.name in ("screenshot", "plot"))
 
     def to_json(self) -> str:
-        """The whole config as one line of JSON, for the other process."""
+        """Returns the whole config as one line of JSON, for the other process."""
         return json.dumps(dataclasses.asdict(self), default=_plain)
 
     @staticmethod
     def from_json(text: str) -> Config:
-        """The config that `to_json` wrote."""
+        """Returns the config that `to_json` wrote."""
         values: dict[str, Any] = {name: _as_tuples(value) for name, value in json.loads(text).items()}
         return Config(**values)
 
@@ -320,6 +321,6 @@ def _as_tuples(value: Any) -> Any:
 
 
 def flag_name(field_name: str) -> str:
-    """Name of a field's flag, with the leading dashes."""
+    """Returns the name of a field's flag, with the leading dashes."""
     by_name = {f.name: f for f in dataclasses.fields(Config)}
     return by_name[field_name].metadata.get("name") or "--" + field_name.replace("_", "-")

@@ -1,8 +1,9 @@
-"""Parses the texts of flags, checks values of the configuration, and names the blend rules for a user's columns.
+"""This module parses the texts of flags, checks values of the configuration, and lists the blend rules for a user's
+columns.
 
 A function `read_...` parses the text of a flag, and raises ValueError if the text is invalid. A function with a
 parameter `what` checks a value, and raises ConfigError if the value breaks the rule. The error names the value, the
-rule and what the user can do. what: the name that the user typed, such as `--fps`. This module imports only the
+rule and what the user can do. `what` is the name that the user typed, such as `--fps`. This module imports only the
 standard library.
 """
 
@@ -15,14 +16,14 @@ from typing import Any
 from twixt.ipc.config.troubles import FORMS, TROUBLE_RULES, breaks_rule
 from twixt.ipc.errors import TwixtError, text_of
 
-# Lowest accepted rate, Hz. At a lower rate no motion is visible, and a run may end between two frames or two
-# snapshots.
+# Lowest accepted rate, in Hz. At a lower rate no motion is visible. A run may also end between two frames or between
+# two snapshots.
 SLOWEST_HZ = 0.1
-# Largest accepted number. No setting needs a larger number, and a larger time in ns would overflow 64 bits.
+# Largest accepted number. No setting needs a larger number. A larger time in ns would overflow 64 bits.
 MOST = 1e9
 
 
-# interpolation method and clock of one half of the picture; "" stands for the run's method or clock
+# Interpolation method and playback clock of one half of the picture. "" stands for the method or the clock of the run.
 SplitSide = tuple[str, str]
 
 
@@ -90,7 +91,7 @@ def one_of(what: str, value: Any, allowed: tuple[str, ...]) -> None:
 
 def pair(what: str, value: Any, form: str) -> tuple[Any, Any]:
     """Returns a tuple or list of two values as a tuple. Raises ConfigError for any other value. form: the form in
-    which the user should write the values, for the error message."""
+    which the user should write the values; the error message shows it."""
     if not isinstance(value, tuple | list) or len(value) != 2:
         raise ConfigError(f"{what} must be two values, {form}, got {text_of(value)}")
     return value[0], value[1]
@@ -129,8 +130,8 @@ def plain_name(what: str, value: Any) -> None:
 
 
 def trouble(what: str, kind: str, value: Any) -> None:
-    """Raises ConfigError unless the value is None, or figures of the trouble `kind` that obey
-    `TROUBLE_RULES[kind]`."""
+    """Raises ConfigError unless the value is None, or the figures of injected trouble of this kind. The figures must
+    obey `TROUBLE_RULES[kind]`."""
     if breaks_rule(kind, value):
         is_pair = isinstance(value, list | tuple) and len(value) == 2 and all(map(is_finite, value))
         got = FORMS[kind].format(*map(float, value)) if kind in FORMS and is_pair else text_of(value)
@@ -138,8 +139,8 @@ def trouble(what: str, kind: str, value: Any) -> None:
 
 
 def split(what: str, value: Any, built_in: tuple[str, ...], clocks: tuple[str, ...]) -> None:
-    """Raises ConfigError unless the value is None, or two pairs of an interpolation method and a clock. "" stands for
-    the run's own method or clock."""
+    """Raises ConfigError unless the value is None, or two pairs of an interpolation method and a playback clock. ""
+    stands for the method or the clock of the run."""
     if value is None:
         return
     for half in pair(what, value, '(("none", ""), ("auto", "")), a method and a clock each'):
@@ -151,7 +152,7 @@ def split(what: str, value: Any, built_in: tuple[str, ...], clocks: tuple[str, .
 
 
 def read_range_ms(text: str) -> tuple[float, float]:
-    """Parses `40` or `20-120`: the shortest and the longest time, ms."""
+    """Parses a range such as `40` or `20-120`. Returns the shortest and the longest time, both in ms."""
     low_text, dash, high_text = text.partition("-")
     low = float(low_text)
     high = float(high_text) if dash else low
@@ -159,8 +160,8 @@ def read_range_ms(text: str) -> tuple[float, float]:
 
 
 def read_stall(text: str) -> tuple[float, float]:
-    """Parses `500@5`: the length of a stall in ms, and the interval between two stalls in simulated seconds. `0` means
-    no stalls."""
+    """Parses a text such as `500@5`. Returns the length of a stall in ms, and the interval between two stalls in
+    simulated seconds. `0` means no stalls."""
     length_text, at, every_text = text.partition("@")
     if not at and text.strip() == "0":
         return 0.0, 1.0
@@ -170,24 +171,25 @@ def read_stall(text: str) -> tuple[float, float]:
 
 
 def read_delay(text: str) -> tuple[float, float]:
-    """Parses `80` or `80+-20`: the mean delay and the jitter (the largest difference from the mean), ms."""
+    """Parses a text such as `80` or `80+-20`. Returns the mean delay and the jitter, both in ms. The jitter is the
+    largest difference of a delay from the mean delay."""
     mean_text, sign, jitter_text = text.replace("±", "+-").partition("+-")
     return float(mean_text), float(jitter_text) if sign else 0.0
 
 
 def read_size(text: str) -> tuple[int, int]:
-    """Parses `800x600`: width and height, pixels."""
+    """Parses a text such as `800x600`. Returns width and height, both in pixels."""
     width, _, height = text.lower().partition("x")
     return int(width), int(height)
 
 
 def read_auto_ms(text: str) -> float | None:
-    """Parses `auto` (returned as None) or a time in ms."""
+    """Parses a time in ms. Returns None for the text `auto`."""
     return None if text == "auto" else float(text)
 
 
 def read_setting(text: str) -> tuple[str, str]:
-    """Parses `count=500`. Returns name and value, both as text."""
+    """Parses a setting such as `count=500`. Returns its name and its value, both as text."""
     key, equals, value = text.partition("=")
     if not equals or not key.isidentifier():
         raise ValueError("write it as name=value, such as count=500")
@@ -195,8 +197,8 @@ def read_setting(text: str) -> tuple[str, str]:
 
 
 def read_split(text: str) -> tuple[SplitSide, SplitSide]:
-    """Parses `none,auto`, `auto@newest-two,auto@auto` or `@buffered,@auto`. Returns the left half and the right half
-    of the picture."""
+    """Parses a text such as `none,auto`, `auto@newest-two,auto@auto` or `@buffered,@auto`. Returns the interpolation
+    method and the playback clock of the left half of the picture, and then those of the right half."""
     halves = text.split(",")
     if len(halves) != 2:
         raise ValueError("write it as LEFT,RIGHT, such as none,auto or @newest-two,@auto")
@@ -205,13 +207,14 @@ def read_split(text: str) -> tuple[SplitSide, SplitSide]:
 
 
 # Rules by which the values of a user's column are blended between two snapshots. A rule is one of `RULES`, or
-# `module:function` for a user's function, which is called with (old, new, alpha). The user's module is not imported
-# here.
+# `module:function` for a user's function. A user's function is called with (old, new, alpha). The user's module is not
+# imported here.
 #
 # linear: linear interpolation. angle: linear interpolation of angles in radians, along the shorter arc. none: the
-# older value until the newer snapshot is due. latest: the newest published value, as soon as it arrives.
+# older value is drawn until the newer snapshot is due. latest: the newest published value is drawn as soon as it
+# arrives.
 RULES = ("linear", "angle", "none", "latest")
-# Names of columns that drawing uses. SCALE3: scale of each body or part along its own x, y and z. COLOR and
+# Names of the columns that affect drawing. SCALE3: scale of each body or part along its own x, y and z axes. COLOR and
 # VISIBLE_PARTS exist only as part columns: COLOR is the part's colour, and VISIBLE_PARTS is True if the part is drawn.
 SCALE3 = "scale3"
 COLOR, VISIBLE_PARTS = "color", "visible"
@@ -232,7 +235,7 @@ def is_rule(rule: Any) -> bool:
 
 
 def unknown_rule(column: str, rule: Any) -> str:
-    """Error text for a column's unknown `rule`."""
+    """Returns the error text for an unknown `rule` of a column."""
     return (
         f"the rule of column {column!r} must be one of {', '.join(RULES)}, or module:function "
         f"for one of your own, got {text_of(rule)}"

@@ -1,8 +1,9 @@
-"""Settings of injected trouble (slow steps, stalls, dropped and delayed snapshots), and presets that combine them.
+"""This module defines the settings of injected trouble: slow steps, stalls, dropped snapshots and delayed snapshots. A
+preset combines several of these settings.
 
 Each kind of trouble has one rule for its figures. The same rule applies to flags, presets and the viewer's commands.
-Always: `Troubles()` is no trouble. `Config` and `Command` check figures before they are used. This module imports only
-the standard library. Not here: the injection itself (`sim`).
+Always: `Troubles()` means no trouble. `Config` and `Command` check figures before they are used. This module imports
+only the standard library. Not here: the code that injects the trouble (`sim`).
 """
 
 from __future__ import annotations
@@ -10,13 +11,13 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-# Longest work added to a step, and longest stall, ms. With a longer time the world would seem to hang, and commands
-# would have to wait until it is over.
+# Longest work added to a step and longest stall, in ms. During a longer time the world would seem to hang, and
+# commands would have to wait for the end of that time.
 LONGEST_MS = 60_000.0
-# Shortest and longest interval between two stalls, simulated seconds. A shorter interval would have the same effect as
-# `--slow-physics`; a longer interval would exceed any run.
+# Shortest and longest interval between two stalls, in simulated seconds. A shorter interval would have the same effect
+# as `--slow-physics`. A longer interval would be longer than any run.
 SHORTEST_EVERY_S, LONGEST_EVERY_S = 0.001, 86_400.0
-# Longest delay, ms. There is a limit because delayed snapshots stay in memory.
+# Longest delay of a snapshot, in ms. There is a limit because delayed snapshots stay in memory.
 LONGEST_DELAY_MS = 10_000.0
 
 TROUBLE_RULES = {
@@ -27,10 +28,10 @@ TROUBLE_RULES = {
     "delay": f"mean and jitter in ms, 0 <= jitter <= mean and mean + jitter <= {LONGEST_DELAY_MS:g}",
 }
 
-# Kind of trouble -> name of the field with its figures in `Troubles` and `Config`. The kind is also the name of the
-# command that changes these figures.
+# For each kind of trouble: name of the field in `Troubles` and `Config` that has the figures of this kind. The command
+# that changes these figures has the name of the kind.
 FIELDS = {"slow_physics": "slow_physics_ms", "stall": "stall", "drop": "drop_percent", "delay": "delay_ms"}
-# Kind of trouble -> format of its figures, in the form in which a user types them.
+# For each kind of trouble: format that writes the figures in the form in which a user types them.
 FORMS = {"slow_physics": "{:g}-{:g}", "stall": "{:g}@{:g}", "delay": "{:g}+-{:g}"}
 
 
@@ -51,22 +52,25 @@ def breaks_rule(kind: str, value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    # `math.isfinite` cannot be used, because it raises an exception for very long whole numbers, and a message may
-    # have such numbers. The limit also keeps sums of figures in range.
+    # `math.isfinite` cannot be used: it raises an exception for very long whole numbers, and a message may contain
+    # such numbers. Because of the limit, sums of figures also stay in range.
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1 << 63
 
 
 @dataclass(frozen=True)
 class Troubles:
-    """Figures of all kinds of trouble. None, or 0 for `drop_percent`, means no trouble of that kind."""
+    """Figures of all kinds of trouble. A field that is None means no trouble of that kind; for `drop_percent`, 0 means
+    no trouble."""
 
-    slow_physics_ms: tuple[float, float] | None = None  # work added to every step: shortest and longest, ms
-    stall: tuple[float, float] | None = None  # length in ms of wall time, interval in s of simulated time
+    slow_physics_ms: tuple[float, float] | None = None  # shortest and longest work that is added to each step, in ms
+    # length of a stall in ms of wall time; interval between two stalls in s of simulated time
+    stall: tuple[float, float] | None = None
     drop_percent: float = 0.0  # percentage of snapshots that are never published
-    delay_ms: tuple[float, float] | None = None  # delay of publishing after the due instant: mean and jitter, ms
+    # mean and jitter of the delay between the due instant and the publish, in ms
+    delay_ms: tuple[float, float] | None = None
 
     def tidy(self) -> Troubles:
-        """A copy in which a pair of figures that has no effect is replaced by None."""
+        """Returns a copy of the settings. Each pair of figures that has no effect is replaced by None."""
         kept: dict[str, Any] = dict(vars(self))
         for name, decides in (("slow_physics_ms", 1), ("stall", 0), ("delay_ms", 0)):
             if kept[name] is not None and not kept[name][decides]:
@@ -74,21 +78,21 @@ class Troubles:
         return Troubles(**kept)
 
     def to_status(self) -> dict[str, Any]:
-        """The figures by field name, for a status message. Pairs become lists."""
+        """Returns the figures by field name, for a status message. Pairs become lists."""
         return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
 
 
 @dataclass(frozen=True)
 class Preset:
-    """A named combination of troubles. about: description of a network or machine with such figures."""
+    """A named combination of kinds of trouble. about: description of a network or machine that has such figures."""
 
     about: str
     troubles: Troubles
 
 
-# Delays are one-way: half of typical round-trip times. Typical round-trip times are under 1 ms over a switch, about 12
-# ms over a shared access point, and about 100 ms over LTE. The last two presets are examples; their figures have no
-# source.
+# Each delay is one-way: it is half of a typical round-trip time. Typical round-trip times are under 1 ms over a
+# switch, about 12 ms over a shared access point, and about 100 ms over LTE. The last two presets are examples; their
+# figures have no source.
 PRESETS = {
     "lan": Preset("a wired network", Troubles(delay_ms=(0.4, 0.2))),
     "wifi": Preset("a busy access point", Troubles(delay_ms=(6.0, 5.0), drop_percent=1.0)),
@@ -99,7 +103,7 @@ PRESETS = {
 
 
 def flags_of(troubles: Troubles) -> str:
-    """The flags that set these troubles, such as `--stall 500@5 --drop 2`."""
+    """Returns the flags that set these figures of trouble, such as `--stall 500@5 --drop 2`."""
     flags = []
     if troubles.slow_physics_ms is not None:
         flags.append("--slow-physics " + FORMS["slow_physics"].format(*troubles.slow_physics_ms))
@@ -113,5 +117,5 @@ def flags_of(troubles: Troubles) -> str:
 
 
 def presets_text() -> str:
-    """Text for `--help`: one line per preset with its name, description and flags."""
+    """Returns a text for `--help`. The text has one line for each preset, with its name, description and flags."""
     return "; ".join(f"{name}, {preset.about}: {flags_of(preset.troubles)}" for name, preset in PRESETS.items())

@@ -25,7 +25,8 @@ from typing import Any
 from twixt.ipc.errors import TwixtError, text_of
 from twixt.ipc.scene.checks import flag
 
-# Most controls of a world. With more controls, users could not find one in the overlay.
+# Largest number of controls of a world. Among more controls, users could not find the control that they want in the
+# overlay.
 MOST_CONTROLS = 192
 LONGEST_NAME = 60
 KINDS = ("slider", "toggle", "button")
@@ -34,12 +35,13 @@ FOLD = "controls"
 
 
 def _no_receiver() -> None:
-    """Default `on_change`, for a control that is not yet part of a loop."""
+    """Default value of `on_change`, for a control that no loop uses yet."""
 
 
 class Slider:
     """A number from `low` to `high` that the user may change. value: the current number; the program may assign
-    another number in that range. fold: name of the slider's section in the overlay. Raises TwixtError.
+    another number in that range. fold: name of the slider's section in the overlay. Raises TwixtError for an
+    invalid argument or number.
 
     on_change: function that is called after the program has assigned a value.
     """
@@ -65,7 +67,8 @@ class Slider:
         self.on_change()
 
     def set(self, number: float) -> None:
-        """Sets a value that a viewer sent, limited to the range."""
+        """Sets a value that a viewer sent. A value outside of the range is replaced by the nearest end of the
+        range."""
         self._value = min(self.high, max(self.low, float(number)))
 
     def _checked(self, value: Any) -> float:
@@ -84,8 +87,8 @@ class Slider:
 
 class Toggle:
     """A switch that the user may turn on or off. value: the current state; the program may assign True or False.
-    is_on: the same state as a plain attribute, which is faster to read; do not assign to it. fold, on_change: as
-    for a Slider. Raises TwixtError."""
+    is_on: the same state as a plain attribute, which is faster to read. Do not assign to `is_on`. fold, on_change:
+    as for a Slider. Raises TwixtError for an invalid argument or state."""
 
     kind = "toggle"
 
@@ -115,7 +118,7 @@ class Toggle:
 
 
 class Button:
-    """A button that the user may press. fold: as for a Slider. Raises TwixtError."""
+    """A button that the user may press. fold: as for a Slider. Raises TwixtError for an invalid argument."""
 
     kind = "button"
 
@@ -124,7 +127,7 @@ class Button:
         self._is_pressed = False
 
     def taken(self) -> bool:
-        """True if the user has pressed the button since the last call, once or several times."""
+        """True if the user has pressed the button at least one time since the last call of `taken`."""
         pressed, self._is_pressed = self._is_pressed, False
         return pressed
 
@@ -142,8 +145,8 @@ Control = Slider | Toggle | Button
 
 
 def checked_controls(value: Any, owner: str) -> tuple[Control, ...]:
-    """`value` as a tuple of controls, in the same order. owner: name of the world's attribute that has this value, for
-    the error message. Raises TwixtError."""
+    """Returns `value` as a tuple of controls, in the same order. owner: name of the world's attribute that has this
+    value; the error message names it. Raises TwixtError if `value` contains anything else."""
     if not isinstance(value, Sequence) or not all(isinstance(control, Control) for control in value):
         raise TwixtError(f"{owner} must be a list of Slider, Toggle and Button, got {text_of(value)}")
     if len(value) > MOST_CONTROLS:
@@ -157,7 +160,7 @@ def to_status(controls: Sequence[Control]) -> list[list[Any]]:
 
 
 def is_status(value: Any) -> bool:
-    """True if a value received from another process has the form that `to_status` makes."""
+    """True if `value`, which another process sent, has the form that `to_status` makes."""
     return isinstance(value, list) and len(value) <= MOST_CONTROLS and all(map(_is_row, value))
 
 
@@ -182,7 +185,7 @@ def _number(slider: Slider, field: str, value: Any) -> float:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
         number = math.nan
-    # the test is True for NaN as well; larger numbers would overflow the overlay's 32-bit floats
+    # The test is True for NaN as well. Larger numbers would overflow the overlay's 32-bit floats.
     if not abs(number) < 1e30:
         raise TwixtError(f"Slider {slider.name!r}: {field} must be a finite number, got {text_of(value)}")
     return number

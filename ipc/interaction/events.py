@@ -1,7 +1,8 @@
-"""User actions that a viewer sends to the program: events, camera views (`Look`), pulls on a body (`Pull`).
+"""A viewer sends user actions to the program. A user action is an event, a camera view (`Look`) or a pull on a body
+(`Pull`).
 
-Each event is delivered once, and events are delivered in order. A new `Look` of a viewer replaces the viewer's
-previous `Look`, and a new `Pull` its previous `Pull`.
+Each event is delivered exactly one time. Events are delivered in order. A new `Look` of a viewer replaces the viewer's
+previous `Look`. A new `Pull` replaces the viewer's previous `Pull`.
 
 Always: an action is checked when it is made, so that its receiver may use it without a check. Only `body` must be
 checked by the receiver: it may be the index of a body that does not exist. Not here: queues (`ipc.session.viewers`).
@@ -21,10 +22,10 @@ KEY, CLICK, RESET = EVENTS = ("key", "click", "reset")
 # Actions of a key. The index of an action is GLFW's number for this action.
 RELEASE, PRESS, REPEAT = KEY_ACTIONS = ("release", "press", "repeat")
 BUTTONS = ("left", "right", "middle")
-# Largest key code and largest set of modifier bits; both are GLFW's. Magnitudes of instants are below WHOLE_LIMIT, so
-# that they fit into signed 64-bit numbers.
+# Largest key code and largest set of modifier bits; both are GLFW's. The magnitude of each instant is below
+# WHOLE_LIMIT, so that each instant fits into a signed 64-bit number.
 MOST_KEY, MOST_MODS, WHOLE_LIMIT = 1023, 0xFF, 1 << 63
-# Largest width or height of a window, pixels.
+# Largest width or height of a window, in pixels.
 MOST_PX = 1 << 20
 NOWHERE: Vector = (0.0, 0.0, 0.0)
 
@@ -34,17 +35,17 @@ class ActionError(TwixtError):
 
 
 class UserAction:
-    """A user action that is sent as a message. KIND: kind of that message."""
+    """A user action that is sent as a message. KIND: the kind of that message."""
 
     KIND: ClassVar[str]
 
     def to_fields(self) -> dict[str, Any]:
-        """The action as the fields of a message."""
+        """Returns the action as the fields of a message."""
         return asdict(self)  # type: ignore[call-overload, no-any-return]  # each subclass is a dataclass
 
     @classmethod
     def from_fields(cls, fields: dict[str, Any]) -> Self:
-        """The action with these fields, as made by `to_fields`. Raises ActionError for anything else."""
+        """Returns the action with these fields, which `to_fields` made. Raises ActionError for any other fields."""
         try:
             return cls(**fields)
         except (TypeError, ValueError, ArithmeticError, SceneError) as error:
@@ -56,15 +57,17 @@ class UserEvent(UserAction):
     """One event. name: "key", "click" or "reset" (the user pressed R in the viewer).
 
     Fields of a key event:
-    key: GLFW's code for the key's place on the keyboard, the same in all layouts. For letters and digits the code is
-    the character at this place on a US keyboard, such as `ord("A")`. action: "press", "repeat" or "release". mods:
-    GLFW's bits (Shift 1, Ctrl 2, Alt 4, Super 8). is_viewers: True if the viewer itself has acted on the key.
+    key: GLFW's code for the key's place on the keyboard. The code is the same in all keyboard layouts. For letters and
+    digits the code is the character at this place on a US keyboard, such as `ord("A")`. action: "press", "repeat" or
+    "release". mods: GLFW's bits (Shift 1, Ctrl 2, Alt 4, Super 8). is_viewers: True if the viewer itself has acted on
+    the key.
 
     Fields of a click event:
     button: "left", "right" or "middle". clicks: 2 for a double click. body: index of the body that was hit; None if no
-    body was hit. point: the point that was hit, metres, world frame.
+    body was hit. point: the point that was hit, in metres, in the world frame.
 
-    acted_ns: wall instant at which the user acted. draw_time_ns: simulated time of the picture that the user saw.
+    acted_ns: wall instant at which the user acted, in ns. draw_time_ns: simulated time of the picture that the user
+    saw, in ns.
     """
 
     KIND: ClassVar[str] = "event"
@@ -98,15 +101,16 @@ class UserEvent(UserAction):
 
 @dataclass(frozen=True)
 class Pull(UserAction):
-    """A body that the user drags or has selected. body: index of the body; None if no body is dragged or selected any
-    more. is_held: True while the body is dragged, False if it is only selected.
+    """A body that the user drags or has selected. body: index of the body; None if the user no longer drags or selects
+    a body. is_held: True while the body is dragged, False if it is only selected.
 
-    point: the point at which the body was grabbed, metres, in the body's frame. at: position of the same point in the
-    drawn picture, metres, world frame. target: the point under the pointer, metres, world frame.
-    is_turn: True if the user turns the body, False if the user moves it. turn: rotation vector since the body was
-    grabbed, radians, world frame.
-    force: N, acts at the point `at`. torque: N m, about the body's position; it includes the torque that `force`
-    causes.
+    point: the point at which the user grabbed the body, in metres, in the body's frame. at: position of that point in
+    the drawn picture, in metres, in the world frame. target: the point under the pointer, in metres, in the world
+    frame.
+    is_turn: True if the user turns the body, False if the user moves it. turn: rotation vector of the turn since the
+    user grabbed the body, in radians, in the world frame.
+    force: force in N, which acts at the point `at`. torque: torque in N m about the body's position; it includes the
+    torque that `force` causes.
     """
 
     KIND: ClassVar[str] = "pull"
@@ -136,7 +140,7 @@ class Look(UserAction):
     camera that the viewer applied last.
 
     is_moved: True if the user has moved the camera since the viewer applied that published camera. size_px: width and
-    height of the window.
+    height of the window, in pixels.
     """
 
     KIND: ClassVar[str] = "look"

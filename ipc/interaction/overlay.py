@@ -1,4 +1,4 @@
-"""Texts, images and figures that a program shows over the picture in its viewers.
+"""A program can show texts, images and figures over the picture in its viewers.
 
 Texts are sent in the program's status messages, at most five times a second. Images and figures are sent in separate
 messages. A viewer that attaches late receives the latest texts, images and figures.
@@ -28,8 +28,8 @@ SMALLEST, LARGEST_TEXT_SIZE = 0.25, 8.0
 @dataclass(frozen=True)
 class OverlayText:
     """Text over the picture. place: one of `PLACES`. left, right: texts of the left and the right column, with
-    newlines between lines; each may be empty. size: size of the letters as a multiple of the overlay's usual size.
-    Raises TwixtError."""
+    newlines between lines; each text may be empty. size: size of the letters as a multiple of the overlay's usual
+    size. Raises TwixtError for an invalid argument."""
 
     place: str = PLACES[0]
     left: str = ""
@@ -52,8 +52,8 @@ class OverlayText:
 
 
 def checked_texts(name: str, texts: Any) -> list[OverlayText]:
-    """The given texts as a list; a single text is accepted. name: the function that the user called, for the error
-    message. Raises TwixtError for anything else."""
+    """Returns the given texts as a list. A single text is accepted. name: the function that the user called; the error
+    message names it. Raises TwixtError if `texts` is anything else."""
     found = items(texts)
     for text in (texts,) if found is None else found:
         if not isinstance(text, OverlayText):
@@ -62,12 +62,12 @@ def checked_texts(name: str, texts: Any) -> list[OverlayText]:
 
 
 def texts_as_message(texts: Iterable[OverlayText]) -> list[list[Any]]:
-    """The first `MOST_TEXTS` texts as values that JSON can encode. `texts_from_message` reads them."""
+    """Returns the first `MOST_TEXTS` texts as values that JSON can encode. `texts_from_message` reads these values."""
     return [[text.place, text.left, text.right, text.size] for text in texts][:MOST_TEXTS]
 
 
 def texts_from_message(values: Any) -> tuple[OverlayText, ...]:
-    """The texts that `texts_as_message` encoded. Raises TwixtError for anything else."""
+    """Returns the texts that `texts_as_message` encoded. Raises TwixtError for any other values."""
     if not isinstance(values, list) or len(values) > MOST_TEXTS:
         raise TwixtError(f"texts must be a list of at most {MOST_TEXTS}, got {type(values).__name__}")
     try:
@@ -76,23 +76,25 @@ def texts_from_message(values: Any) -> tuple[OverlayText, ...]:
         raise TwixtError(f"a text must be a list of place, two texts and a size ({error})") from error
 
 
-# Images, each in a rectangle of the window. Always: the pixels of all images together have at most `MOST_IMAGE_BYTES`,
-# so that a viewer receives them within a second.
+# Each image fills a rectangle of the window. Always: the pixels of all images together have at most
+# `MOST_IMAGE_BYTES`, so that a viewer receives all images within a second.
 
-# Most images at one time, and most bytes of all their pixels together. A viewer reads 256 KiB in each frame.
+# Largest number of images at one time, and largest number of bytes of all their pixels together. A viewer reads 256
+# KiB in each frame.
 MOST_IMAGES, MOST_IMAGE_BYTES = 32, 8 << 20
-# Largest magnitude of a number in a rectangle, pixels.
+# Largest magnitude of a number in a rectangle, in pixels.
 LARGEST_PX = 1 << 20
 CHANNELS = 3
 
-Rect = tuple[int, int, int, int]  # left, bottom, width, height in pixels, from the window's lower left corner
+# left edge, bottom edge, width and height in pixels; edges are measured from the window's lower left corner
+Rect = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True, eq=False)
 class OverlayImage:
-    """An image over the picture. rect: left, bottom, width, height in pixels of the window, from its lower left
-    corner; the image is stretched to this size. pixels: (rows, columns, 3) uint8, the top row first; the array is not
-    copied. Raises TwixtError."""
+    """An image over the picture. rect: left edge, bottom edge, width and height in pixels of the window. The edges are
+    measured from the window's lower left corner. The image is stretched to this rectangle. pixels: (rows, columns,
+    3) uint8, the top row first; the array is not copied. Raises TwixtError for an invalid argument."""
 
     rect: Rect
     pixels: NDArray[np.uint8]
@@ -113,7 +115,8 @@ class OverlayImage:
 
 
 def checked_rect(name: str, rect: Any) -> Rect:
-    """`rect` as four whole numbers of pixels; width and height are > 0. Raises TwixtError."""
+    """Returns `rect` as four whole numbers of pixels. Raises TwixtError for any other value, and if the width or the
+    height is not > 0."""
     try:
         left, bottom, width, height = (int(length) if length == int(length) else None for length in rect)
     except (TypeError, ValueError, OverflowError):
@@ -126,8 +129,8 @@ def checked_rect(name: str, rect: Any) -> Rect:
 
 
 def checked_images(name: str, images: Any) -> list[OverlayImage]:
-    """The given images as a list; a single image is accepted. name: the function that the user called, for the error
-    message. Raises TwixtError for anything else, and for too many images or bytes."""
+    """Returns the given images as a list. A single image is accepted. name: the function that the user called; the
+    error message names it. Raises TwixtError if `images` is anything else, and for too many images or bytes."""
     found = list(images) if isinstance(images, Iterable) else [images]
     for image in found:
         if not isinstance(image, OverlayImage):
@@ -141,15 +144,15 @@ def checked_images(name: str, images: Any) -> list[OverlayImage]:
 
 
 def images_as_message(images: Iterable[OverlayImage]) -> tuple[dict[str, Any], bytes]:
-    """Fields and raw bytes of a message with these images. `images_from_message` reads them."""
+    """Returns the fields and the raw bytes of a message with these images. `images_from_message` reads both."""
     shown = list(images)
     fields = {"images": [[*image.rect, *image.pixels.shape[:2]] for image in shown]}
     return fields, b"".join(image.pixels.tobytes() for image in shown)
 
 
 def images_from_message(fields: dict[str, Any], raw: bytes) -> tuple[OverlayImage, ...]:
-    """The images that `images_as_message` encoded. Their pixel arrays are views of `raw`. Raises TwixtError for
-    anything else."""
+    """Returns the images that `images_as_message` encoded. Their pixel arrays are views of `raw`. Raises TwixtError
+    for any other message."""
     rows = fields.get("images")
     if not isinstance(rows, list) or len(rows) > MOST_IMAGES:
         raise TwixtError(f"images must be a list of at most {MOST_IMAGES}, got {type(rows).__name__}")
@@ -167,13 +170,14 @@ def images_from_message(fields: dict[str, Any], raw: bytes) -> tuple[OverlayImag
     return tuple(found)
 
 
-# Figures: lines or bars with axes, each figure in a rectangle of the window. Always: points that are not finite are
-# left out. All points together take at most `MOST_FIGURE_BYTES`. Texts are cut after `LONGEST_FIGURE_TEXT` characters.
+# A figure shows lines or bars with axes. Each figure fills a rectangle of the window. Always: points that are not
+# finite are left out. All points together take at most `MOST_FIGURE_BYTES`. Texts are cut after `LONGEST_FIGURE_TEXT`
+# characters.
 
-# Most figures at one time, most lines of one figure, and most bytes of the points of all figures together.
+# Largest number of figures at one time, of lines in one figure, and of bytes for the points of all figures together.
 MOST_FIGURES, MOST_LINES, MOST_FIGURE_BYTES = 16, 100, 4 << 20
 LONGEST_FIGURE_TEXT = 100
-# Largest magnitude of a coordinate. A figure could not label its axes readably for larger coordinates.
+# Largest magnitude of a coordinate. For larger coordinates a figure could not label its axes readably.
 LARGEST = 1e30
 
 Range = tuple[float, float]
@@ -181,9 +185,10 @@ Range = tuple[float, float]
 
 @dataclass(frozen=True, eq=False)
 class OverlayLine:
-    """A line of a figure. points: (n, 2), x and y. name: the line's name in the legend; empty for no entry. color:
-    (red, green, blue), each 0 to 1; None for a colour that differs from the colours of the neighbouring lines.
-    Raises TwixtError."""
+    """A line of a figure. points: array of shape (n, 2) with x and y of each point. name: the line's name in the
+    legend. If the name is empty, the legend has no entry for the line. color: (red, green, blue), each from 0 to 1.
+    If `color` is None, the line has a colour that differs from the colours of the neighbouring lines. Raises
+    TwixtError for an invalid argument."""
 
     points: NDArray[np.float64]
     name: str = ""
@@ -203,10 +208,10 @@ class OverlayLine:
 
 @dataclass(frozen=True, eq=False)
 class OverlayFigure:
-    """A figure over the picture. rect: left, bottom, width, height in pixels of the window, from its lower left
-    corner. x_range, y_range: range of each axis, (low, high); None for the range of the points. are_bars: True to
-    draw each point as a bar, False to join the points by lines. has_legend: True to show the names of the lines.
-    Raises TwixtError."""
+    """A figure over the picture. rect: left edge, bottom edge, width and height in pixels of the window. The edges are
+    measured from the window's lower left corner. x_range, y_range: range of each axis, (low, high). If a range is
+    None, the axis covers the range of the points. are_bars: True to draw each point as a bar, False to join the
+    points by lines. has_legend: True to show the names of the lines. Raises TwixtError for an invalid argument."""
 
     rect: Rect
     lines: Sequence[OverlayLine]
@@ -234,8 +239,8 @@ class OverlayFigure:
 
 
 def checked_figures(name: str, figures: Any) -> list[OverlayFigure]:
-    """The given figures as a list; a single figure is accepted. name: the function that the user called, for the error
-    message. Raises TwixtError for anything else, and for too many figures or points."""
+    """Returns the given figures as a list. A single figure is accepted. name: the function that the user called; the
+    error message names it. Raises TwixtError if `figures` is anything else, and for too many figures or points."""
     found = list(figures) if isinstance(figures, Iterable) else [figures]
     for figure in found:
         if not isinstance(figure, OverlayFigure):
@@ -248,7 +253,7 @@ def checked_figures(name: str, figures: Any) -> list[OverlayFigure]:
 
 
 def figures_as_message(figures: Iterable[OverlayFigure]) -> tuple[dict[str, Any], bytes]:
-    """Fields and raw bytes of a message with these figures. `figures_from_message` reads them."""
+    """Returns the fields and the raw bytes of a message with these figures. `figures_from_message` reads both."""
     shown = list(figures)
     fields = {
         "figures": [
@@ -263,7 +268,7 @@ def figures_as_message(figures: Iterable[OverlayFigure]) -> tuple[dict[str, Any]
 
 
 def figures_from_message(fields: dict[str, Any], raw: bytes) -> tuple[OverlayFigure, ...]:
-    """The figures that `figures_as_message` encoded. Raises TwixtError for anything else."""
+    """Returns the figures that `figures_as_message` encoded. Raises TwixtError for any other message."""
     rows = fields.get("figures")
     if not isinstance(rows, list) or len(rows) > MOST_FIGURES or len(raw) % 16:
         raise TwixtError(f"figures must be a list of at most {MOST_FIGURES}, got {type(rows).__name__}")

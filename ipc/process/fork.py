@@ -1,10 +1,12 @@
-"""Registry of the resources that a forked child must close, and the lock under which they are made.
+"""This module has a registry of the resources that a forked child must close, and the lock under which these resources
+are made.
 
 Such resources are descriptors, memory, signal handlers, child processes, and hooks of the interpreter's exit or of its
-garbage collector. The owner of a resource registers with `guard`. In a forked child the `close_in_child` of each owner
-is called, the newest owner first, before any code of the world runs. Any thread may fork; the forking thread becomes
-the child's main thread. Without this module the child would keep the sockets open, so viewers would notice the end of
-physics only after the last child has ended. Also, a signal to the child would end the simulation.
+garbage collector. The owner of a resource registers with `guard`. In a forked child the method `close_in_child` of
+each owner is called before any code of the world runs. The newest owner comes first. Any thread may fork; the forking
+thread becomes the child's main thread. Without this module the child would keep the parent's sockets open. Viewers
+would then notice the end of the physics process only after the last child has ended. Also, a signal to the child would
+end the simulation.
 
 Always: if a resource is made and closed under `LOCK`, it is registered at the time of every fork. The signals that are
 passed to `block_during_fork` reach the child only after our handlers are removed there. Not covered: C code that calls
@@ -29,8 +31,8 @@ class Guarded(Protocol):
     """Owner of a resource that a forked child must not keep."""
 
     def close_in_child(self) -> None:
-        """Close the resource in the child. Must not take a lock or send a message. If the child itself forks, it is
-        called again in the new child."""
+        """Closes the resource in the child. This method must not take a lock or send a message. If the child itself
+        forks, the method is called again in the new child."""
 
 
 class SupportsClose(Protocol):
@@ -39,9 +41,9 @@ class SupportsClose(Protocol):
     def close(self) -> object: ...
 
 
-# A thread holds the lock for microseconds while it makes and registers a resource, or closes a resource; and while it
-# forks. No thread holds the lock while it waits, or while memory is populated. The lock is reentrant, because a signal
-# handler may run in a thread that holds it.
+# A thread holds this lock while it makes and registers a resource, while it closes a resource, and while it forks.
+# Making or closing takes microseconds. No thread holds the lock while it waits, or while memory is populated. The lock
+# is reentrant, because a signal handler may run in a thread that holds the lock.
 LOCK = threading.RLock()
 _numbers = itertools.count()
 _guarded: weakref.WeakValueDictionary[int, Guarded] = weakref.WeakValueDictionary()
@@ -51,20 +53,20 @@ _mask_before: set[int] | None = None  # signal mask of the forking thread before
 
 
 def guard(owner: Guarded) -> None:
-    """Register `owner` as long as it exists. In a forked child, `owner.close_in_child` is called."""
+    """Registers `owner` for as long as the object exists. In a forked child, `owner.close_in_child` is called."""
     with LOCK:
         _guarded[next(_numbers)] = owner
 
 
 def close(*descriptors: SupportsClose) -> None:
-    """Close all the descriptors under `LOCK`, so that no fork happens between two of them."""
+    """Closes all the descriptors under `LOCK`, so that no fork happens between two closes."""
     with LOCK:
         for descriptor in descriptors:
             descriptor.close()
 
 
 def block_during_fork(numbers: Iterable[int]) -> None:
-    """Set the signals for which twixt has handlers. A forked child receives these signals only after it has removed
+    """Sets the signals for which twixt has handlers. A forked child receives these signals only after it has removed
     the handlers."""
     global _blocked_signals
     with LOCK:
@@ -89,7 +91,7 @@ def _after() -> None:
     try:
         if _mask_before is not None:
             mask, _mask_before = _mask_before, None
-            # may raise, because the call runs the user's signal handlers
+            # This call runs the user's signal handlers, so it may raise an exception.
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     finally:
         _forking_thread = None

@@ -1,4 +1,5 @@
-"""Detects Ctrl-C even if a library replaces or drops the KeyboardInterrupt, and delays Ctrl-C during short blocks.
+"""This module detects Ctrl-C even if a library replaces or drops the KeyboardInterrupt. It also delays Ctrl-C during
+short blocks.
 
 If Ctrl-C interrupts the import of a library with C code, the C code may raise another error instead of
 KeyboardInterrupt. So Python also writes the number of each signal into a pipe (signal.set_wakeup_fd). Reading this
@@ -39,10 +40,10 @@ def was_dropped() -> bool:
 
 @contextlib.contextmanager
 def raising_dropped_ctrl_c() -> Iterator[None]:
-    """Raise KeyboardInterrupt at the end of the block if Ctrl-C came during the block and was dropped.
+    """Raises KeyboardInterrupt at the end of the block if Ctrl-C came during the block and was dropped.
 
-    Used around our imports in the user's process. Has no effect if the user has set a handler for Ctrl-C or a wake-up
-    descriptor for signals.
+    twixt puts this block around its own imports in the user's process. The block has no effect if the user has set a
+    handler for Ctrl-C or a wake-up descriptor for signals.
     """
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
@@ -67,26 +68,27 @@ class InterruptibleEvent:
     """
 
     def __init__(self) -> None:
-        self.is_set = False  # an attribute, because it is read with every publish
+        self.is_set = False  # an attribute and not a method, because every publish reads this flag
         self._wakes: queue.SimpleQueue[None] = queue.SimpleQueue()
 
     def set(self) -> None:
-        """Ends the current wait. Later waits return at once until `clear` is called. Never blocks."""
+        """Ends the current wait. Later waits return immediately until `clear` is called. This method never blocks."""
         if not self.is_set:
-            # before the flag: if an exception comes between the two lines, the next `set` runs both again
+            # This line comes before the flag is set. If an exception comes between the two lines, the next `set` runs
+            # both lines again.
             self._wakes.put(None)
             self.is_set = True
 
     def clear(self) -> None:
-        """Resets the event. Only the one thread that waits may call it."""
+        """Resets the event. Only the thread that waits may call this method."""
         self.is_set = False
         with contextlib.suppress(queue.Empty):
             while True:
                 self._wakes.get_nowait()
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Waits until the event is set. Returns False if the event is not set within `timeout_s`; None means no
-        limit."""
+        """Waits until the event is set. Returns False if the event is not set within `timeout_s`. If `timeout_s` is
+        None, the wait has no limit."""
         timeout_s = None if timeout_s is None else max(timeout_s, 0.0)
         while not self.is_set:
             try:
@@ -94,14 +96,14 @@ class InterruptibleEvent:
             except queue.Empty:
                 return self.is_set
             self.is_set = True
-            self._wakes.put(None)  # wakes other threads that wait
+            self._wakes.put(None)  # wakes the other threads that wait
         return True
 
 
 @contextlib.contextmanager
 def delayed_ctrl_c() -> Iterator[None]:
-    """Delay Ctrl-C until the end of the block, which must take only some ms. Has no effect in threads other than the
-    main thread, because only the main thread handles signals."""
+    """Delays Ctrl-C until the end of the block. The block must take only some ms. In threads other than the main
+    thread this has no effect, because only the main thread handles signals."""
     theirs = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(theirs):
         yield
@@ -150,7 +152,7 @@ class CtrlCRecorder:
 
     @property
     def was_received(self) -> bool:
-        """True if Ctrl-C came since the last read of this property. Always False if Ctrl-C is not recorded."""
+        """True if Ctrl-C came since this property was last read. Always False if Ctrl-C is not recorded."""
         if not self._is_recording:
             return False
         try:
@@ -159,8 +161,8 @@ class CtrlCRecorder:
             return False
 
     def close_in_child(self) -> None:
-        """Implements `fork.Guarded`: stops recording in a forked child, because signals to the child are not for this
-        process."""
+        """Implements `fork.Guarded`. Stops the recording in a forked child, because signals to the child are not meant
+        for its parent."""
         self._end()
 
     def _end(self, wakeup_fd: int = -1) -> None:
@@ -176,8 +178,8 @@ class CtrlCRecorder:
 
 
 def restore_wakeup_fd(ours: int, previous: int) -> None:
-    """Set the wake-up descriptor for signals back to `previous`. No effect if other code has replaced `ours`
-    meanwhile."""
+    """Sets the wake-up descriptor for signals back to `previous`. This has no effect if other code has replaced the
+    descriptor `ours` meanwhile."""
     now = signal.set_wakeup_fd(-1)
     try:
         signal.set_wakeup_fd(previous if now == ours else now)

@@ -1,10 +1,10 @@
-"""Prints all messages on standard error, in the user's process and in twixt's own processes.
+"""This module prints all messages on standard error, both in the user's process and in twixt's own processes.
 
-Always: a call raises no exception except KeyboardInterrupt, and waits at most WAIT_MS for a slow reader. After a wait
-has timed out, later calls do not wait until the stream accepts text again. Text that cannot be written is dropped. If
-the stream is Python's own, bytes are written directly to the stream's descriptor. If they were written through
-Python's buffer instead, text that does not fit on a full disk would stay in the buffer, and the flush at exit would
-fail with exit code 120.
+Always: a call raises no exception except KeyboardInterrupt. A call waits at most WAIT_MS for a slow reader. After a
+wait has timed out, later calls do not wait at all. Calls wait again after the stream has accepted text. Text that
+cannot be written is dropped. If the stream is Python's own, bytes are written directly to the stream's descriptor.
+Python's buffer is not used. Otherwise text that does not fit on a full disk would stay in this buffer, and the flush
+at exit would fail with exit code 120.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import os
 import select
 import sys
 
-TYPE_CHECKING = False  # not imported from `typing`, because that import takes some ms
+TYPE_CHECKING = False  # defined here, because an import of `typing` takes some ms
 if TYPE_CHECKING:
     from typing import Any
 
-# Longest wait for a full pipe or terminal, ms. The wait blocks the caller's loop. Without the wait, the message about
-# why a program ended could be lost.
+# Longest wait for a full pipe or terminal, in ms. The wait blocks the caller's loop. Without the wait, the message
+# about why a program ended could be lost.
 WAIT_MS = 100
 # Number of bytes that a pipe accepts without blocking if it is ready for writing.
 PIPE_BYTES = getattr(select, "PIPE_BUF", 512)
@@ -28,7 +28,8 @@ _gave_up = False
 
 
 def print_notice(text: str, traceback_text: str = "") -> None:
-    """Prints `traceback_text` (whole lines) unchanged on standard error, and then `twixt: {text}`."""
+    """Prints `traceback_text` unchanged on standard error, and then `twixt: {text}`. `traceback_text` must consist of
+    whole lines."""
     print_lines(f"{traceback_text}twixt: {text}\n")
 
 
@@ -42,7 +43,8 @@ def print_lines(text: str) -> None:
             _write_bytes(stream, text.encode(stream.encoding, "backslashreplace"))
         else:
             _write_text(stream, text)
-    # the disk is full, the stream is closed, the interpreter ends, or a replaced stream has an error
+    # The disk is full, the stream is closed, the interpreter ends, or a stream that replaces Python's own has an
+    # error.
     except Exception:
         pass
 
@@ -69,7 +71,7 @@ def is_terminal() -> bool:
     """True if standard error is a terminal."""
     try:
         return sys.stderr.isatty()
-    except Exception:  # there is no stream, a closed stream, or a replaced stream without `isatty`
+    except Exception:  # there is no stream, the stream is closed, or the stream has no `isatty`
         return False
 
 
@@ -78,7 +80,7 @@ def _write_bytes(stream: io.TextIOWrapper, content: bytes) -> None:
     if not _is_ready(descriptor):
         return
     try:
-        stream.flush()  # text that the program has already printed must appear first
+        stream.flush()  # text that the program has already printed must appear before the new text
     except OSError:
         pass
     rest = memoryview(content)

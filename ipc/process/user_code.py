@@ -1,7 +1,7 @@
-"""Imports the user's modules by name, and reports their exceptions with the user's stack frames only.
+"""This module imports the user's modules by name. It reports their exceptions with the user's stack frames only.
 
-All of the user's code (worlds, interpolation methods, blend rules, drawing functions) is imported here. Exceptions of
-this code are turned into `UserCodeCrashed`, with the message "... raised ...". A simulation may name code for its
+All of the user's code (worlds, interpolation methods, blend rules, drawing functions) is imported here. An exception
+of the user's code becomes a `UserCodeCrashed`, with the message "... raised ...". A simulation may name code for its
 viewers; the viewers search for this code in the simulation's folders.
 
 Always: the user's folders are searched after the standard library and installed packages, and before twixt's own
@@ -33,16 +33,16 @@ _WORLD_CODE = tuple(
 )
 _WORLD_MAKER = os.path.join(_TWIXT_FOLDER, "sim", "worlds", "find.py")
 
-# Key under which a simulation's description has the result of `code_folders`.
+# Key of the result of `code_folders` in a simulation's description.
 CODE_FOLDERS = "code_folders"
-# Most folders that a viewer accepts from a simulation. Usual search paths have only a few.
+# Largest number of folders that a viewer accepts from a simulation. Usual search paths have only a few folders.
 MOST_FOLDERS = 64
 _INSTALLED = ("site-packages", "dist-packages")
 _folders: list[str] = []  # code folders of the simulation that this viewer shows
 
 
 class UserCodeCrashed(TwixtError):
-    """The user's code raised an exception, or left the world in a state from which it cannot be stepped.
+    """The user's code raised an exception, or left the world in a state from which the world cannot be stepped.
     traceback_text: traceback with the user's frames only."""
 
     exit_code = FAILED
@@ -53,24 +53,24 @@ class UserCodeCrashed(TwixtError):
 
 
 class UserCodeRefused(UserCodeCrashed):
-    """The user's code gave twixt a value that twixt refuses. traceback_text: the user's frames without the error
-    message."""
+    """The user's code gave twixt a value that twixt refuses. traceback_text: traceback with the user's frames, without
+    the error message."""
 
     exit_code = REFUSED
 
 
 def user_crash(what: str, error: BaseException) -> UserCodeCrashed:
-    """The error to raise for an exception `error` of the user's code. what: name of the code that raised `error`, such
-    as `Orbit.step`."""
+    """Returns the error to raise for the exception `error` of the user's code. what: name of the code that raised
+    `error`, such as `Orbit.step`."""
     if isinstance(error, TwixtError):
         return UserCodeRefused(f"{what}: {error}", _users_frames(error))
     return UserCodeCrashed(f"{what} raised {error_text(error)}", user_traceback(error))
 
 
-# The name is in lower case, because the class is used like a function: `with calling_user_code(...)`. A generator with
-# `contextlib.contextmanager` would take three times as long, and this cost would come in each step.
+# The class has a name in lower case, because it is used like a function: `with calling_user_code(...)`. A generator
+# with `contextlib.contextmanager` would take three times as long as the class. This cost would come in each step.
 class calling_user_code:
-    """Turns exceptions of the user's code in the block into `UserCodeCrashed`. what: as in `user_crash`.
+    """Turns an exception of the user's code in the block into a `UserCodeCrashed`. what: as in `user_crash`.
 
     refusals: if True, a `TwixtError` passes unchanged. Such an error is no crash: twixt refuses a value that the user
     gave, for example an argument of a constructor. KeyboardInterrupt, Terminated and SystemExit always pass unchanged.
@@ -96,7 +96,7 @@ class calling_user_code:
 
 def import_user_module(module_name: str, flag: str = "") -> ModuleType:
     """Imports a module from the user's folders or the Python path. flag: the option by which the user named the
-    module, for error messages.
+    module; error messages name the option.
 
     Raises TwixtError if there is no such module, and UserCodeCrashed if its import raises an exception.
     """
@@ -124,7 +124,8 @@ def import_user_module(module_name: str, flag: str = "") -> ModuleType:
 
 
 def suggestion_for(word: str, known: Iterable[str]) -> str:
-    """`did you mean "..."?` with the known word most similar to `word`. Empty if no known word is similar."""
+    """Returns the text `did you mean "..."?` with the known word that is most similar to `word`. The text is empty if
+    no known word is similar."""
     import difflib  # imported here, because only error messages need it
 
     near = difflib.get_close_matches(word, list(known), n=1)
@@ -140,15 +141,15 @@ def _modules_in(folders: Iterable[str]) -> list[str]:
 
 
 def code_folders() -> list[str]:
-    """Folders of `sys.path`, except the folders of the standard library, installed packages and twixt. Mostly these
-    are the script's folder and the folders in PYTHONPATH."""
+    """Returns the folders of `sys.path` without the folders of the standard library, of installed packages and of
+    twixt. Mostly the result is the script's folder and the folders in PYTHONPATH."""
     library, found = os.path.dirname(os.__file__), dict[str, None]()
     for entry in sys.path:
         if not isinstance(entry, str | os.PathLike):  # Python ignores such an entry as well
             continue
         try:
             folder = os.path.abspath(entry)
-            folder.encode()  # raises for a path that is not valid text and so could not be sent
+            folder.encode()  # this call raises for a path that is not valid text; such a path could not be sent
         except (OSError, ValueError):
             continue
         is_library = f"{folder}{os.sep}".startswith(f"{library}{os.sep}") or os.path.basename(folder) in _INSTALLED
@@ -164,14 +165,14 @@ def _holds_twixt(folder: str) -> bool:
 
 
 def set_code_folders(folders: Iterable[str]) -> None:
-    """Set the code folders of the simulation that this viewer shows. The user's modules are searched there first, and
-    then in the current folder."""
+    """Sets the code folders of the simulation that this viewer shows. The user's modules are searched in these folders
+    first, and then in the current folder."""
     _folders[:] = folders
 
 
 def add_user_folders_to_path() -> None:
-    """Append the user's folders to `sys.path`, with the current folder last. If twixt's own folder is in `sys.path`,
-    move it to the end.
+    """Appends the user's folders to `sys.path`, with the current folder last. If twixt's own folder is in `sys.path`,
+    that folder is moved to the end.
 
     twixt's own folder is in `sys.path` if `twixt.py` is run as a file, or if that folder is in PYTHONPATH. Its
     subfolders `sim`, `render` and `ipc` must not hide user's modules of the same names. The folder is not removed,
@@ -186,7 +187,7 @@ def add_user_folders_to_path() -> None:
 
 
 def error_text(error: BaseException) -> str:
-    """Class name and message of an error. Works even if the error's `__str__` raises."""
+    """Returns the class name and the message of an error. Works even if the error's `__str__` raises an exception."""
     try:
         words = str(error)
     except Exception as another:
@@ -195,15 +196,16 @@ def error_text(error: BaseException) -> str:
 
 
 def user_traceback(error: BaseException) -> str:
-    """Traceback of `error` and its causes, without twixt's frames. Empty if there is no frame of the user's code. In
-    this case the call of the user's code failed, for example because of a wrong number of arguments."""
+    """Returns the traceback of `error` and of its causes, without twixt's frames. The text is empty if there is no
+    frame of the user's code. In this case the call of the user's code failed, for example because of a wrong number
+    of arguments."""
     report = traceback.TracebackException.from_exception(error)
     return "".join(report.format()) if _strip(report, set()) else ""
 
 
 def _users_frames(error: BaseException) -> str:
-    """Traceback of `error` with the user's frames only, without the error message. Empty if there are no such
-    frames."""
+    """Returns the traceback of `error` with the user's frames only, without the error message. The text is empty if
+    there are no such frames."""
     report = traceback.TracebackException.from_exception(error)
     _strip(report, set())
     return "".join(["Traceback (most recent call last):\n", *report.stack.format()]) if report.stack else ""
@@ -222,7 +224,8 @@ def _strip(report: traceback.TracebackException | None, seen: set[int]) -> bool:
         frame for frame, is_ours, is_next in followed if not is_ours and (frame.filename != "<string>" or not is_next)
     ]
     report.stack = traceback.StackSummary.from_list(kept)
-    # A SyntaxError (it has `msg`) needs no frame, because its message contains the user's line.
+    # A SyntaxError has the attribute `msg`. A SyntaxError needs no frame, because its message contains the user's
+    # line.
     left = bool(kept) or hasattr(report, "msg")
     for cause in (report.__cause__, report.__context__, *(report.exceptions or ())):
         left = _strip(cause, seen) or left

@@ -1,9 +1,9 @@
-"""Checks that enough memory is available before an allocation.
+"""This module checks, before an allocation, that enough memory is available.
 
 Linux may grant more memory than exists (overcommit). When a program uses that memory, the kernel kills a process, and
 not always the process that allocated the memory. So each large request is checked first. The available memory is the
-minimum of the free memory of the machine and of each control group of this process. Systems other than Linux do not
-report the available memory; all requests are allowed there.
+smallest of these numbers: the free memory of the machine, and the free memory of each control group of this process.
+Systems other than Linux do not report the available memory; on them all requests are allowed.
 Not here: the allocation.
 """
 
@@ -16,10 +16,10 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.ring.layout import MAX_CAPACITY, MIN_SLOTS, ColumnForm, Layout
 from twixt.ipc.snapshot import BODY
 
-# Smaller requests are not checked, because a check takes 0.1 ms.
+# Requests for fewer bytes are not checked, because a check takes 0.1 ms.
 SMALL_BYTES = 16 << 20
-# Version of control groups -> file with the limit, file with the usage, and name of the line in memory.stat that gives
-# the size of the reclaimable cache.
+# For each version of control groups: file with the limit, file with the usage, and name of a line in memory.stat. This
+# line gives the size of the cache that the kernel can reclaim.
 GROUP_FILES = {
     2: ("memory.max", "memory.current", "inactive_file"),
     1: ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
@@ -31,16 +31,16 @@ class NoRoom(TwixtError):
 
 
 def require(size: int, what: str) -> None:
-    """Raises NoRoom unless `size` bytes are available. what: purpose of the memory for the error text, such as "100
-    bodies"."""
+    """Raises NoRoom unless `size` bytes are available. what: purpose of the memory, such as "100 bodies"; the error
+    text names it."""
     free = free_bytes() if size >= SMALL_BYTES else None
     if free is not None and size > free:
         raise NoRoom(f"{what} would need {mib(size)}, {mib(free)} are free; use fewer bodies")
 
 
 def require_bodies(count: int, own_bytes: int, columns: Mapping[str, ColumnForm] | None = None) -> None:
-    """Raises NoRoom unless there is memory for `count` bodies of `own_bytes` each, and for a segment that holds these
-    bodies and `columns`."""
+    """Raises NoRoom unless there is memory for `count` bodies of `own_bytes` bytes each, and also for a segment that
+    holds these bodies and `columns`."""
     if count <= MAX_CAPACITY:
         return require(count * own_bytes + Layout.for_bodies(count, columns).segment_bytes, f"{count:,} bodies")
     need = count * (own_bytes + MIN_SLOTS * BODY.itemsize)
@@ -50,13 +50,14 @@ def require_bodies(count: int, own_bytes: int, columns: Mapping[str, ColumnForm]
 
 
 def mib(size: int) -> str:
-    """`size` as text, in MiB."""
+    """Returns `size`, a number of bytes, as a text in MiB."""
     return f"{size >> 20:,} MiB"
 
 
 def free_bytes(proc: str = "/proc", groups: str = "/sys/fs/cgroup") -> int | None:
-    """Bytes that this process may still allocate: the minimum over the machine and its control groups. None if the
-    system does not report them. proc, groups: paths of procfs and cgroupfs."""
+    """Returns the number of bytes that this process may still allocate. It is the smallest number that the machine and
+    the control groups of this process allow. Returns None if the system does not report the free memory. proc,
+    groups: paths of procfs and cgroupfs."""
     known = [left for left in (_free_of_machine(proc), *_free_of_groups(proc, groups)) if left is not None]
     return max(0, min(known)) if known else None
 
@@ -94,7 +95,7 @@ def _free_of_group(folder: str, version: int) -> int | None:
 
 def _number(file: str) -> int | None:
     text = "".join(_lines(file)).strip()
-    return int(text) if text.isdigit() else None  # "max" means no limit
+    return int(text) if text.isdigit() else None  # the text "max" means that there is no limit
 
 
 def _lines(file: str) -> list[str]:

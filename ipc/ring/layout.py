@@ -1,4 +1,4 @@
-"""Offsets of all words in a segment of shared memory; accesses no memory itself.
+"""This module computes the offsets of all words in a segment of shared memory. It accesses no shared memory itself.
 
     0      identity: magic, format, sizes, capacity, number of columns    written once, before a reader maps it
     64     table of the user's columns, one cache line each               written once
@@ -39,14 +39,15 @@ WORD = 8
 CACHE_LINE = 64
 SLOTS_OFFSET = 4096
 
-# At least four slots: two complete snapshots must exist while a third is written and a reader reads. Sixteen slots
-# hold all snapshots of a burst for a viewer that missed a few frames. The actual number of slots is the largest number
-# from 4 to 16 that fits into RING_BYTES.
+# A segment has at least four slots: two complete snapshots must exist while the writer writes a third and a reader
+# reads. A segment has at most sixteen slots. They are enough to hold all snapshots that arrive while a viewer misses a
+# few frames. The actual number of slots is the largest number from 4 to 16 that fits into RING_BYTES.
 MIN_SLOTS = 4
 MAX_SLOTS = 16
 RING_BYTES = 256 * 1024 * 1024
 
-# 1 GiB of records in each slot. Limits the allocation that a damaged number can cause.
+# Largest capacity of a segment. It gives 1 GiB of records in each slot. This limits the allocation that a damaged
+# number can cause.
 MAX_CAPACITY = 1 << 24
 MAX_COLUMNS = 32
 MAX_COLUMN_WIDTH = 64
@@ -65,15 +66,15 @@ IDENTITY = np.dtype(
 COLUMN_ROW = np.dtype([("name", f"S{MAX_NAME_BYTES}"), ("dtype", "S8"), ("width", "<u8"), ("per", "<u8")])
 COLUMN_TABLE_OFFSET = CACHE_LINE
 
-# Indices of live words, in words of 8 bytes from the start of the segment.
+# Indices of the words that change during a run, counted in words of 8 bytes from the start of the segment.
 LATEST = 3072 // WORD
 SUCCESSOR = 3136 // WORD
 SCENE_VERSION = 3200 // WORD
 PLAN_SEQUENCE = 3264 // WORD
-PLAN = PLAN_SEQUENCE + 1  # number, world epoch, wall_ns, sim_time_ns, rate
+PLAN = PLAN_SEQUENCE + 1  # index of the first of five words: number, world epoch, wall_ns, sim_time_ns, rate
 
 HEAD_IN_SLOT = CACHE_LINE
-# Format of the packed head: 8-byte fields only. The reserved words are not packed; they stay zero.
+# Format of the packed head. All its fields have 8 bytes. The reserved words are not packed and stay zero.
 HEAD_FIELDS = tuple(name for name in HEAD.names or () if name != "reserved")
 HEAD_PACKING = struct.Struct("<" + "".join("d" if HEAD[name].kind == "f" else "q" for name in HEAD_FIELDS))
 PUBLISHED_IN_HEAD = HEAD_FIELDS.index("published_ns")  # offset of the field in the head, in words
@@ -81,16 +82,17 @@ BODIES_IN_SLOT = HEAD_IN_SLOT + HEAD.itemsize
 
 
 class LayoutError(TwixtError):
-    """A capacity or column out of range, or an invalid header of a segment."""
+    """A capacity or a column is out of range, or the header of a segment is invalid."""
 
 
-# Declaration of a column: dtype, values per row, and one of PERS. The third item may be left out if each row belongs
-# to a body.
+# Declaration of a column: dtype, values per row, and one of PERS. The third item may be left out if each row of the
+# column belongs to a body.
 ColumnForm = tuple[str, int] | tuple[str, int, str]
 
 
 class ColumnBlock(NamedTuple):
-    """A column in a slot: rows of `width` values of `dtype`. offset: bytes from the slot's start. per: one of PERS."""
+    """A column in a slot. Each row has `width` values of `dtype`. offset: number of bytes from the slot's start to the
+    column. per: owner of one row, one of PERS."""
 
     name: str
     dtype: str
@@ -100,17 +102,18 @@ class ColumnBlock(NamedTuple):
 
     @property
     def bytes_per_row(self) -> int:
-        """Bytes of one row."""
+        """Number of bytes in one row."""
         return np.dtype(self.dtype).itemsize * self.width
 
     def rows(self, bodies: int, parts: int) -> int:
-        """Number of rows in a snapshot with these numbers of bodies and parts."""
+        """Number of rows of the column in a snapshot with these numbers of bodies and parts."""
         return bodies if self.per == BODY_ROWS else parts if self.per == PART_ROWS else 1
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Offsets and sizes of one segment, in bytes. Create it by `for_bodies`, `from_dict` or `from_segment` only."""
+    """Offsets and sizes of one segment, in bytes. Make a Layout only by `for_bodies`, `from_dict` or
+    `from_segment`."""
 
     capacity: int
     columns: tuple[ColumnBlock, ...]
@@ -121,7 +124,8 @@ class Layout:
 
     @staticmethod
     def for_bodies(capacity: int, columns: Mapping[str, ColumnForm] | None = None) -> Layout:
-        """Layout for `capacity` records and these columns. columns: name -> `ColumnForm`. Raises LayoutError."""
+        """Returns a layout for `capacity` records and these columns. columns: the `ColumnForm` of each column, by
+        name. Raises LayoutError for a capacity or a column out of range."""
         if not isinstance(capacity, int | np.integer) or not 0 <= capacity <= MAX_CAPACITY:
             raise LayoutError(f"a segment holds from 0 to {MAX_CAPACITY} bodies, got {capacity!r}")
         capacity = int(capacity)
@@ -139,7 +143,7 @@ class Layout:
         return Layout(capacity, tuple(placed), slots, offset, SLOTS_OFFSET + slots * offset)
 
     def to_dict(self) -> dict[str, Any]:
-        """The layout as a message that JSON can encode, for `from_dict`."""
+        """Returns the layout as a message that JSON can encode. `from_dict` reads the message."""
         return {
             "format": self.format,
             "segment_bytes": self.segment_bytes,
@@ -151,7 +155,7 @@ class Layout:
 
     @staticmethod
     def from_dict(message: Any) -> Layout:
-        """The layout in a message made by `to_dict`. Raises LayoutError for any other message."""
+        """Returns the layout in a message that `to_dict` made. Raises LayoutError for any other message."""
         try:
             _check_format(message["format"])
             columns = {name: (dtype, width, per) for name, dtype, width, per in message["columns"]}
@@ -164,8 +168,8 @@ class Layout:
 
     @staticmethod
     def from_segment(segment: memoryview | bytes) -> Layout:
-        """The layout in a segment's header. Raises LayoutError if the layout is invalid or does not fit into
-        `segment`."""
+        """Returns the layout in the header of `segment`. Raises LayoutError if the layout is invalid or does not fit
+        into `segment`."""
         if len(segment) < SLOTS_OFFSET:
             raise LayoutError(f"a segment is at least {SLOTS_OFFSET} bytes, got {len(segment)}")
         identity = np.frombuffer(segment, IDENTITY, 1)[0]
@@ -237,18 +241,19 @@ class Layout:
         return self.slot_offset(slot) + BODIES_IN_SLOT
 
     def snapshot_bytes(self, count: int, marks: int = 0, parts: int = 0) -> int:
-        """Bytes to read for a snapshot of `count` bodies, `marks` marks and `parts` parts: head, records, columns."""
+        """Number of bytes to read for a snapshot of `count` bodies, `marks` marks and `parts` parts. Head, records and
+        columns are included."""
         others = sum(column.rows(0, parts) * column.bytes_per_row for column in self.columns if column.per != BODY_ROWS)
         return HEAD.itemsize + count * self.bytes_per_body + marks * MARK.itemsize + others
 
     @property
     def bytes_per_body(self) -> int:
-        """Bytes per body: its record, and its row in each column that has a row per body."""
+        """Number of bytes for each body: its record, and its row in each column that has one row per body."""
         return BODY.itemsize + sum(column.bytes_per_row for column in self.columns if column.per == BODY_ROWS)
 
 
 def per_of(form: ColumnForm) -> str:
-    """Owner of one row of a column with this form; one of PERS."""
+    """Returns the owner of one row of a column with this form. The result is one of PERS."""
     return form[2] if len(form) == 3 else BODY_ROWS
 
 
@@ -263,8 +268,8 @@ def part_count(columns: Mapping[str, np.ndarray], forms: Mapping[str, ColumnForm
 def first_rows(
     columns: Mapping[str, NDArray[Any]], forms: Mapping[str, ColumnForm], bodies: int
 ) -> dict[str, NDArray[Any]]:
-    """The columns, reduced to the first `bodies` bodies. Part columns keep no rows, because a viewer could not tell to
-    which bodies the remaining rows belong."""
+    """Returns the columns with the rows of the first `bodies` bodies only. Part columns keep no rows, because a viewer
+    could not tell to which bodies the kept rows belong."""
     kept = {BODY_ROWS: bodies, PART_ROWS: 0, WORLD_ROW: 1}
     return {name: rows[: kept[per_of(forms[name])]] for name, rows in columns.items()}
 

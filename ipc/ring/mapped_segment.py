@@ -1,7 +1,8 @@
-"""A segment that a reader has mapped: views of its snapshots, validity checks, and private copies.
+"""A reader maps a segment. This module gives views of the snapshots in the segment, checks the views, and makes
+private copies.
 
-A reader copies or uploads a `SnapshotView`, then calls its `is_valid()`. If the writer overwrote the snapshot in
-between, the result is False, and the reader discards the copy.
+A reader copies or uploads a `SnapshotView`, then calls its `is_valid()`. If the writer overwrote the snapshot before
+this call, the result is False, and the reader discards the copy.
 
 Copies reuse arrays of earlier copies (`SpareArrays`), because the first access to new memory is slow. An array is free
 if only `SpareArrays` refers to it. Views, buffers and slices of an array also refer to the array, so an array in use
@@ -9,7 +10,7 @@ is never overwritten.
 
 Always: damaged memory (a bad header, an impossible count) raises a TwixtError and never causes a crash or a huge
 allocation. `SpareArrays` holds only a few small arrays. Only one thread may use a segment. Not here: the order of
-loads (`sequence`), the choice of the snapshot (`reader`).
+loads (`sequence`), the choice of the snapshot to read (`reader`).
 """
 
 from __future__ import annotations
@@ -26,10 +27,12 @@ from twixt.ipc.ring.layout import BODY_ROWS, HEAD_PACKING, PART_ROWS, PERS, WORL
 from twixt.ipc.ring.memory import Memory
 from twixt.ipc.snapshot import BODY, MARK, NO_MARKS, NO_VERTICES, VERTEX_BYTES, Head, Snapshot, vertex_records
 
-# Most arrays held for reuse: two in use and two being copied. Larger arrays are not held, because copying such an
-# array takes longer than the first access to its memory.
+# Largest number of arrays held for reuse, and largest size of such an array in bytes. Two arrays are in use while two
+# others are being filled. Larger arrays are not held: the copy into a larger array takes longer than the first access
+# to its memory.
 MOST_KEPT, LARGEST_BYTES = 4, 4 << 20
-# Number of references to a free array: one from the list in `SpareArrays`, one from the argument of `getrefcount`.
+# Number of references to a free array. One comes from the list in `SpareArrays`, one from the argument of
+# `getrefcount`.
 OWN_REFERENCES = 2
 NO_BYTES = memoryview(b"")
 
@@ -41,9 +44,10 @@ class SpareArrays:
         self._arrays: list[NDArray[np.void]] = []
 
     def allocate(self, count: int) -> NDArray[np.void]:
-        """An array of `count` records, dtype `BODY`, with undefined contents."""
+        """Returns an array of `count` records of dtype `BODY`. Its contents are undefined."""
         arrays = self._arrays
-        for index in range(len(arrays)):  # by index, because a loop variable would add a reference
+        # The loop runs by index, because a loop variable would add a reference to the array.
+        for index in range(len(arrays)):
             if len(arrays[index]) == count and sys.getrefcount(arrays[index]) == OWN_REFERENCES:
                 return arrays[index]
         made = np.empty(count, BODY)
@@ -53,11 +57,12 @@ class SpareArrays:
 
 
 class SnapshotView:
-    """View of snapshot `number` in its slot. First read values from the view, then call `is_valid()`: the values are
-    valid only if it returns True.
+    """View of snapshot `number` in its slot. First read values from the view, then call `is_valid()`. The values are
+    valid only if `is_valid()` returns True.
 
     bodies: bytes of `head.count` records. marks: bytes of `head.marks` records, which include the packed vertices.
-    columns, part_columns, world_columns: name -> bytes; `head.count` rows, `head.parts` rows and one row respectively.
+    columns, part_columns, world_columns: bytes of each column, by name. A column in `columns` has `head.count` rows,
+    in `part_columns` `head.parts` rows, in `world_columns` one row.
     """
 
     __slots__ = (
@@ -79,7 +84,7 @@ class SnapshotView:
         self.columns = segment.columns(number, BODY_ROWS, head)
         self.part_columns = segment.columns(number, PART_ROWS, head)
         self.world_columns = segment.columns(number, WORLD_ROW, head)
-        self.torn: bool | None = None  # None: not checked yet
+        self.torn: bool | None = None  # None as long as the view is not checked
         self._segment = segment
 
     @property
@@ -107,12 +112,13 @@ class SnapshotView:
         return np.frombuffer(bytearray(self.marks[start : start + count * VERTEX_BYTES]), "<f4").reshape(count, 3)
 
     def is_valid(self) -> bool:
-        """True if all bytes read so far belong to this snapshot. Call it after using the bytes."""
+        """True if all bytes that were read so far belong to this snapshot. Call this method after you have used the
+        bytes."""
         self.torn = not self._segment.still_holds(self.number)
         return not self.torn
 
     def copy(self) -> Snapshot | None:
-        """A private copy; None if the writer overwrote the snapshot during the copy."""
+        """Returns a private copy. Returns None if the writer overwrote the snapshot during the copy."""
         return self._segment.copy(self)
 
 
@@ -136,12 +142,12 @@ class Segment:
         return self._words
 
     def latest(self) -> int:
-        """Number of the newest complete snapshot, 0 before the first."""
+        """Number of the newest complete snapshot, or 0 before the first snapshot."""
         return sequence.read_latest(self.words, self._fence, at.LATEST)
 
     def view_of(self, number: int) -> SnapshotView | None:
-        """View of snapshot `number`; None if another snapshot is in its slot. Raises LayoutError for a damaged
-        head."""
+        """Returns a view of snapshot `number`. Returns None if another snapshot is in the slot. Raises LayoutError for
+        a damaged head."""
         offset = self.layout.head_offset(self.layout.slot_of(number))
         values = sequence.read_slot(
             self.words,
@@ -164,17 +170,18 @@ class Segment:
         return SnapshotView(self, number, head)
 
     def still_holds(self, number: int) -> bool:
-        """True if all bytes read since `view_of` belong to snapshot `number`."""
+        """True if all bytes that were read since the call of `view_of` belong to snapshot `number`."""
         return sequence.end_read(self.words, self._fence, self._sequence_word(number), number)
 
     def records(self, number: int, count: int, marks: int) -> tuple[memoryview, memoryview]:
-        """Bytes of the snapshot's `count` body records, and of its `marks` mark records."""
+        """Returns the bytes of the snapshot's `count` body records, and the bytes of its `marks` mark records."""
         view, bodies = self.memory.view, self.layout.bodies_offset(self.layout.slot_of(number))
         ends = bodies + count * BODY.itemsize
         return view[bodies:ends], view[ends : ends + marks * MARK.itemsize] if marks else NO_BYTES
 
     def columns(self, number: int, per: str, head: Head) -> dict[str, memoryview]:
-        """The columns whose rows belong to `per`, one of PERS. Returns name -> the snapshot's rows as bytes."""
+        """Returns the columns whose row owner is `per`, one of PERS. For each column name, the result has the
+        snapshot's rows as bytes."""
         if not self.layout.columns:
             return {}
         view, start = self.memory.view, self.layout.slot_offset(self.layout.slot_of(number))
@@ -185,7 +192,8 @@ class Segment:
         }
 
     def copy(self, view: SnapshotView) -> Snapshot | None:
-        """A private copy of the snapshot; None if the writer overwrote the snapshot during the copy."""
+        """Returns a private copy of the snapshot. Returns None if the writer overwrote the snapshot during the
+        copy."""
         head = view.head
         bodies = self._spare.allocate(head.count)
         _copy_bytes(bodies, view.bodies)
@@ -229,5 +237,5 @@ class Segment:
 
 
 def _copy_bytes(into: np.ndarray, source: memoryview) -> None:
-    # numpy would copy records field by field. It copies plain bytes at once, and without the interpreter's lock.
+    # numpy would copy records field by field. It copies plain bytes in one piece, and without the interpreter's lock.
     np.copyto(into.reshape(-1).view(np.uint8), np.frombuffer(source, np.uint8))

@@ -1,12 +1,14 @@
-"""Shared memory that physics writes and viewers read, and the allocator of the next, larger segment.
+"""This module makes shared memory. The physics process writes this memory, and viewers read it. An allocator makes the
+memory of the next, larger segment of a ring.
 
-The kernel frees the memory when the last process that uses it ends.
-Always: all pages are allocated when `create` returns, or once `populate` has returned True. If memory is short,
+The kernel frees shared memory when the last process that uses it ends.
+Always: all pages are allocated when `create` returns, or after `populate` has returned True. If memory is short,
 `create` and `populate` raise an error, so that a later access does not cause SIGBUS. Viewers cannot write the memory.
 In a forked child the memory is not mapped, and the copy of the object is closed. `populate` takes long but holds no
 lock, not even the interpreter's lock. `mmap` and `madvise` would hold the interpreter's lock for a third of a second
 with 128 MiB.
-Not here: the system calls (`ipc.system`), the meaning of the bytes (`layout`), the sending of descriptors (`session`).
+Not here: the system calls (`ipc.system`), the meaning of the bytes (`layout`), the code that sends descriptors
+(`session`).
 """
 
 from __future__ import annotations
@@ -28,12 +30,14 @@ from twixt.ipc.ring.layout import MAX_CAPACITY, ColumnForm, Layout
 from twixt.ipc.system import memory as system_memory
 from twixt.ipc.system.interface import SharedMemoryError
 
-# Bytes that one call of `populate` allocates. One call takes some ms; between two calls the thread can do other work.
+# Number of bytes that one call of `populate` allocates. One call takes some ms. Between two calls the thread can do
+# other work.
 PIECE_BYTES = 4 << 20
 
 
 class Memory:
-    """One mapping. view: memoryview of its bytes, writable only if the memory was made by `create` or `make`."""
+    """One mapping of shared memory. view: memoryview of its bytes. The view is writable only if the memory was made by
+    `create` or `make`."""
 
     def __init__(self, mapped: mmap.mmap, size: int, descriptors: tuple[int, ...] = ()) -> None:
         self._mapping: mmap.mmap | None = mapped
@@ -45,15 +49,15 @@ class Memory:
         fork.guard(self)
 
     def read_only_fd(self) -> int:
-        """The descriptor to send to viewers. This Memory owns it; a viewer receives a duplicate. Raises
+        """The descriptor to send to viewers. This Memory owns the descriptor; a viewer receives a duplicate. Raises
         SharedMemoryError if the memory is closed or was mapped by `map_read_only`."""
         if not self._descriptors:
             raise SharedMemoryError("this memory has no descriptor to hand out: it is closed, or mapped by a viewer")
         return self._descriptors[-1]
 
     def populate(self, most_bytes: int = PIECE_BYTES) -> bool:
-        """Allocates at most `most_bytes` more bytes: zeroed, and entered in this process' page tables. True once all
-        bytes are allocated. Raises SharedMemoryError if memory is short."""
+        """Allocates at most `most_bytes` further bytes. The bytes are zero, and are entered in the page tables of this
+        process. Returns True if all bytes are now allocated. Raises SharedMemoryError if memory is short."""
         begin, end = self._populated, min(self._populated + most_bytes, self.size)
         if begin < end:
             try:
@@ -65,7 +69,8 @@ class Memory:
         return end == self.size
 
     def close(self) -> None:
-        """Closes the descriptors. The mapping is closed as soon as no view of it is left. Idempotent."""
+        """Closes the descriptors. The mapping is closed as soon as no view of it is left. A second call has no
+        effect."""
         if self.closed:
             return
         self.closed = True
@@ -90,7 +95,8 @@ class Memory:
 
 
 def create(size: int) -> Memory:
-    """`size` bytes of zeroed shared memory that only this mapping can write. Raises NoRoom or SharedMemoryError."""
+    """Makes `size` bytes of shared memory that only this mapping can write. All bytes are zero. Raises NoRoom or
+    SharedMemoryError if the memory cannot be made."""
     made = make(size)
     try:
         while not made.populate():
@@ -102,10 +108,11 @@ def create(size: int) -> Memory:
 
 
 def make(size: int) -> Memory:
-    """Like `create`, but the pages are not allocated yet. Before any access, call `populate` until it returns True."""
+    """Makes memory like `create`, but does not allocate the pages yet. Before any access, call `populate` until it
+    returns True."""
     if size < 1:
         raise SharedMemoryError(f"shared memory must be at least 1 byte, got {size}")
-    # Checked here: the kernel would grant a size that is too large, and kill a process later.
+    # The size is checked here, because the kernel would grant a size that is too large and kill a process later.
     budget.require(size, "shared memory for all bodies")
     try:
         made = system_memory.make(size)
@@ -117,7 +124,8 @@ def make(size: int) -> Memory:
 def map_read_only(descriptor: int, size: int) -> Memory:
     """Maps a simulation's memory by its descriptor. The caller still owns the descriptor.
 
-    Raises SharedMemoryError if the memory does not have `size` bytes, or if the simulation could still shrink it.
+    Raises SharedMemoryError if the memory does not have `size` bytes, or if the simulation could still make the memory
+    smaller.
     """
     try:
         return Memory(system_memory.map_read_only(descriptor, size), size)
@@ -139,7 +147,8 @@ def _close_all(descriptors: Sequence[int]) -> None:
 # The service thread makes the next, larger segment while the publishing thread continues.
 #
 # Always: only one segment is made at a time. A request or a transfer costs the publishing thread only a few stores. An
-# error is reported once, and only if the segment is needed. Not here: the move into the segment (`segments`).
+# error is reported only one time, and only if the segment is needed. Not here: the move of the ring into the segment
+# (`segments`).
 
 Columns = Mapping[str, ColumnForm]
 
@@ -152,8 +161,8 @@ class SegmentMemory(NamedTuple):
 
 
 class _Request(NamedTuple):
-    """Request for a segment. capacities: one or two capacities, in records; the second is tried if memory is short for
-    the first. is_needed: True if an error with the last capacity must be reported."""
+    """Request for a segment. capacities: one or two capacities, in records. If memory is short for the first capacity,
+    the second is tried. is_needed: True if an error with the last capacity must be reported."""
 
     capacities: tuple[int, ...]
     columns: Columns
@@ -163,21 +172,21 @@ class _Request(NamedTuple):
 class SegmentAllocator:
     """Makes a host's next segment on request.
 
-    wake_service: tells the service thread that there is work. ready: the finished segment, until `transfer`. error:
-    the reason why a needed segment could not be made. `ready` and `error` are None otherwise.
+    wake_service: function that tells the service thread that there is work. ready: the finished segment until
+    `transfer` is called, otherwise None. error: the reason why a needed segment could not be made, otherwise None.
     """
 
     def __init__(self, wake_service: Callable[[], object]) -> None:
         self._wake_service = wake_service
-        self._lock = threading.Lock()  # held for a few loads and stores
+        self._lock = threading.Lock()  # a thread holds the lock only for a few loads and stores
         self._request: _Request | None = None
         self._making: tuple[Columns, SegmentMemory] | None = None  # used by the service thread only
         self.ready: SegmentMemory | None = None
         self.error: TwixtError | None = None
 
     def request(self, capacity: int, columns: Columns, need: int | None = None) -> None:
-        """Requests a segment for twice `capacity` records. If `need` is given, the segment has room for at least
-        `need` records. Raises NoRoom or LayoutError if a segment for `need` records cannot be made."""
+        """Requests a segment for 2 * `capacity` records. If `need` is given, the segment has room for at least `need`
+        records. Raises NoRoom or LayoutError if a segment for `need` records cannot be made."""
         ample = min(2 * capacity, MAX_CAPACITY)
         capacities: tuple[int, ...] = (max(ample, need or 0),) if need is None or need >= ample else (ample, need)
         if need is not None:
@@ -186,7 +195,8 @@ class SegmentAllocator:
             request, ready = self._request, self.ready
             if ready is not None and ready.layout.capacity >= capacities[-1]:
                 return
-            if request is not None and request.capacities[0] >= (need or 0):  # the requested segment is large enough
+            # the segment that is already requested is large enough
+            if request is not None and request.capacities[0] >= (need or 0):
                 if need is None or request.is_needed:
                     return
                 capacities = (request.capacities[0], need) if need < request.capacities[0] else request.capacities[:1]
@@ -207,7 +217,8 @@ class SegmentAllocator:
             ready.memory.close()
 
     def step(self) -> bool:
-        """Populates a piece of the requested segment. True while there is more to do. For the service thread only."""
+        """Allocates a piece of the requested segment. Returns True while there is more to do. Only the service thread
+        may call this method."""
         request = self._request
         if self._making is not None:
             columns, made = self._making
@@ -227,8 +238,8 @@ class SegmentAllocator:
         return self._request is not None
 
     def close(self) -> None:
-        """Closes all segments that were not transferred. Call it on the service thread, or after the service thread
-        has ended."""
+        """Closes all segments that were not transferred. Call this method on the service thread, or after the service
+        thread has ended."""
         self.cancel()
         if self._making is not None:
             self._making[1].memory.close()

@@ -1,11 +1,12 @@
-"""Viewer's side of the ring: unread snapshots, the two newest snapshots, the plan.
+"""The viewer's side of the ring. A reader gives the viewer the unread snapshots, the two newest snapshots, and the
+plan.
 
 A reader delivers a `SnapshotView` of each snapshot. If the writer overwrites a snapshot while the viewer uses it, the
 viewer discards the snapshot and reads newer snapshots.
 
-Always: a reader writes nothing in the segment. A reader delivers snapshots in order and each at most once, even if the
-ring grows. Damaged memory raises a TwixtError. Only one thread may use a reader. Not here: the order of loads
-(`sequence`), the receipt of new segments (`session.link`).
+Always: a reader writes nothing in the segment. A reader delivers snapshots in order, and each snapshot at most one
+time, even if the ring grows. Damaged memory raises a TwixtError. Only one thread may use a reader. Not here: the order
+of loads (`sequence`), the code that receives new segments (`session.link`).
 """
 
 from __future__ import annotations
@@ -23,11 +24,12 @@ from twixt.ipc.ring.memory import Memory
 from twixt.ipc.ring.sequence import Fence, make_fence
 from twixt.ipc.snapshot import Snapshot
 
-# Most attempts at a read per frame; an attempt fails if the writer overwrites the snapshot during the read. With a
-# writer that never pauses, a few percent of all reads fail. With a writer at an ordinary rate, no read fails.
+# Largest number of attempts to read a snapshot in one frame. An attempt fails if the writer overwrites the snapshot
+# during the read. With a writer that never pauses, a few percent of all reads fail. With a writer at an ordinary rate,
+# no read fails.
 ATTEMPTS = 16
-# Most segments mapped at once. Each growth since the last read adds a segment, so a viewer that stops reading would
-# map more and more without this limit.
+# Largest number of segments that are mapped at the same time. Each growth of the ring since the last read adds a
+# segment. Without this limit, a viewer that stops reading would map more and more segments.
 MOST_SEGMENTS = 8
 NO_PLAN = Plan(number=0, world_epoch=0, wall_ns=0, sim_time_ns=0, rate=1.0)
 
@@ -37,23 +39,23 @@ class Counters:
     """Counts of one reader since its start. A pair is the two newest snapshots, both complete."""
 
     pairs_read: int = 0
-    retries: int = 0  # reads repeated because the writer overwrote a snapshot during the read
-    pairs_failed: int = 0  # reads that gave no pair because the writer overwrote a snapshot
-    # snapshots never read completely, because they were overwritten first or did not fit the byte budget
+    retries: int = 0  # number of reads that were repeated because the writer overwrote a snapshot during the read
+    pairs_failed: int = 0  # number of reads that gave no pair because the writer overwrote a snapshot
+    # number of snapshots that were never read completely: they were overwritten first or did not fit the byte budget
     skipped: int = 0
-    bytes_per_snapshot: int = 0  # size of the newest snapshot delivered
+    bytes_per_snapshot: int = 0  # size of the newest delivered snapshot, in bytes
 
 
 class RingReader:
-    """A reader of the ring in `memory`, and of the larger segments added by `follow`."""
+    """A reader of the ring that begins in `memory` and continues in the larger segments, which `follow` adds."""
 
     def __init__(self, memory: Memory, fence: Fence | None = None) -> None:
         self.counters = Counters()
         self._fence = fence or make_fence()
-        # oldest first; an old segment is removed once all its snapshots are read
+        # The oldest segment is first. An old segment is removed after all its snapshots are read.
         self._segments = [Segment(memory, self._fence)]
         self._attached_at = self._segments[0].latest()
-        self._read = 0  # number of the last snapshot delivered
+        self._read = 0  # number of the last delivered snapshot
         self._whole: tuple[int, int] = (-1, -1)  # numbers of the last two snapshots that were read completely
         self._plan = NO_PLAN
         self._plan_state = 0
@@ -65,22 +67,24 @@ class RingReader:
 
     @property
     def latest(self) -> int:
-        """The number of the newest complete snapshot, 0 before the first."""
+        """Number of the newest complete snapshot, or 0 before the first snapshot."""
         return self._segments[-1].latest()
 
     @property
     def has_successor(self) -> bool:
-        """True once there is a larger segment. The caller requests the segment and passes it to `follow`."""
+        """True if there is a larger segment. The caller then requests this segment and passes its memory to
+        `follow`."""
         return self._segments[-1].words[at.SUCCESSOR] != 0
 
     @property
     def is_full(self) -> bool:
-        """True while MOST_SEGMENTS segments are mapped; then do not `follow` another."""
+        """True while MOST_SEGMENTS segments are mapped. During this time do not call `follow`."""
         return len(self._segments) >= MOST_SEGMENTS
 
     @property
     def has_unread(self) -> bool:
-        """True if `unread` has snapshots to deliver or segments to close. It loads only one word of the segment."""
+        """True if `unread` has snapshots to deliver or segments to close. This test loads only one word of the
+        segment."""
         return self._segments[-1].words[at.LATEST] > self._read or len(self._segments) > 1
 
     @property
@@ -89,20 +93,22 @@ class RingReader:
         return self._segments[-1].words[at.SCENE_VERSION]
 
     def follow(self, memory: Memory) -> None:
-        """Adds the successor's memory. The old segment's unread snapshots are delivered first; then it is closed."""
+        """Adds the memory of the next segment. The unread snapshots of the old segment are delivered first; then the
+        old segment is closed."""
         self._segments.append(Segment(memory, self._fence))
         self._plan_state = 0
 
     def unread(self, byte_budget: int) -> Iterator[SnapshotView]:
-        """Unread snapshots, oldest first. If not all fit the byte budget, the oldest are left out; the newest is
-        always delivered.
+        """Delivers the unread snapshots, the oldest first. If they need more bytes than the budget, the oldest
+        snapshots are left out. The newest snapshot is always delivered.
 
-        Use each view and call its `is_valid()` before you request the next view. After a torn snapshot the reader
-        continues with newer snapshots, and with fewer of them at each attempt. If a reader is slower than the writer,
-        it skips the snapshots that the writer is about to overwrite. Without skipping, 112 of 119 snapshots read in
-        one frame were torn on a slow machine.
+        Use each view and call its `is_valid()` before you request the next view. A snapshot is torn if the writer
+        overwrote it during the read. The reader then continues with newer snapshots, and with fewer of them at each
+        attempt. If a reader is slower than the writer, it skips the snapshots that the writer is about to overwrite.
+        Without this skipping, 112 of 119 snapshots that were read in one frame were torn on a slow machine.
         """
-        newest, delivered, pace = 0, 0, 0  # pace: number of snapshots that the writer publishes during one delivery
+        # `pace` is the number of snapshots that the writer publishes during one delivery
+        newest, delivered, pace = 0, 0, 0
         for attempt in range(ATTEMPTS):
             before, newest = newest, self.latest
             if newest <= self._read:
@@ -130,8 +136,9 @@ class RingReader:
         self._close_old_segments()
 
     def pair(self) -> tuple[Snapshot, ...]:
-        """Private copies of the two newest snapshots, older first, or of all snapshots if there are fewer. Empty if
-        the writer overwrote a snapshot during each of the ATTEMPTS."""
+        """Returns private copies of the two newest snapshots, the older first. If there are fewer than two snapshots,
+        returns copies of all. Returns an empty tuple if the writer overwrote a snapshot during each of the
+        ATTEMPTS."""
         for attempt in range(ATTEMPTS):
             newest = self.latest
             if newest == 0:
@@ -146,13 +153,14 @@ class RingReader:
         return ()
 
     def newest(self) -> Snapshot | None:
-        """A private copy of the newest snapshot; None before the first, or if all ATTEMPTS failed."""
+        """Returns a private copy of the newest snapshot. Returns None before the first snapshot, or if all ATTEMPTS
+        failed."""
         attempts = (self._copy(number) for _ in range(ATTEMPTS) if (number := self.latest))
         return next((snapshot for snapshot in attempts if snapshot is not None), None)
 
     def plan(self) -> Plan:
-        """The current plan, or the previous plan while the writer replaces it. Before the first plan: NO_PLAN (rate 1,
-        number 0). Raises LayoutError for a rate out of range."""
+        """Returns the current plan. While the writer replaces the plan, returns the previous plan. Before the first
+        plan, returns NO_PLAN (rate 1, number 0). Raises LayoutError for a rate out of range."""
         words = self._segments[-1].words
         if words[at.PLAN_SEQUENCE] == self._plan_state:
             return self._plan
@@ -186,16 +194,16 @@ class RingReader:
         return None if view is None else view.copy()
 
     def _gather(self, newest: int, byte_budget: int, most: int, pace: int) -> list[SnapshotView]:
-        """Views of the newest unread snapshots, oldest first: at most `most` of them, and no more than fit the byte
-        budget. pace: number of snapshots that the writer will publish during one delivery. A snapshot that the
-        writer would overwrite during the delivery is left out."""
+        """Returns views of the newest unread snapshots, the oldest first. There are at most `most` views, and no more
+        than fit the byte budget. pace: number of snapshots that the writer will publish during one delivery. A
+        snapshot that the writer would overwrite during the delivery is left out."""
         views: list[SnapshotView] = []
         before = newest - most
         if pace:
             before = min(newest - 1, max(before, newest + 1 + pace - self.layout.slots))
         for number in range(newest, max(self._read, before), -1):
             view = self._view_of(number)
-            if view is None:  # the writer has overwritten this snapshot, and so all older ones
+            if view is None:  # the writer has overwritten this snapshot, and so all older snapshots
                 break
             byte_budget -= view.bytes
             if views and byte_budget < 0:

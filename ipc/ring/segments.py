@@ -1,13 +1,14 @@
-"""Ring of a host: its current segment, the next segment, and the snapshot that waits for the next segment.
+"""A host publishes its snapshots into a ring. The ring has a current segment. It may also have a next segment, and a
+snapshot that waits for the next segment.
 
 A snapshot that is too large for the current segment stays in private memory until the service thread has made a larger
 segment. Then the next publish moves the ring into the larger segment. If nothing more is published, the service thread
 moves the ring.
 
-Always: a publish costs one copy of the snapshot and never waits for memory, because the next segment is requested when
-the current one is three quarters full. At most one snapshot waits. A newer complete snapshot replaces the waiting
-snapshot, and `dropped` counts the replaced snapshots. After an interruption (Ctrl-C) each step is either complete or
-has no effect. Not here: the allocation of segments (`memory`), viewers.
+Always: a publish costs one copy of the snapshot. A publish never waits for memory, because the next segment is
+requested when the current segment is three quarters full. At most one snapshot waits. A newer complete snapshot
+replaces the waiting snapshot, and `dropped` counts the replaced snapshots. After an interruption (Ctrl-C) each step is
+either complete or has no effect. Not here: the allocation of segments (`memory`), viewers.
 """
 
 from __future__ import annotations
@@ -33,16 +34,16 @@ from twixt.ipc.ring.slot import OpenSlot, PrivateSlot
 from twixt.ipc.ring.writer import RingWriter, Stored
 from twixt.ipc.snapshot import Head, vertex_records
 
-# Placeholder for the number of a snapshot that has no number yet. No snapshot ever gets a number as large.
+# Placeholder for the number of a snapshot that has no number yet. No snapshot ever gets such a large number.
 NO_NUMBER: Final = 1 << 62
 
 
 class HostEnded(TwixtError):
-    """A publish after the host has ended, or in a forked child."""
+    """The program published after the host had ended, or in a forked child."""
 
 
 class LateSnapshot(NamedTuple):
-    """A snapshot that had to wait for a segment and was then published. cost_ns: duration of its publish, on the
+    """A snapshot that had to wait for a segment and was then published. cost_ns: duration of its publish in ns, on the
     publishing thread or the service thread."""
 
     head: Head
@@ -64,13 +65,14 @@ class WaitingSnapshot:
         self.late: deque[LateSnapshot] = deque()
 
     def newer_than(self, latest: int) -> OpenSlot | None:
-        """The waiting snapshot if it is newer than `latest`, the newest number in the ring; else None."""
+        """Returns the waiting snapshot if its number is above `latest`, else None. latest: number of the newest
+        snapshot in the ring."""
         slot = self.slot
         return slot if slot is not None and slot.number > latest else None
 
     def keep(self, slot: OpenSlot, latest: int) -> None:
-        """Makes the complete snapshot in `slot` the waiting snapshot, with the number `latest` + 1. It replaces an
-        earlier waiting snapshot. latest: number of the ring's newest snapshot."""
+        """Makes the complete snapshot in `slot` the waiting snapshot, with the number `latest` + 1. An earlier waiting
+        snapshot is dropped. latest: number of the ring's newest snapshot."""
         slot.columns = {name: rows.copy() for name, rows in slot.columns.items()}
         slot.head = slot.head._replace(count=slot.count, marks=slot.mark_count)
         slot.close()
@@ -83,7 +85,7 @@ class WaitingSnapshot:
             self.dropped += 1
 
     def drop(self) -> None:
-        """Drops the waiting snapshot because a newer one is in the ring."""
+        """Drops the waiting snapshot because a newer snapshot is in the ring."""
         self.slot, self.dropped = None, self.dropped + 1
 
     def published(self, late: LateSnapshot) -> None:
@@ -96,11 +98,11 @@ class HostRing:
     """Publishes snapshots into the segments of a host. At most one thread may publish at a time. Only the service
     thread calls `step`; any thread may call the other methods.
 
-    name: name of the simulation. first: the first segment. columns: name -> (dtype, values per row). A third value
-    "part" or "world" declares one row per part, or one row for the world, instead of one row per body. wake_service:
-    tells the service thread that there is work. wake_viewers: called when a snapshot or a plan has become visible.
-    waiting: the snapshot that waits for a larger segment. capacity: number of records (bodies and marks together) that
-    fit into the current segment.
+    name: name of the simulation. first: the first segment. columns: (dtype, values per row) of each column, by name. A
+    third value "part" or "world" declares one row per part, or one row for the world, instead of one row per body.
+    wake_service: function that tells the service thread that there is work. wake_viewers: function that is called when
+    a snapshot or a plan has become visible. waiting: the snapshot that waits for a larger segment. capacity: number of
+    records (bodies and marks together) that fit into the current segment.
     """
 
     def __init__(
@@ -111,28 +113,31 @@ class HostRing:
         wake_service: Callable[[], object],
         wake_viewers: Callable[[], object],
     ) -> None:
-        self.writing = threading.RLock()  # held while a segment is written or closed
+        self.writing = threading.RLock()  # a thread holds this lock while it writes or closes a segment
         self.is_ended = False
         self.columns = dict(columns)  # columns of every snapshot, as given by the caller
         self._name, self._wake_service, self._wake_viewers = name, wake_service, wake_viewers
-        self._changing = threading.Lock()  # held while `writer` changes, or its memory's descriptor is copied
+        # a thread holds this lock while it changes `writer` or copies the descriptor of the writer's memory
+        self._changing = threading.Lock()
         self.writer = RingWriter(first.memory, first.layout)
         self.capacity = first.layout.capacity
         self._to_close: deque[RingWriter] = deque()  # writers that the service thread closes
-        self._predecessor: RingWriter | None = None  # previous segment, until its successor word is set
+        # writer of the previous segment, until the segment's successor word is set
+        self._predecessor: RingWriter | None = None
         self.waiting = WaitingSnapshot()
         # A snapshot of more than `_request_above` records requests a larger segment. A snapshot of exactly
-        # `_first_count` records does not, because the first segment was made for this number.
+        # `_first_count` records requests none, because the first segment was made for this number of records.
         self._request_above, self._first_count = self.capacity * 3 // 4, self.capacity
         self.allocator = SegmentAllocator(wake_service)
-        self._is_idle = InterruptibleEvent()  # set while the service thread makes no segment
+        self._is_idle = InterruptibleEvent()  # this event is set while the service thread makes no segment
 
     def begin(self, bodies: int, shown: int | None = None, marks: int = 0, parts: int = 0) -> OpenSlot:
-        """The next snapshot's slot for `bodies` bodies and `marks` marks, to be filled in a `with` block (`OpenSlot`).
+        """Returns the slot (`OpenSlot`) of the next snapshot, for `bodies` bodies and `marks` marks. Fill the slot in
+        a `with` block.
 
-        shown: number of records to publish. If it is smaller than `bodies + marks`, only the first `shown` records are
-        published, bodies before marks, and the slot is in private memory. parts: number of rows of the part columns.
-        The snapshot must have exactly the host's columns.
+        shown: number of records to publish. If this number is smaller than `bodies + marks`, only the first `shown`
+        records are published. The records of bodies come before the records of marks. The slot is then in private
+        memory. parts: number of rows of the part columns. The snapshot must have exactly the host's columns.
 
         Raises NoRoom if memory for a larger segment is short, and HostEnded if the host has ended. The end of the
         block raises HostEnded if the host has ended meanwhile, and RingError for a head or columns that cannot be
@@ -157,14 +162,16 @@ class HostRing:
             return self.writer.begin(bodies, marks, self._commit)
 
     def is_committed(self, slot: OpenSlot) -> bool:
-        """True if the slot's snapshot is complete: either visible, or waiting for a larger segment. Use it after an
-        interruption (Ctrl-C), which may come after the commit and before the end of the block."""
+        """True if the slot's snapshot is complete. A complete snapshot is visible, or it waits for a larger segment.
+        Call this method after an interruption (Ctrl-C), because the interruption may come between the commit and
+        the end of the block."""
         with self.writing:
             self.require_running()
             return slot.is_committed or self.writer.latest >= slot.number
 
     def newest(self) -> Stored | None:
-        """Views of the newest snapshot; None before the first. Read them before the next publish."""
+        """Returns views of the newest snapshot, or None before the first snapshot. Read the views before the next
+        publish."""
         with self.writing:
             self.require_running()
             if (slot := self.waiting.newer_than(self.writer.latest)) is not None:
@@ -173,8 +180,9 @@ class HostRing:
 
     def reserve(self, count: int) -> None:
         """Requests a larger segment if `count` records do not fit. The new segment has twice the current capacity if
-        memory allows, else it is just large enough. Snapshots that do not fit wait for the segment. Raises NoRoom
-        or SharedMemoryError if the segment could not be made; the next call requests it again."""
+        there is enough memory, else the new segment is just large enough. Snapshots that do not fit wait for the
+        segment. Raises NoRoom or SharedMemoryError if the segment could not be made; the next call requests it
+        again."""
         with self.writing:
             self.require_running()
             if count > self.capacity:
@@ -184,9 +192,9 @@ class HostRing:
                     raise error
 
     def await_room(self, timeout_s: float) -> bool:
-        """Waits until the waiting snapshot, if there is one, is published in a larger segment. Call it after the last
-        publish. Returns False if the snapshot still waits when `timeout_s` is over, the host ends, or the segment
-        could not be made."""
+        """If a snapshot waits for a larger segment, waits until that snapshot is published. Call this method after the
+        last publish. Returns False if the snapshot still waits when `timeout_s` is over, the host ends, or the
+        segment could not be made."""
         ends_s = time.monotonic() + timeout_s
         while self.waiting.slot is not None and not self.is_ended and self.allocator.error is None:
             left_s = ends_s - time.monotonic()
@@ -226,19 +234,20 @@ class HostRing:
             self.writer.write_scene_version(version)
 
     def has_newer(self, number: int, plan_number: int) -> bool:
-        """True if there is a newer snapshot than `number`, or a newer plan than `plan_number`."""
+        """True if there is a snapshot with a number above `number`, or a plan with a number above `plan_number`."""
         with self._changing:
             return not self.is_ended and (self.writer.latest > number or self.writer.plan_number > plan_number)
 
     def share_segment(self) -> tuple[dict[str, Any], int]:
-        """Message fields for a viewer, and a descriptor of the current segment. The caller owns the descriptor."""
+        """Returns message fields for a viewer, and a descriptor of the current segment. The caller owns the
+        descriptor."""
         with self._changing:
             current = self.writer.memory
             return {"size": current.size}, os.dup(current.read_only_fd())
 
     def step(self) -> bool:
-        """Does a piece of the service thread's work: closes old segments, populates the next segment, publishes the
-        waiting snapshot. True while there is more to do."""
+        """Does a piece of the service thread's work. It closes old segments, allocates the next segment, or publishes
+        the waiting snapshot. Returns True while there is more to do."""
         while self._to_close:
             self._to_close.popleft().close()
         more = self.allocator.step()
@@ -249,7 +258,7 @@ class HostRing:
         return more
 
     def close(self) -> None:
-        """Closes all segments. Call it after the service thread has ended, with `is_ended` set."""
+        """Closes all segments. Call this method after the service thread has ended and `is_ended` is set."""
         with self.writing, self._changing:
             self.allocator.close()
             for writer in (*self._to_close, self.writer):
@@ -279,8 +288,8 @@ class HostRing:
         return published_ns
 
     def _commit_first(self, shown: int, slot: OpenSlot) -> int:
-        """Publishes the first `shown` records of a private slot: bodies, then marks, and no vertices. The slot itself
-        still has all bodies."""
+        """Publishes the first `shown` records of a private slot. These records are bodies and then marks; vertices are
+        not published. The slot itself still has all bodies."""
         with self.writing:
             self.require_running()
             slot.columns = {name: rows.copy() for name, rows in slot.columns.items()}
@@ -319,7 +328,7 @@ class HostRing:
             self._publish_waiting()
 
     def _publish_waiting(self) -> None:
-        """Publishes the waiting snapshot if it fits now. May be called on any thread."""
+        """Publishes the waiting snapshot if it fits now. Any thread may call this method."""
         with self.writing:
             slot = None if self.is_ended or self.writer.is_open else self.waiting.newer_than(self.writer.latest)
             if slot is None:
@@ -327,7 +336,8 @@ class HostRing:
             begin_ns, ready = time.perf_counter_ns(), self.allocator.ready
             if slot.record_count > self.capacity and ready is not None:
                 self._move(ready)
-            if slot.record_count > self.capacity:  # memory was short; the next publish requests a segment again
+            # memory was short, so the segment is too small; the next publish requests a segment again
+            if slot.record_count > self.capacity:
                 return
             published_ns = self._copy_in(slot.head, slot.records, slot.columns, slot.marks)
             self.waiting.published(LateSnapshot(slot.head, published_ns, time.perf_counter_ns() - begin_ns))

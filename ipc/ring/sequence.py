@@ -4,7 +4,8 @@ Snapshot k (1, 2, 3, ...) is in slot k mod N. The slot's sequence word is 2k-1 w
 is complete. A reader of k requires exactly 2k. A test for any even word would not be enough, because the word is even
 again when k+N is in the slot.
 
-The reader compares the word with 2k twice. The first look is before it reads the slot, the second look after it.
+The reader compares the word with 2k twice. The first look comes before the read of the slot, the
+second look after it.
 
 The functions here use only the words, a fence and a copy function. So a model checker can run these same functions on
 a simulated memory (`tests/ipc/model`). The checker also removes one step at a time, and reports the faults that
@@ -21,17 +22,18 @@ follow.
 Always: a reader reads no snapshot newer than the `latest` that it loaded by `read_latest`. So after R1 the reader sees
 everything that was stored before `latest = k`: all bytes of k, and 2k. The order of those stores does not matter.
 
-The list below gives the purpose of each fence, and the fault that the checker finds on an ARM-like memory without that
-fence. Snapshot k-N was in the slot before k. On x86's memory model, and on a memory without reordering, the checker
-finds no fault even if all fences are removed.
+The list below gives the purpose of each fence. It also names the fault that the checker finds on an ARM-like memory if
+that fence is removed. Snapshot k-N was in the slot before k. On x86's memory model, and on a memory without
+reordering, the checker finds no fault even if all fences are removed.
 W1  The first new bytes must not be visible before 2k-1. Else a reader of k-N finds 2(k-N), reads bytes of k, finds
     2(k-N) again, and accepts the mixture as k-N: a torn snapshot.
 W2  `latest = k` must not be visible before 2k or before any byte of k. Else `latest` is the number of an incomplete
     snapshot, and a reader that finds 2k may miss some bytes of k: a wrong `latest`, and a torn snapshot.
 R1  No word of the slot must be loaded before `latest`. Else the reader may see a new `latest` with older words of the
-slot: the same two faults as without W2. R2  The bytes must not be loaded after the second look. Else the writer may
-begin k+N before they are loaded, and the
-    snapshot is torn.
+    slot: the same two faults as without W2.
+R2  The bytes must not be loaded after the second look. Else the writer may begin k+N before the bytes are loaded, and
+    the snapshot is torn.
+
 Without the second look the writer may write k+N while the bytes are read, and the snapshot is torn. This fault appears
 on every memory model.
 
@@ -47,10 +49,10 @@ The plan is a small record with its own sequence word, which only increases. A r
 R3, R4. If any of these six steps is removed, the plan can be torn.
 
 A full fence in pure Python (`make_fence`) releases and then acquires a private lock that is *already held*. No earlier
-access moves behind the release, and no later access moves before the acquire. Release and acquire use the same word,
-so the acquire cannot move before the release, not even on ARM. The opposite order, `with lock: pass`, is no fence:
-accesses before and after it may move *into* the locked region and be reordered there. Each writer and each reader has
-its own fence; two threads that share a fence would block each other.
+access moves behind the release, and no later access moves before the acquire. Release and acquire use the same word.
+So even on ARM the acquire cannot move before the release. The opposite order, `with lock: pass`, is no fence: accesses
+before and after it may move *into* the locked region and be reordered there. Each writer and each reader has its own
+fence; two threads that share a fence would block each other.
 """
 
 from __future__ import annotations
@@ -64,10 +66,10 @@ Fence = Callable[[], None]
 
 
 class Words(Protocol):
-    """8-byte words, each loaded or stored by a single instruction: `memoryview.cast("Q")`.
+    """Words of 8 bytes. A single instruction loads or stores a word. `memoryview.cast("Q")` gives such words.
 
-    `struct.pack_into` cannot replace them: it zeroes its target first, and another process can see the zeros. Slices
-    cannot replace them either, because slices are copied byte by byte.
+    `struct.pack_into` cannot replace these loads and stores: it zeroes its target first, and another process can see
+    the zeros. Slices cannot replace them either, because slices are copied byte by byte.
     """
 
     def __getitem__(self, index: int, /) -> int: ...
@@ -75,7 +77,8 @@ class Words(Protocol):
 
 
 def make_fence() -> Fence:
-    """A full memory fence for one thread: no load or store moves across a call. A call takes about 0.1 us."""
+    """Returns a full memory fence for one thread. No load and no store moves across a call of the fence. A call takes
+    about 0.1 us."""
     lock = threading.Lock()
     lock.acquire()
     release, acquire = lock.release, lock.acquire
@@ -83,7 +86,7 @@ def make_fence() -> Fence:
     def fence() -> None:
         try:
             release()
-        # Ctrl-C interrupted the last call between release and acquire, so the lock is free already
+        # Ctrl-C interrupted the last call between release and acquire, so the lock is already free.
         except RuntimeError:
             acquire()
             release()
@@ -98,21 +101,22 @@ def next_number(words: Words, latest: int) -> int:
 
 
 def begin_write(words: Words, fence: Fence, sequence: int, number: int) -> None:
-    """Marks the slot as being written, so that no reader accepts its old snapshot. After an interruption it may be
-    called again."""
+    """Marks the slot as being written, so that no reader accepts the old snapshot in it. After an interruption this
+    function may be called again."""
     words[sequence] = 2 * number - 1
     fence()  # W1
 
 
 def end_write(words: Words, fence: Fence, latest: int, sequence: int, number: int) -> None:
-    """Makes snapshot `number` visible as the newest. Call it after all bytes of the snapshot are written."""
+    """Makes snapshot `number` visible as the newest snapshot. Call this function after all bytes of the snapshot are
+    written."""
     words[sequence] = 2 * number
     fence()  # W2
     words[latest] = number
 
 
 def read_latest(words: Words, fence: Fence, latest: int) -> int:
-    """The number of the newest complete snapshot, 0 before the first."""
+    """Returns the number of the newest complete snapshot, or 0 before the first snapshot."""
     number = words[latest]
     fence()  # R1
     return number
@@ -125,13 +129,13 @@ def begin_read(words: Words, sequence: int, number: int) -> bool:
 
 
 def end_read(words: Words, fence: Fence, sequence: int, number: int) -> bool:
-    """True if all bytes read since `begin_read` belong to snapshot `number`."""
+    """True if all bytes that were read since the call of `begin_read` belong to snapshot `number`."""
     fence()  # R2
     return words[sequence] == 2 * number  # second look
 
 
 def read_slot(words: Words, fence: Fence, sequence: int, number: int, copy: Callable[[], T]) -> T | None:
-    """Result of `copy` if snapshot `number` stayed in the slot throughout; else None."""
+    """Returns the result of `copy` if snapshot `number` stayed in the slot during the whole copy; else None."""
     if not begin_read(words, sequence, number):
         return None
     copied = copy()
@@ -139,7 +143,8 @@ def read_slot(words: Words, fence: Fence, sequence: int, number: int, copy: Call
 
 
 def write_record(words: Words, fence: Fence, sequence: int, values: tuple[int, ...]) -> None:
-    """Replaces the values of a small record: the words that follow index `sequence`. Only one writer may call it."""
+    """Replaces the values of a small record. The values are the words that follow the index `sequence`. Only one
+    writer may call this function."""
     version = (words[sequence] + 2) // 2
     words[sequence] = 2 * version - 1
     fence()  # W3
@@ -150,7 +155,8 @@ def write_record(words: Words, fence: Fence, sequence: int, values: tuple[int, .
 
 
 def read_record(words: Words, fence: Fence, sequence: int, length: int) -> tuple[int, tuple[int, ...]] | None:
-    """The value of the sequence word, and the `length` words after it; None if the record was being replaced."""
+    """Returns the value of the sequence word and the `length` words after it. Returns None if the writer replaced the
+    record during the read."""
     before = words[sequence]
     fence()  # R3
     values = tuple(words[index] for index in range(sequence + 1, sequence + 1 + length))

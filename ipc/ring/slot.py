@@ -1,4 +1,5 @@
-"""Slot of one snapshot on the writer's side: its memory as arrays, and its state while the snapshot is written.
+"""The writer fills one slot for each snapshot. A slot object has the slot's memory as arrays, and knows whether the
+snapshot is complete.
 
 Always: while an array of a slot exists, the memory stays mapped. Readers do not accept the bytes of an aborted slot,
 which may be half-written. Not here: the sequence words (`writer`).
@@ -20,10 +21,10 @@ from twixt.ipc.ring import layout as at
 from twixt.ipc.ring.layout import HEAD_PACKING, Layout
 from twixt.ipc.snapshot import BODY, MARK, NO_MARKS, Head
 
-# Records are copied as plain words in a single memcpy (20 us for 10,000 records). numpy would copy structured records
-# field by field (330 us).
+# Records are copied as plain words in a single memcpy. This takes 20 us for 10,000 records. numpy would copy
+# structured records field by field, which takes 330 us.
 WORDS = np.dtype("<u8")
-# Words per record. BODY and MARK records have the same size.
+# Number of words in a record. BODY and MARK records have the same size.
 WORDS_PER_RECORD = BODY.itemsize // at.WORD
 NO_HEAD = Head()
 NO_COLUMNS: Mapping[str, NDArray[np.generic]] = {}
@@ -34,8 +35,8 @@ class RingError(TwixtError):
 
 
 def words_of(records: NDArray[np.void], dtype: np.dtype[np.void]) -> NDArray[np.uint64]:
-    """The words of `records`, an array of shape (n,) and of `dtype`, which is BODY or MARK. Raises RingError for
-    another array."""
+    """Returns the words of `records`. `records` is an array of shape (n,) and of `dtype`. `dtype` is BODY or MARK.
+    Raises RingError for any other array."""
     if (
         not isinstance(records, np.ndarray)
         or records.ndim != 1
@@ -46,11 +47,11 @@ def words_of(records: NDArray[np.void], dtype: np.dtype[np.void]) -> NDArray[np.
     if not (len(records) and records.flags.c_contiguous):
         records = np.ascontiguousarray(records)
         return records.view(WORDS)
-    return np.frombuffer(records, WORDS)  # takes half the time of `records.view`
+    return np.frombuffer(records, WORDS)  # `frombuffer` takes half the time of `records.view`
 
 
 def kind_of(value: object) -> str:
-    """Type of a value for error texts; for an array its dtype and shape."""
+    """Returns the type of a value for error texts. For an array the text has its dtype and shape."""
     return f"{value.dtype} of shape {value.shape}" if isinstance(value, np.ndarray) else type(value).__name__
 
 
@@ -61,16 +62,17 @@ class OpenSlot:
             slot.records["position"] = ...
             slot.head = Head(...)
 
-    The end of the block commits the slot; an exception in the block aborts it. An interruption (Ctrl-C) may prevent
-    both; then the next `begin` aborts the slot. A `begin` inside the block also aborts the slot, and the end of the
-    block then raises RingError.
+    The end of the block commits the slot; an exception in the block aborts the slot. An interruption (Ctrl-C) may
+    prevent both; then the next `begin` aborts the slot. A `begin` inside the block also aborts the slot. The end of
+    the block then raises RingError.
 
     number: the snapshot's number. count, mark_count: numbers of bodies and marks. part_count: rows of part columns.
     head, columns: set these in the block. The commit fills in `count`, `marks`, `parts` and `published_ns` of `head`.
-    published_ns: the instant at which the snapshot became visible; None before.
-    is_committed: True if the snapshot is complete; it may still wait for a larger segment before it is visible. tag:
-    any value by which the caller describes the bytes in this slot; `write` sets it to None.
-    commit: called at the end of the block; returns `published_ns`. forget: called when the slot is aborted.
+    published_ns: the instant at which the snapshot became visible, in ns; None before that instant.
+    is_committed: True if the snapshot is complete. A complete snapshot may still wait for a larger segment before it
+    is visible. tag: any value by which the caller describes the bytes in this slot; `write` sets `tag` to None.
+    commit: function that is called at the end of the block and returns `published_ns`. forget: function that is called
+    when the slot is aborted.
     """
 
     def __init__(
@@ -107,13 +109,15 @@ class OpenSlot:
 
     @property
     def record_count(self) -> int:
-        """Capacity that a segment needs for this snapshot: bodies + marks, or the number of parts if it is larger."""
+        """Capacity that a segment needs for this snapshot. It is the number of bodies and marks, or the number of
+        parts if there are more parts."""
         return max(self.count + self.mark_count, self.part_count)
 
     @property
     def records(self) -> NDArray[np.void]:
-        """The slot's memory for bodies, shape (count,), dtype BODY. It contains an older snapshot or zeros. The array
-        becomes read-only when the slot is committed or aborted, but views made before stay writable (`is_kept`)."""
+        """The slot's memory for bodies, an array of shape (count,) and dtype BODY. Before the caller writes, the array
+        contains an older snapshot or zeros. The array becomes read-only when the slot is committed or aborted, but
+        views made before stay writable (`is_kept`)."""
         if self._records is None:
             # Every view of `records` refers to `_base`, so the reference count of `_base` shows whether views exist.
             self._base = self._new_records()
@@ -124,7 +128,8 @@ class OpenSlot:
 
     @property
     def marks(self) -> NDArray[np.void]:
-        """The slot's memory for marks, shape (mark_count,), dtype MARK. In all else like `records`."""
+        """The slot's memory for marks, an array of shape (mark_count,) and dtype MARK. In all other respects this
+        array is like `records`."""
         if self._marks is None:
             self._marks = self._new_marks()
         return self._marks
@@ -148,12 +153,12 @@ class OpenSlot:
 
     @property
     def is_kept(self) -> bool:
-        """True if a writable view of `records` still exists. Views are found by reference counts; raw pointers are not
-        found."""
+        """True if a writable view of `records` still exists. Views are found by reference counts, so raw pointers are
+        not found."""
         if self._records is None:
             return False
         if sys.getrefcount(self._base) > self._references:
-            gc.collect()  # removes unreachable views, because they must not count
+            gc.collect()  # deletes unreachable views, because these views must not be counted
         return sys.getrefcount(self._base) > self._references
 
     def close(self) -> None:
@@ -164,13 +169,13 @@ class OpenSlot:
             self._marks.flags.writeable = False
 
     def abort(self) -> None:
-        """Ends the writing without publishing. No effect after the commit."""
+        """Ends the writing of the slot without a publish. This has no effect after the commit."""
         self.close()
         if self._forget is not None:
             self._forget(self)
 
     def words(self) -> NDArray[np.uint64]:
-        """Memory of the bodies as words, for a single write. Do not store it."""
+        """The memory of the bodies as words, for a single write. Do not store this array."""
         return self.records.view(WORDS)
 
     def _new_records(self) -> NDArray[np.void]:
@@ -181,11 +186,11 @@ class OpenSlot:
 
 
 class RingSlot(OpenSlot):
-    """A slot of a segment. The object and its views are made once, and reused for each snapshot in the slot.
+    """A slot of a segment. The object and its views are made only one time, and reused for each snapshot in the slot.
 
     Arrays are made by `frombuffer`, because that keeps the memory mapped; `ndarray(buffer=...)` would not. sequence:
     index of the sequence word in the segment. published: index of the word for `published_ns`. head_bytes: memory of
-    the head. column_rows: name -> all rows of the column.
+    the head. column_rows: all rows of each column, by name.
     """
 
     def __init__(
@@ -212,11 +217,11 @@ class RingSlot(OpenSlot):
         self._view, self._records_offset = view, layout.bodies_offset(slot)
 
     def stored(self, count: int) -> NDArray[np.void]:
-        """The slot's first `count` body records, as a new array at each call."""
+        """Returns the slot's first `count` body records, as a new array at each call."""
         return np.frombuffer(self._view, BODY, count, self._records_offset)
 
     def stored_marks(self, count: int, marks: int) -> NDArray[np.void]:
-        """The `marks` mark records that follow `count` body records, as a new array at each call."""
+        """Returns the `marks` mark records that follow `count` body records, as a new array at each call."""
         return np.frombuffer(self._view, MARK, marks, self._records_offset + count * BODY.itemsize)
 
     def words(self) -> NDArray[np.uint64]:

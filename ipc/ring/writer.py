@@ -1,9 +1,10 @@
-"""Writer of one segment: `begin` opens the next snapshot's slot; the caller fills the slot in place and commits it.
+"""A writer publishes snapshots in one segment. `begin` opens the next snapshot's slot; the caller fills the slot in
+place and commits the slot.
 
-Always: the writer never waits for a reader, and a publish costs the same with any number of readers. A head or
-columns that cannot be published are rejected before they are written. After an interrupted publish (Ctrl-C) the last
-snapshots are still complete, and the next publish uses the same slot. Not here: the order of stores (`sequence`), the
-meaning of a head's numbers.
+Always: the writer never waits for a reader, and a publish costs the same with any number of readers. A head or columns
+that cannot be published are rejected before they are written. After an interrupted publish (Ctrl-C) the last snapshots
+are still complete, and the next publish uses the same slot. Not here: the order of stores (`sequence`), the meaning of
+a head's numbers.
 """
 
 from __future__ import annotations
@@ -37,9 +38,10 @@ class Stored(NamedTuple):
 
 
 class RingWriter:
-    """The only writer of a segment. At most one thread may use it at a time.
+    """The only writer of a segment. At most one thread may use the writer at a time.
 
-    memory: zeroed, at least `layout.segment_bytes` long. now_ns: clock from which `published_ns` is read.
+    memory: memory with zeros, at least `layout.segment_bytes` bytes long. now_ns: clock from which `published_ns` is
+    read.
     """
 
     def __init__(
@@ -63,9 +65,9 @@ class RingWriter:
 
     @staticmethod
     def grown(memory: Memory, layout: Layout, old: RingWriter) -> RingWriter:
-        """A writer that continues the numbers of `old`, in larger memory or with other columns. The last two snapshots
-        are copied; new columns are zero in the copies. After this call publish nothing in `old`. Once viewers can
-        request the new memory, call `old.set_successor()`."""
+        """Returns a writer that continues the numbers of `old`, in larger memory or with other columns. The last two
+        snapshots are copied; new columns are zero in the copies. After this call publish nothing in `old`. As soon
+        as viewers can request the new memory, call `old.set_successor()`."""
         if layout.capacity < old.layout.capacity:
             raise LayoutError(
                 f"a grown segment holds at least {old.layout.capacity} bodies, got room for {layout.capacity}"
@@ -97,28 +99,29 @@ class RingWriter:
 
     @property
     def latest(self) -> int:
-        """The number of the last snapshot published, 0 before the first."""
+        """Number of the last published snapshot, or 0 before the first snapshot."""
         return self._open_words()[at.LATEST]
 
     @property
     def plan_number(self) -> int:
-        """The number of the plan written last, 0 before the first."""
+        """Number of the last written plan, or 0 before the first plan."""
         return self._open_words()[at.PLAN]
 
     @property
     def is_open(self) -> bool:
-        """True while a slot is being written in place, and after such a write was interrupted."""
+        """True while the caller writes a slot in place, and after an interruption of such a write."""
         return self._opened is not None
 
     def begin(self, count: int, marks: int = 0, commit: Callable[[OpenSlot], int] | None = None) -> RingSlot:
-        """The next snapshot's slot for `count` bodies and `marks` marks, to be filled in a `with` block. commit:
-        called at the end of the block instead of `RingWriter.commit`. Raises RingError."""
+        """Returns the next snapshot's slot, for `count` bodies and `marks` marks. Fill the slot in a `with` block.
+        commit: function that is called at the end of the block instead of `RingWriter.commit`. Raises RingError if
+        the snapshot does not fit."""
         if count + marks > self.layout.capacity:
             self._refuse(count, marks)
         words = self._words if not self.memory.closed else self._open_words()
         left = self._opened
-        # the block of that slot was interrupted, or still runs; in the second case the end of the block raises
-        # RingError
+        # The block of this slot was interrupted, or it still runs. In the second case the end of the block raises
+        # RingError.
         if left is not None:
             place = left.number % self.layout.slots
             if self._slots[place] is left:
@@ -130,8 +133,8 @@ class RingWriter:
         return slot
 
     def commit(self, opened: OpenSlot) -> int:
-        """Writes a slot's head and columns and makes its snapshot visible. Called at the end of the slot's block.
-        Returns `published_ns`."""
+        """Writes a slot's head and columns, and makes its snapshot visible. This method is called at the end of the
+        slot's block. Returns `published_ns`."""
         slot = self._opened
         if slot is None or opened is not slot:
             raise RingError(
@@ -158,7 +161,7 @@ class RingWriter:
             self._opened = None
 
     def write_plan(self, plan: Plan) -> None:
-        """Replaces the plan. Readers see either the complete old plan or the complete new one."""
+        """Replaces the plan. Readers see either the complete old plan or the complete new plan."""
         number, world_epoch, wall_ns, sim_time_ns, rate = plan
         values = struct.unpack("<5Q", struct.pack("<4qd", number, world_epoch, wall_ns, sim_time_ns, rate))
         sequence.write_record(self._open_words(), self._fence, at.PLAN_SEQUENCE, values)
@@ -175,12 +178,13 @@ class RingWriter:
         self._open_words()[at.SUCCESSOR] = 1
 
     def last_two(self) -> list[Stored]:
-        """The newest complete snapshots, at most two, older first. They are views; later publishes overwrite them."""
+        """Returns the newest complete snapshots: at most two, the older first. They are views, and later publishes
+        overwrite them."""
         latest = self.latest
         return [self._stored(number) for number in (latest - 1, latest) if number > 0]
 
     def close(self) -> None:
-        """Closes the memory. Viewers that have mapped the memory keep their mappings. Idempotent."""
+        """Closes the memory. Viewers that have mapped the memory keep their mappings. A second call has no effect."""
         self._slots = []
         self._words = memoryview(b"").cast("Q")
         self.memory.close()
@@ -189,7 +193,7 @@ class RingWriter:
         return RingSlot(self.memory.view, self.layout, place, self.commit, self.forget)
 
     def _open(self, number: int, count: int, marks: int) -> RingSlot:
-        """Marks the slot of snapshot `number` as being written, and returns it."""
+        """Marks the slot of snapshot `number` as being written, and returns the slot."""
         slot = self._slots[number % self.layout.slots]
         sequence.begin_write(self._words, self._fence, slot.sequence, number)
         slot.reopen(number, count, marks)
@@ -202,8 +206,8 @@ class RingWriter:
         columns: Mapping[str, NDArray[np.generic]],
         published_ns: int | None = None,
     ) -> int:
-        """Writes columns and head into the slot and makes its snapshot visible. Returns `published_ns`. If
-        `published_ns` is None, it is the current time."""
+        """Writes columns and head into the slot, and makes its snapshot visible. Returns `published_ns`. If the
+        argument `published_ns` is None, the current time is used instead."""
         if columns:
             for name, rows in slot.column_rows.items():
                 values = columns[name]
@@ -230,7 +234,7 @@ class RingWriter:
 
     def _checked_columns(self, count: int, columns: Mapping[str, NDArray[np.generic]], has_room: bool = True) -> int:
         """Checks the columns and returns the number of rows of the part columns. Raises RingError for wrong columns.
-        If `has_room`, also raises RingError if these rows do not fit into this segment."""
+        If `has_room` is True, also raises RingError for part columns that do not fit into this segment."""
         names = {column.name for column in self.layout.columns}
         if names != set(columns):
             raise RingError(f"columns must be exactly {sorted(names)}, got {sorted(columns)}")

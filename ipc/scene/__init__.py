@@ -1,8 +1,9 @@
 """The scene and the values in it.
 
-scene: `Scene`. shapes, mesh, material, camera, groups: values of a scene's fields. parts: rows of part columns.
-surfaces: rows of vertices. packing: shapes in a scene's message. mesh_files: reads mesh files. checks: checks of
-values.
+scene defines `Scene`. shapes, mesh, material, camera and groups define the values of a scene's fields. parts gives the
+rows of part columns. surfaces gives the rows of vertices. packing encodes shapes in a scene's message. mesh_files
+reads
+mesh files. checks checks values.
 """
 
 from twixt.ipc.scene.camera import Camera, check_camera

@@ -1,6 +1,6 @@
-"""Camera of a scene: position, target, projection, and the body that the camera moves with.
+"""The camera of a scene has a position, a target and a projection. It may move with a body.
 
-Always: a `Camera` that exists is valid; an invalid one raises SceneError. `Scene.check_bodies` checks that the
+Always: a `Camera` that exists is valid; an invalid camera raises SceneError. `Scene.check_bodies` checks that the
 camera's body exists.
 """
 
@@ -24,18 +24,20 @@ CENTRE = (0.0, 0.0)
 
 @dataclass(frozen=True)
 class Camera:
-    """Camera at `eye`, looking at `target`. Positions are in metres, angles in degrees.
+    """A camera at `eye` that looks at `target`. Positions are in metres, angles in degrees.
 
-    orthographic: False for perspective. A number is the height that an orthographic picture shows, metres. True stands
-    for the height that `fov_y_deg` shows at the target; the field is then set to this height. An orthographic picture
-    shows everything, however near it is, and the distance of `eye` does not matter.
+    orthographic: False for a perspective picture. A number is the height that an orthographic picture shows, in
+    metres. True stands for the height that `fov_y_deg` shows at the target; the field is then set to this height. An
+    orthographic picture also shows objects that are very near to the camera. The distance between `eye` and `target`
+    has no effect on it.
     body: None, or the index of a body that the camera moves with. `eye` and `target` are then in that body's frame.
     turns: True if the camera also turns with that body, False if it only moves with the body.
-    up: direction that points up in the picture, of any length; with `body`, in that body's frame. It must not be
-    parallel to the line of sight. Only the default `up` may be parallel to the line of sight: the camera then looks
-    straight down, and x points right and y up, as on a map.
-    principal_point: position of `target` in the picture, from the picture's middle: right and up, each from -1 to 1,
-    as a share of the picture's height. (0, 0) is the middle. It changes neither the angle of view nor the height.
+    up: vector of any length that points up in the picture. If `body` is given, `up` is in that body's frame. It must
+    not be parallel to the line of sight. Only the default `up` may be parallel to the line of sight. The camera then
+    looks straight down; x points to the right and y points up, as on a map.
+    principal_point: position of `target` in the picture, as two distances from the picture's middle: to the right and
+    up. Each distance is a fraction of the picture's height, from -1 to 1. (0, 0) is the middle. `principal_point`
+    changes neither the angle of view nor the height that the picture shows.
     """
 
     eye: Vector = (6.0, -8.0, 5.0)
@@ -92,7 +94,7 @@ class Camera:
         )
 
     def _height(self) -> float | Literal[False]:
-        """Height that an orthographic picture shows, metres; False for perspective."""
+        """Height that an orthographic picture shows, in metres; False for a perspective picture."""
         given = self.orthographic
         if isinstance(given, bool | np.bool_):
             seen_m = 2 * math.dist(self.eye, self.target) * math.tan(math.radians(self.fov_y_deg) / 2)
@@ -107,11 +109,11 @@ class Camera:
 
 
 def _unit(vector: Vector) -> Vector:
-    """The vector scaled to length 1. The zero vector stays zero."""
+    """Returns the vector, scaled to length 1. The zero vector stays zero."""
     largest = max(map(abs, vector))
     if not largest:
         return vector
-    # scaled first, because the squares of very small numbers would be 0
+    # The vector is first divided by its largest component, because the squares of very small numbers would be 0.
     x, y, z = (value / largest for value in vector)
     length = math.hypot(x, y, z)
     return x / length, y / length, z / length

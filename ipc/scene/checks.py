@@ -1,4 +1,4 @@
-"""Checks values of shapes and scenes: numbers, vectors, lengths, colours.
+"""This module checks values of shapes and scenes, such as numbers, vectors, lengths and colours.
 
 Always: numbers in results are finite Python floats, whatever type the caller gave. A value that breaks a rule raises
 SceneError, whose message names the field, the rule and the value. The argument `name` of all functions is the field's
@@ -16,20 +16,20 @@ import numpy as np
 from twixt.ipc.errors import LARGE, TwixtError, text_of
 
 Vector = tuple[float, float, float]
-Quaternion = tuple[float, float, float, float]  # xyzw
-Color = tuple[float, float, float]  # red, green, blue, 0..1
-Paint = Color | tuple[float, float, float, float]  # a colour, or a colour with an alpha, 0..1
+Quaternion = tuple[float, float, float, float]  # x, y, z, w
+Color = tuple[float, float, float]  # red, green and blue, each from 0 to 1
+Paint = Color | tuple[float, float, float, float]  # a colour, or a colour and its alpha; each number is from 0 to 1
 # A length whose difference from 1 is below this counts as 1. So normalizing a unit quaternion again does not change
 # it.
 UNIT_WITHIN = 1e-12
 
 
 class SceneError(TwixtError):
-    """A scene that cannot be drawn."""
+    """The scene cannot be drawn."""
 
 
 def number(name: str, value: Any) -> float:
-    """`value` as a finite Python float. Raises SceneError."""
+    """Returns `value` as a finite Python float. Raises SceneError for any other value."""
     found = _numbers(value) if isinstance(value, numbers.Real) else ()
     if not found or not math.isfinite(found[0]):
         raise SceneError(f"{name} must be a finite number, got {LARGE if isinstance(value, int) else text_of(value)}")
@@ -37,24 +37,25 @@ def number(name: str, value: Any) -> float:
 
 
 def flag(name: str, value: Any) -> bool:
-    """`value` as True or False. 1 and 0 are accepted as well. Raises SceneError."""
+    """Returns `value` as True or False. 1 and 0 are accepted as well. Raises SceneError for any other value."""
     if not isinstance(value, bool | np.bool_) and not (isinstance(value, int) and value in (0, 1)):
         raise SceneError(f"{name} must be True or False, got {text_of(value)}")
     return bool(value)
 
 
 def items(values: Any) -> tuple[Any, ...] | None:
-    """The items of an iterable, such as a list or an array. None for text, and for a value that is not iterable."""
+    """Returns the items of an iterable, such as a list or an array. Returns None for text, and for a value that is not
+    iterable."""
     if isinstance(values, str | bytes):
         return None
     try:
         return tuple(values)
-    except TypeError:  # a zero-dimensional array raises this as well
+    except TypeError:  # a zero-dimensional array raises TypeError as well
         return None
 
 
 def vector(name: str, values: Any) -> Vector:
-    """`values` as a tuple of three finite numbers. Raises SceneError."""
+    """Returns `values` as a tuple of three finite numbers. Raises SceneError for any other value."""
     found = _numbers(values)
     if len(found) != 3 or not all(math.isfinite(value) for value in found):
         raise SceneError(f"{name} must be three finite numbers, got {text_of(values)}")
@@ -62,8 +63,8 @@ def vector(name: str, values: Any) -> Vector:
 
 
 def quaternion(name: str, values: Any) -> Quaternion:
-    """`values` as a unit quaternion xyzw. A quaternion of any length but 0 is accepted and normalized. Raises
-    SceneError."""
+    """Returns `values` as a unit quaternion (x, y, z, w). A quaternion of any length except 0 is accepted and
+    normalized. Raises SceneError for any other value."""
     found = _numbers(values)
     length = math.hypot(*found)
     if len(found) != 4 or not math.isfinite(length) or length == 0:
@@ -75,7 +76,8 @@ def quaternion(name: str, values: Any) -> Quaternion:
 
 
 def lengths(name: str, values: Any, count: int) -> tuple[float, ...]:
-    """`values` as a tuple of `count` lengths in metres, finite and > 0. Raises SceneError."""
+    """Returns `values` as a tuple of `count` lengths in metres. Each length must be finite and > 0. Raises SceneError
+    for any other value."""
     found = _numbers(values)
     if len(found) != count or not all(math.isfinite(value) and value > 0 for value in found):
         wanted = "a finite length" if count == 1 else f"{count} finite lengths"
@@ -84,7 +86,8 @@ def lengths(name: str, values: Any, count: int) -> tuple[float, ...]:
 
 
 def color_or_none(name: str, color: Any) -> Color | None:
-    """`color` as a tuple of three numbers from 0 to 1, or None if `color` is None. Raises SceneError."""
+    """Returns `color` as a tuple of three numbers from 0 to 1, or None if `color` is None. Raises SceneError for any
+    other value."""
     if color is None:
         return None
     found = _numbers(color)
@@ -94,8 +97,8 @@ def color_or_none(name: str, color: Any) -> Color | None:
 
 
 def paint_or_none(name: str, color: Any) -> Paint | None:
-    """`color` as a tuple of three or four numbers from 0 to 1, or None if `color` is None. An alpha of 1 is removed.
-    Raises SceneError."""
+    """Returns `color` as a tuple of three or four numbers from 0 to 1, or None if `color` is None. An alpha of 1 is
+    removed. Raises SceneError for any other value."""
     if color is None:
         return None
     found = _numbers(color)
@@ -108,15 +111,16 @@ def paint_or_none(name: str, color: Any) -> Paint | None:
 
 
 def set_field(instance: Any, name: str, value: Any) -> None:
-    """Sets a field of a frozen dataclass. For use in its `__post_init__` or `__init__`."""
+    """Sets a field of a frozen dataclass. Call this in the `__post_init__` or `__init__` of the dataclass."""
     object.__setattr__(instance, name, value)
 
 
 def _numbers(values: Any) -> tuple[float, ...]:
-    """The numbers in `values` as Python floats; `values` may be a single number. Empty if `values` has anything that
-    is not a number."""
+    """Returns the numbers in `values` as Python floats. `values` may be a single number. Returns an empty tuple if
+    `values` contains anything that is not a number."""
     try:
         found = (values,) if isinstance(values, numbers.Real) else tuple(values)
         return tuple(float(value) for value in found) if all(isinstance(value, numbers.Real) for value in found) else ()
-    except (TypeError, OverflowError):  # not iterable, or a whole number beyond the range of a float
+    # the value is not iterable, or it is a whole number beyond the range of a float
+    except (TypeError, OverflowError):
         return ()

@@ -1,4 +1,5 @@
-"""Values in a scene: groups of bodies, colours by a column, blend rules, parents, and the log of earlier parents.
+"""This module defines values in a scene: groups of bodies, colours by a column, blend rules, parents, and the log of
+earlier parents.
 
 Always: a `Group` or `ColorBy` is checked when it is made. `Scene.check_bodies` checks that the bodies of a group
 exist.
@@ -22,7 +23,7 @@ from twixt.ipc.scene.checks import Color, SceneError, color_or_none, items, numb
 # Name that the viewer uses for the group of all bodies with a parent. A user's group must not have this name.
 CHILDREN = "children"
 RESERVED_NAMES = (CHILDREN,)
-# Longest delay of a group, ms. The viewer does not store snapshots that are older than this.
+# Longest delay of a group, in ms. The viewer does not store snapshots that are older than this delay.
 LONGEST_DELAY_MS = 10_000.0
 # Largest index of a body. A scene's message has 4 bytes for an index.
 LAST_BODY = (1 << 31) - 1
@@ -30,11 +31,11 @@ LAST_BODY = (1 << 31) - 1
 
 @dataclass(frozen=True)
 class Group:
-    """Bodies that are drawn with their own interpolation method, or later than the other bodies.
+    """A group of bodies that are drawn with their own interpolation method, or later than the other bodies.
 
-    bodies: indices of the bodies. interpolation: one of twixt.ipc.config.flags.INTERPOLATIONS, or module:Class; None
-    for the run's method. delay_ms: delay of this group, ms of simulated time. The group is drawn in an earlier state
-    than the other bodies.
+    bodies: indices of the bodies. interpolation: one of twixt.ipc.config.flags.INTERPOLATIONS, or module:Class. If
+    `interpolation` is None, the group has the interpolation method of the run. delay_ms: delay of this group, in ms of
+    simulated time. The group is drawn in an earlier state than the other bodies.
     """
 
     bodies: Sequence[int]
@@ -64,8 +65,9 @@ class Group:
 
 @dataclass(frozen=True)
 class ColorBy:
-    """Colours the bodies by a column with one number for each body. Each number is first clamped to the range from
-    `low` to `high`. The body's colour is then interpolated linearly: `low_color` at `low`, `high_color` at `high`."""
+    """The colour of each body shows a number. A column has this number for each body. The number is first clamped to
+    the range from `low` to `high`. The body's colour is then interpolated linearly: it is `low_color` at `low` and
+    `high_color` at `high`."""
 
     column: str
     low: float = 0.0
@@ -88,7 +90,8 @@ class ColorBy:
 
 
 def body_index(name: str, value: Any) -> int:
-    """`value` as the index of a body. name: the field's name, for the error message. Raises SceneError."""
+    """Returns `value` as the index of a body. name: the field's name, for the error message. Raises SceneError if
+    `value` cannot be an index."""
     try:
         body = index(value)
     except TypeError:
@@ -101,7 +104,8 @@ def body_index(name: str, value: Any) -> int:
 
 
 def check_groups(groups: Mapping[str, Group]) -> dict[str, Group]:
-    """The groups as a dict. Raises SceneError if a body is in two groups, or if a name or value breaks a rule."""
+    """Returns the groups as a dict. Raises SceneError if a body is in two groups, or if a name or value breaks a
+    rule."""
     if not isinstance(groups, Mapping):
         raise SceneError(
             f'Scene.groups must map names to groups, such as {{"hand": Group([4, 5])}}, got {text_of(groups)}'
@@ -122,7 +126,7 @@ def check_groups(groups: Mapping[str, Group]) -> dict[str, Group]:
 
 
 def check_columns(columns: Mapping[str, str]) -> dict[str, str]:
-    """The mapping of columns to their blend rules, as a dict. Raises SceneError for an unknown rule."""
+    """Returns the mapping of columns to their blend rules as a dict. Raises SceneError for an unknown rule."""
     if not isinstance(columns, Mapping):
         raise SceneError(
             f'Scene.columns must map columns to rules, such as {{"heat": "linear"}}, got {text_of(columns)}'
@@ -136,13 +140,13 @@ def check_columns(columns: Mapping[str, str]) -> dict[str, str]:
 
 
 def check_parents(parents: Mapping[int, int]) -> dict[int, int]:
-    """The mapping of children to their parents, as a dict. Raises SceneError if the parents form a cycle."""
+    """Returns the mapping of children to their parents as a dict. Raises SceneError if the parents form a cycle."""
     if not isinstance(parents, Mapping):
         raise SceneError(f"Scene.parents must map a child to its parent, such as {{1: 0}}, got {text_of(parents)}")
     checked = {
         body_index("Scene.parents", child): body_index("Scene.parents", parent) for child, parent in parents.items()
     }
-    ends: set[int] = set()  # bodies that have been found to have no cycle in their chain of parents
+    ends: set[int] = set()  # bodies whose chain of parents is known to have no cycle
     for first in checked:
         path: dict[int, None] = {}
         body = first
@@ -160,8 +164,8 @@ def check_parents(parents: Mapping[int, int]) -> dict[int, int]:
 
 
 def rows_of_parents(parents: Mapping[int, int], count: int) -> NDArray[np.int32]:
-    """For each of `count` bodies, the index of its parent: (count,). -1 if the body has no parent, or if the parent
-    does not exist."""
+    """Returns the index of the parent of each of `count` bodies, as an array of shape (count,). The index is -1 if the
+    body has no parent, or if the parent does not exist."""
     rows = np.full(count, -1, np.int32)
     for child, parent in parents.items():
         if child < count and parent < count:
@@ -169,22 +173,24 @@ def rows_of_parents(parents: Mapping[int, int], count: int) -> NDArray[np.int32]
     return rows
 
 
-# Log of the parents in the latest scenes of a simulation. Each entry has the first scene version to which it applies.
+# A log stores the parents of bodies in the latest scenes of a simulation. Each entry has the number of the first scene
+# version to which the entry applies.
 #
-# Each snapshot belongs to a version of the scene. Its bodies are placed with the parents of that version, even after a
-# newer scene has arrived. If scenes follow each other quickly, only the newest scene is sent. So each scene message
-# also has the parents of earlier scenes.
+# Each snapshot belongs to a version of the scene. The bodies of a snapshot are placed with the parents of that
+# version, even after a newer scene has arrived. If scenes follow each other quickly, only the newest scene is sent. So
+# each scene message also has the parents of earlier scenes.
 #
 # Always: versions ascend, neighbouring entries have different parents, and the last entry applies to the newest scene.
 
-# MOST_ENTRIES: most entries in the log. Only a few scenes are sent during one frame, even if the scene changes in
-# every step at 1 kHz. MOST_CHILDREN: most children in all entries of a scene message together, about 60 KB.
+# MOST_ENTRIES: largest number of entries in the log. Only a few scenes are sent during one frame, even if the scene
+# changes in every step at 1 kHz. MOST_CHILDREN: largest number of children in all entries of a scene message together.
+# This number of children takes about 60 KB.
 MOST_ENTRIES = 16
 MOST_CHILDREN = 4096
 
 
 class ParentEntry(NamedTuple):
-    """The parents (child -> parent) in scenes from `version` on, until the next entry."""
+    """The parent of each child, in all scenes from `version` up to the version of the next entry."""
 
     version: int
     parents: Mapping[int, int]
@@ -194,7 +200,7 @@ ParentLog = tuple[ParentEntry, ...]
 
 
 def appended(log: Iterable[ParentEntry], version: int, parents: Mapping[int, int]) -> ParentLog:
-    """The log with an entry for the newest scene. Returns the log unchanged if the parents did not change."""
+    """Returns the log with an entry for the newest scene. If the parents did not change, returns the log unchanged."""
     known = tuple(log)
     if known and known[-1].parents == parents:
         return known
@@ -202,7 +208,7 @@ def appended(log: Iterable[ParentEntry], version: int, parents: Mapping[int, int
 
 
 def merged(log: ParentLog, other: Iterable[ParentEntry]) -> ParentLog:
-    """Both logs merged into one. If both have an entry for the same version, the entry of `other` is used."""
+    """Merges both logs into one log. If both logs have an entry for the same version, the entry of `other` is used."""
     by_version = dict(log) | dict(other)
     entries: ParentLog = ()
     for version in sorted(by_version):
@@ -211,13 +217,13 @@ def merged(log: ParentLog, other: Iterable[ParentEntry]) -> ParentLog:
 
 
 def from_version(log: ParentLog, version: int) -> ParentLog:
-    """The entries that apply to scenes with this version or a later one."""
+    """Returns the entries that apply to scenes with this version or a later version."""
     first = max((at for at, entry in enumerate(log) if entry.version <= version), default=0)
     return log[first:]
 
 
 def to_field(log: ParentLog) -> list[list[Any]]:
-    """All entries except the newest, as values that JSON can encode. If all entries together have more than
+    """Returns all entries except the newest, as values that JSON can encode. If all entries together have more than
     MOST_CHILDREN children, the oldest entries are left out."""
     fields: list[list[Any]] = []
     children = 0
@@ -230,7 +236,7 @@ def to_field(log: ParentLog) -> list[list[Any]]:
 
 
 def from_field(field: Any) -> ParentLog:
-    """The entries that `to_field` encoded. Raises SceneError for anything else."""
+    """Returns the entries that `to_field` encoded. Raises SceneError for any other value."""
     if not isinstance(field, list) or len(field) > MOST_ENTRIES:
         raise SceneError("the message with the parents of earlier scenes is damaged; restart the simulation")
     entries = []

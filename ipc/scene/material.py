@@ -1,12 +1,12 @@
-"""Materials of shapes: an image on the surface, and its highlights. Materials are immutable and checked when they are
-made.
+"""A material of a shape defines the image on the surface, and the surface's highlights. A material is immutable, and
+is checked when it is made.
 
 A material has no colour. The colour is a field of the shape: `Box(size, RED, material)`. The image is multiplied by
 the shape's colour. A shape with an image and without a colour is white.
 
 Always: an image is identified by the digest of its pixels (16 bytes). So images are compared by their digests, and
-each image is sent and uploaded once. Image files are read by pillow, which is imported only when a file is read. A
-viewer never reads image files.
+each image is sent and uploaded only one time. The library pillow reads image files. It is imported only when a file is
+read. A viewer never reads image files.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from twixt.ipc.errors import text_of
 from twixt.ipc.process.notices import print_notice
 from twixt.ipc.scene.checks import SceneError, flag, lengths, number, paint_or_none, set_field
 
-# Largest side of an image, px. An image of 4096 x 4096 px takes 48 MiB in a scene's message. With its smaller copies
-# (mipmaps) it takes 64 MiB on the GPU.
+# Largest width and height of an image, in px. An image of 4096 x 4096 px takes 48 MiB in a scene's message. Together
+# with its smaller copies (mipmaps), the image takes 64 MiB on the GPU.
 MOST_SIDE_PX = 4096
-# Largest image file that is read, bytes, and most pixels of its image. Both have a limit, because a small file may
-# contain a huge image.
+# Size of the largest image file that is read, in bytes, and largest number of pixels in its image. The number of
+# pixels has its own limit, because a small file may contain a huge image.
 MOST_FILE_BYTES, MOST_FILE_PIXELS = 256 << 20, 1 << 27
 SHRINK = f"shrink it to {MOST_SIDE_PX} px a side"
 CHECKER_PX = 256
@@ -40,10 +40,12 @@ SHARES = {"roughness": (0.05, 1.0), "specular": (0.0, 1.0), "emission": (0.0, 1.
 
 @dataclass(frozen=True)
 class Texture:
-    """An image for surfaces. pixels: (h, w, 3 or 4) u1, red, green, blue and alpha, the top row first.
+    """An image for surfaces. pixels: array of shape (h, w, 3 or 4) and dtype u1, the top row first. Each pixel has
+    red, green, blue and possibly alpha.
 
-    A cube texture has six square images: pixels of shape (6, h, h, 3 or 4). The images are the sides of a cube around
-    the shape, towards +x, -x, +y, -y, +z, -z, each oriented as in OpenGL's cube maps. Raises SceneError.
+    A cube texture has six square images; its array of pixels has the shape (6, h, h, 3 or 4). The images are the sides
+    of a cube around the shape, towards +x, -x, +y, -y, +z, -z. Each image is oriented as in OpenGL's cube maps. Raises
+    SceneError for an invalid array.
     """
 
     pixels: NDArray[np.uint8] = field(compare=False, repr=False)
@@ -57,15 +59,16 @@ class Texture:
 
     @staticmethod
     def checker(first: Any = (0.2, 0.3, 0.4), second: Any = (0.1, 0.2, 0.3), size_px: int = CHECKER_PX) -> Texture:
-        """A checkerboard of two by two squares, with `first` at the upper left and the lower right. size_px: length of
-        a side. Raises SceneError."""
+        """Returns a checkerboard of two by two squares. `first` is the colour of the upper left and the lower right
+        square. size_px: width and height of the image, in px. Raises SceneError for an invalid argument."""
         half = _side("Texture.checker: size_px", size_px) // 2
         colors = _colors("Texture.checker", first, second)
         return Texture(colors[np.kron([[0, 1], [1, 0]], np.ones((max(half, 1),) * 2, int))])
 
     @staticmethod
     def gradient(top: Any, bottom: Any, size_px: int = CHECKER_PX) -> Texture:
-        """A gradient from the colour `top` to the colour `bottom`. size_px: length of a side. Raises SceneError."""
+        """Returns a gradient from the colour `top` to the colour `bottom`. size_px: width and height of the image, in
+        px. Raises SceneError for an invalid argument."""
         side = _side("Texture.gradient: size_px", size_px)
         upper, lower = _colors("Texture.gradient", top, bottom).astype(float)
         column = np.rint(np.linspace(upper, lower, side)).astype(np.uint8)
@@ -73,8 +76,9 @@ class Texture:
 
     @staticmethod
     def from_file(path: str | os.PathLike[str]) -> Texture:
-        """The image of a PNG, JPEG or other file that pillow can read. If a side is longer than `MOST_SIDE_PX`, the
-        image is shrunk and a notice is printed. Raises SceneError with the file's name."""
+        """Returns the image of a PNG file, a JPEG file, or another file that pillow can read. If the width or the
+        height is larger than `MOST_SIDE_PX`, the image is shrunk and a notice is printed. Raises SceneError with
+        the file's name if the file cannot be read."""
         return Texture(_pixels_of_file(path))
 
     @property
@@ -84,7 +88,7 @@ class Texture:
 
     @cached_property
     def mean_color(self) -> tuple[float, float, float]:
-        """Mean colour of the pixels: red, green, blue, 0..1."""
+        """Mean colour of the pixels as red, green and blue, each from 0 to 1."""
         red, green, blue = (self.pixels[..., :3].reshape(-1, 3).mean(axis=0) / 255).tolist()
         return red, green, blue
 
@@ -101,13 +105,14 @@ class Texture:
 class Material:
     """Look of a surface, except its colour.
 
-    texture: an image that is multiplied by the shape's colour. On a plane, the image is upright as seen from the
-    plane's front, with x to the right. On a mesh, `uv` places the image. On other shapes, the image is projected along
-    the shape's z. A cube texture surrounds these shapes on all sides. repeat: number of times that the image is
-    repeated along the shape's x and y; without effect on a mesh. per_metre: if True, `repeat` is the number of times
-    per metre, whatever the shape's size.
+    texture: an image that is multiplied by the shape's colour. On a plane, the image is upright if the plane's front
+    is seen with x to the right. On a mesh, `uv` places the image. On other shapes, the image is projected along the
+    shape's z axis. A cube texture surrounds these other shapes on all sides. repeat: number of times that the image is
+    repeated along the shape's x and y axes. `repeat` has no effect on a mesh. per_metre: if True, `repeat` is the
+    number of times per metre, whatever the shape's size.
     roughness: width of the highlight, from 0.05 (a point, as on a mirror) to 1. specular: strength of the highlight,
-    0..1. emission: share of the colour that is visible without light, 0..1. Raises SceneError.
+    from 0 to 1. emission: fraction of the colour that is visible without light, from 0 to 1. Raises SceneError for an
+    invalid field.
     """
 
     texture: Texture | None = None
@@ -135,14 +140,14 @@ class Material:
 
 
 def material_or_none(name: str, material: Any) -> Material | None:
-    """The material, or None if it is None. Raises SceneError for anything else."""
+    """Returns `material`, which is a Material or None. Raises SceneError for anything else."""
     if material is not None and not isinstance(material, Material):
         raise SceneError(f"{name} must be a Material, or None, got {text_of(material)}")
     return material
 
 
 def _image(values: Any) -> NDArray[np.uint8]:
-    """A read-only copy of an image's pixels."""
+    """Returns a read-only copy of an image's pixels."""
     rule = "Texture.pixels must be u1 of shape (h, w, 3), (h, w, 4), or (6, h, h, 3 or 4) for a cube"
     try:
         array = np.asarray(values)
@@ -167,7 +172,8 @@ def _side(name: str, value: Any) -> int:
 
 
 def _colors(name: str, first: Any, second: Any) -> NDArray[np.uint8]:
-    """Two colours as bytes, shape (2, 3); shape (2, 4), with alphas, if one of the colours has an alpha."""
+    """Returns two colours as bytes, in an array of shape (2, 3). If one of the colours has an alpha, the shape is (2,
+    4)."""
     found = [paint_or_none(f"{name}: a colour", color) for color in (first, second)]
     if None in found:
         raise SceneError(f"{name} takes two colours, (red, green, blue), each from 0 to 1, got None")
@@ -178,7 +184,7 @@ def _colors(name: str, first: Any, second: Any) -> NDArray[np.uint8]:
 
 @cache
 def _say_shrunk(file: str, had: str, has: str) -> None:
-    """Prints that the image of a file was shrunk, once for each file."""
+    """Prints that the image of a file was shrunk. This is printed only one time for each file."""
     print_notice(f"{file} has {had} px and is drawn as {has} px; a side has at most {MOST_SIDE_PX} px")
 
 

@@ -1,10 +1,11 @@
-"""Triangle meshes as shapes of bodies, checked when they are made.
+"""A triangle mesh can be the shape of a body. A mesh is checked when it is made.
 
 A mesh is identified by the digest of its arrays (16 bytes). So two meshes are compared by their digests, and meshes of
-equal content are sent and uploaded only once.
+equal content are sent and uploaded only one time.
 
-Always: the arrays are read-only copies with finite values, in the types that drawing uploads. Each face has indices of
-vertices that exist. Not here: reading of files (`mesh_files`). A viewer never reads mesh files.
+Always: the arrays are read-only copies with finite values. Their types are the types that are uploaded to the GPU.
+Each face has indices of vertices that exist. Not here: the code that reads files (`mesh_files`). A viewer never reads
+mesh files.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from twixt.ipc.scene.mesh_files import MOST_FACES, MOST_VERTICES, MeshFile
 
 SMOOTH = "smooth"
 AS_IN_FILE = "file"
-# Largest magnitude of a vertex's coordinate, metres. At this distance float32 is accurate to 0.1 m.
+# Largest magnitude of a vertex's coordinate, in metres. At this distance float32 is accurate to 0.1 m.
 FARTHEST_M = 1e6
 # A length whose difference from 1 is below this counts as 1. So a viewer does not change the unit normals that it
 # receives, and the mesh's digest stays the same.
@@ -38,13 +39,15 @@ UNIT_WITHIN = 1e-5
 class Mesh:
     """A surface of triangles in the body's own frame.
 
-    vertices: (v, 3), metres. faces: (f, 3), indices of vertices, counter-clockwise as seen from outside. normals: None
-    to draw each face flat; "smooth" for the mean normal of the faces around each vertex, weighted by the faces' areas;
-    or an array of directions, (v, 3). color: None for a colour of the palette, chosen by the body's index. deforms:
-    True for cloth, skins and soft bodies: each snapshot has new vertices, and `vertices` is the rest shape. The viewer
-    then computes the normals: flat if `normals` is None, else smooth.
-    uv: (v, 2), position of each vertex in the material's image: share of the width from the left, and share of the
-    height from the bottom, each 0..1. Beyond this range the image repeats. Raises SceneError.
+    vertices: array of shape (v, 3), in metres. faces: array of shape (f, 3) with indices of vertices,
+    counter-clockwise as seen from outside. normals: None, "smooth" or an array of directions of shape (v, 3). None
+    draws each face flat. "smooth" takes, at each vertex, the mean normal of the faces around the vertex, weighted by
+    the faces' areas. color: colour of the surface. If `color` is None, the body's index selects a colour of the
+    palette. deforms: True for cloth, skins and soft bodies. Each snapshot then has new vertices, and `vertices` is the
+    rest shape. The viewer computes the normals of such a mesh: flat if `normals` is None, else smooth.
+    uv: array of shape (v, 2) with the position of each vertex in the material's image. The first number is the
+    distance from the left as a fraction of the width. The second is the distance from the bottom as a fraction of the
+    height. Both are from 0 to 1; beyond this range the image repeats. Raises SceneError for an invalid field.
     """
 
     vertices: NDArray[np.float32] = field(compare=False, repr=False)
@@ -81,10 +84,12 @@ class Mesh:
 
     @staticmethod
     def height_field(heights: ArrayLike, size: ArrayLike, color: Any = None) -> Mesh:
-        """Terrain over a rectangle of `size` (x, y) metres. heights: (r, c), metres; r and c are at least 2.
+        """Returns a terrain over a rectangle of `size` (x, y) metres. heights: array of shape (r, c), in metres; r and
+        c are at least 2.
 
         The rectangle's middle is the body's position. Columns of `heights` follow x and rows follow y, both in
-        ascending order. The surface has smooth normals, and its front faces up. Raises SceneError.
+        ascending order. The surface has smooth normals, and its front faces up. Raises SceneError for an invalid
+        argument.
         """
         vertices, faces = _height_field(heights, size)
         return Mesh(vertices, faces, SMOOTH, color)
@@ -96,12 +101,13 @@ class Mesh:
         normals: ArrayLike | str | None = AS_IN_FILE,
         color: Any = None,
     ) -> Mesh:
-        """The mesh of an STL, OBJ, GLB or PLY file. All parts of the file become one mesh. scale: factor on all
-        lengths.
+        """Returns the mesh of an STL, OBJ, GLB or PLY file. All parts of the file become one mesh. scale: factor by
+        which all lengths are multiplied.
 
-        normals: "file" for the normals in the file, or flat faces if the file has no normals; other values as for
-        `Mesh`. The axes of the file are kept. Colours and textures are not read. Needs trimesh (`pip install
-        'twixt[mesh]'`). A file that was read before is read from the cache on disk (`TWIXT_CACHE`). Raises SceneError.
+        normals: "file" takes the normals in the file, or flat faces if the file has no normals. All other values mean
+        the same as for `Mesh`. The axes of the file are kept. Colours and textures are not read. This needs trimesh
+        (`pip install 'twixt[mesh]'`). A file that was read before is read from the cache on disk (`TWIXT_CACHE`).
+        Raises SceneError for a file that cannot be read.
         """
         if (factor := number("scale", scale)) <= 0:
             raise SceneError(f"scale must be > 0, got {scale!r}")
@@ -120,7 +126,7 @@ class Mesh:
         return made
 
     def recolored(self, color: Paint | None, material: Material | None = None) -> Mesh:
-        """A mesh with the same arrays, and with this colour and material."""
+        """Returns a mesh with the same arrays, and with this colour and material."""
         other = copy.copy(self)
         set_field(other, "material", material_or_none("Mesh.material", material))
         set_field(other, "color", paint_or_none("Mesh.color", color))
@@ -128,20 +134,20 @@ class Mesh:
 
     @property
     def arrays(self) -> list[NDArray[Any]]:
-        """Vertices and faces, then the normals and the texture coordinates (uv) if the mesh has them."""
+        """Returns the vertices and the faces. If the mesh has normals or texture coordinates (uv), they follow."""
         return [self.vertices, self.faces, *(array for array in (self.normals, self.uv) if array is not None)]
 
     @cached_property
     def reach(self) -> float:
-        """Largest distance of a vertex from the body's position, metres."""
+        """Largest distance between a vertex and the body's position, in metres."""
         return float(math.sqrt((self.vertices.astype(np.float64) ** 2).sum(axis=1).max()))
 
     def __repr__(self) -> str:
         return f"Mesh({len(self.vertices)} vertices, {len(self.faces)} faces)"
 
 
-# (digest of the file, scale, kind of normals) -> mesh of this file that is still in use. If the file is read again,
-# the same mesh is returned.
+# Meshes from files, by (digest of the file, scale, kind of normals), as long as they are in use. If the same file is
+# read again, the same mesh is returned.
 _from_files: WeakValueDictionary[tuple[str, float, str | None], Mesh] = WeakValueDictionary()
 
 
@@ -151,8 +157,8 @@ def _is_text(value: Any, text: str) -> bool:
 
 
 def _height_field(heights: Any, size: Any) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """Vertices and faces of the terrain: the vertices row by row, and two triangles for each square of four
-    neighbouring vertices."""
+    """Returns the vertices and the faces of the terrain. The vertices come row by row. Each rectangle of four
+    neighbouring vertices has two triangles."""
     rule = "Mesh.height_field: heights must be numbers, shape (r, c), with r and c >= 2"
     try:
         z = np.asarray(heights)
@@ -179,8 +185,8 @@ def _height_field(heights: Any, size: Any) -> tuple[NDArray[np.float64], NDArray
 
 
 def smooth_normals(vertices: NDArray[np.float32], faces: NDArray[np.uint32]) -> NDArray[np.float32]:
-    """Unit normals, (v, 3): the mean normal of the faces around each vertex, weighted by the faces' areas (Gouraud
-    1971)."""
+    """Returns unit normals, an array of shape (v, 3). The normal at a vertex is the mean normal of the faces around
+    the vertex, weighted by the faces' areas (Gouraud 1971)."""
     corners = vertices.astype(np.float64)[faces]
     of_face = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     total = np.zeros((len(vertices), 3))
@@ -190,7 +196,7 @@ def smooth_normals(vertices: NDArray[np.float32], faces: NDArray[np.uint32]) -> 
 
 
 def _of_unit_length(directions: NDArray[np.float64]) -> NDArray[np.float32]:
-    """The rows scaled to length 1. A row of length 0 becomes (0, 0, 1), and a row whose length is almost 1 is not
+    """Returns the rows, scaled to length 1. A row of length 0 becomes (0, 0, 1). A row whose length is almost 1 is not
     changed."""
     length = np.linalg.norm(directions, axis=1, keepdims=True)
     length[np.abs(length - 1) < UNIT_WITHIN] = 1.0

@@ -1,9 +1,9 @@
-"""Reads meshes from STL, OBJ, GLB and PLY files, and caches their arrays on disk.
+"""This module reads meshes from STL, OBJ, GLB and PLY files, and caches their arrays on disk.
 
 A file is identified by the digest of its content. Files that are not in the cache need the library trimesh.
 
 Always: the arrays of a file are checked like the arrays of any mesh. An error names the file. Coordinates are not
-converted: in glTF files y points up, and lengths are in the file's unit.
+converted. For example, y points up in a glTF file. Lengths are in the file's unit.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from twixt.ipc.errors import is_utf8
 from twixt.ipc.scene.checks import SceneError
 
 SUFFIXES = (".stl", ".obj", ".glb", ".ply")
-# Limits of the size of one mesh.
+# Largest numbers of vertices and faces in one mesh.
 MOST_VERTICES = 2_000_000
 MOST_FACES = 4_000_000
-# Largest file that is read, bytes. An STL with MOST_FACES has 200 MB. Parsing a text file takes more than twelve times
-# the file's size in memory, so its limit is lower.
+# Size of the largest file that is read, in bytes. An STL with MOST_FACES has 200 MB. The parser of a text file takes
+# more than twelve times the file's size in memory, so the limit for text files is lower.
 MOST_FILE_BYTES, MOST_TEXT_BYTES = 1 << 30, 256 << 20
 # A binary STL has a head, which ends with the number of triangles, and then STL_FACE_BYTES for each triangle.
 STL_HEAD_BYTES, STL_FACE_BYTES = 84, 50
 PLY_FACES = re.compile(rb"^element\s+face\s+(\d{1,18})\s*$", re.MULTILINE)
-# Number of bytes, from the beginning of a file, in which the size of its mesh is searched.
+# The size of a mesh is searched in this number of bytes at the beginning of its file.
 BEGINNING_BYTES = 4096
-# A GLB has a chunk of JSON and a chunk of bytes. The JSON may refer to other files, which are not in the digest.
+# The JSON in a GLB file may refer to other files. The digest does not cover these other files.
 NAMES_OTHERS = b'"uri"'
 
 
@@ -51,13 +51,13 @@ class MeshFile:
         self.digest = _digest(self.path)
 
     def arrays(self) -> MeshArrays:
-        """Vertices, faces and normals of the file, from the cache if it has them. Raises SceneError."""
+        """Returns vertices, faces and normals of the file, from the cache if possible. Raises SceneError."""
         cache = mesh_cache()
         kept = cache.read(self.digest)
         if kept is not None:
             return kept
         arrays = _parsed(self.path)
-        # The arrays are not cached if the file was changed while it was parsed, or if it refers to other files.
+        # The arrays are not cached if the file was changed during parsing, or if the file refers to other files.
         if _digest(self.path) == self.digest and not _names_others(self.path):
             cache.write(self.digest, arrays)
         return arrays
@@ -82,7 +82,7 @@ def _parsed(file: Path) -> MeshArrays:
 
 
 def _joined(file: Path, scene: Any) -> MeshArrays | None:
-    """All geometries of a trimesh scene, each at its pose. None if there is no triangle. Raises SceneError."""
+    """Returns all geometries of a trimesh scene, each at its pose; None if there is no triangle. Raises SceneError."""
     vertices, faces, normals, count, triangles = [], [], [], 0, 0
     forest, merged = scene.graph.transforms, set[str]()
     places = _places(scene.graph)
@@ -100,7 +100,7 @@ def _joined(file: Path, scene: Any) -> MeshArrays | None:
         if count + len(geometry.vertices) > MOST_VERTICES:
             raise _too_many(file, MOST_VERTICES, "vertices")
         turn = place[:3, :3]
-        # trimesh's cache has normals only if the file has normals. The property would compute missing normals.
+        # trimesh's cache has normals only if the file has normals. trimesh's property would compute missing normals.
         if "vertex_normals" in geometry._cache:
             normals.append(geometry.vertex_normals @ np.linalg.inv(turn))
         vertices.append(geometry.vertices @ turn.T + place[:3, 3])
@@ -113,8 +113,8 @@ def _joined(file: Path, scene: Any) -> MeshArrays | None:
 
 
 def _places(graph: Any) -> dict[Any, NDArray[Any]]:
-    """Pose of each node of a trimesh graph, (4, 4), computed from the parent's pose. `graph[node]` is slower: it
-    starts at the root each time, and takes minutes for a chain of thousands of nodes."""
+    """Returns the pose (4, 4) of each node of a trimesh graph, computed from the parent's pose. `graph[node]` is
+    slower: it starts at the root each time, and takes minutes for a chain of thousands of nodes."""
     forest, places, waiting = graph.transforms, {graph.base_frame: np.eye(4)}, [graph.base_frame]
     while waiting:
         parent = waiting.pop()
@@ -137,7 +137,7 @@ def _merge(file: Path, geometry: Any) -> None:
 
 
 def _checked(path: str | os.PathLike[str]) -> Path:
-    """`path` as a Path. Raises SceneError if the file must not be read."""
+    """Returns `path` as a Path. Raises SceneError if the file must not be read."""
     try:
         file = Path(path)
     except TypeError:
@@ -198,7 +198,7 @@ def _too_many(file: Path, most: int, what: str) -> SceneError:
 
 
 def _digest(file: Path) -> str:
-    """Digest of a file's content and suffix, as text. Raises SceneError."""
+    """Returns the digest of a file's content and suffix, as text. Raises SceneError."""
     content = hashlib.blake2b(file.suffix.lower().encode(), digest_size=16)
     try:
         with file.open("rb") as opened:
@@ -209,7 +209,7 @@ def _digest(file: Path) -> str:
 
 
 def _names_others(file: Path) -> bool:
-    """True for a GLB that refers to other files for parts of its content."""
+    """True for a GLB file that refers to other files for parts of its content."""
     if file.suffix.lower() != ".glb":
         return False
     with file.open("rb") as opened:
@@ -235,29 +235,29 @@ def _trimesh(file: Path) -> Any:
     return trimesh
 
 
-# Cache on disk of the arrays of mesh files.
+# A cache on disk stores the arrays of mesh files.
 #
-# An entry's name is the digest of the mesh file's content. So an entry is never outdated, and is found after the file
-# was moved. An entry begins with a digest of its own content, so a damaged entry is detected and replaced.
+# An entry's name is the digest of the mesh file's content. So an entry is never outdated, and is also found after the
+# mesh file was moved. An entry begins with a digest of its own content, so a damaged entry is detected and replaced.
 #
 # Always: if the folder cannot be used, files are parsed, and no error is raised. An entry is written under another
 # name and renamed, so that processes may share a folder. After a write, the least recently used entries beyond
 # `MOST_BYTES` are deleted.
 
-# VARIABLE: environment variable with the cache's folder, or OFF for no cache. If not set: the platform's folder.
+# VARIABLE: environment variable with the cache's folder. OFF: value of VARIABLE that switches the cache off.
 VARIABLE, OFF = "TWIXT_CACHE", "off"
-# Most bytes of all entries together. The entry of a mesh with 100,000 faces takes 2 MB.
+# Largest number of bytes of all entries together. The entry of a mesh with 100,000 faces takes 2 MB.
 MOST_BYTES = 512 << 20
-# Version of the entries. Increase it when the format of an entry changes, or the conversion of files into arrays.
+# Version of the entries. Increase it after a change of an entry's format, or of the conversion of files into arrays.
 FORMAT = 2
 SUFFIX = ".mesh"
 DIGEST_BYTES = 16
-HEAD = struct.Struct("<QQ?c6x")  # number of vertices, number of faces, has normals, type of coordinates: f or d
+HEAD = struct.Struct("<QQ?c6x")  # numbers of vertices and faces, True for normals, type of coordinates: f or d
 COORDINATE_BYTES = {b"f": 4, b"d": 8}
 
 
 class MeshArrays(NamedTuple):
-    """All geometries of a file as one mesh. Shapes: vertices (v, 3), faces (f, 3), normals (v, 3) or None."""
+    """All geometries of a file as one mesh. vertices: (v, 3). faces: (f, 3). normals: (v, 3), or None."""
 
     vertices: NDArray[Any]
     faces: NDArray[Any]
@@ -265,13 +265,13 @@ class MeshArrays(NamedTuple):
 
 
 class MeshCache:
-    """Cache with its entries in `folder`; None for no cache. most_bytes: limit on all entries together."""
+    """Cache in `folder`. If `folder` is None, nothing is cached. most_bytes: limit on the size of all entries."""
 
     def __init__(self, folder: Path | None, most_bytes: int = MOST_BYTES) -> None:
         self._folder, self._most_bytes = folder, most_bytes
 
     def read(self, key: str) -> MeshArrays | None:
-        """The arrays written under `key`; None if there is no such entry, or if it cannot be read."""
+        """Returns the arrays stored under `key`; None if there is no such entry, or if the entry cannot be read."""
         if self._folder is None:
             return None
         path = self._path(self._folder, key)
@@ -281,11 +281,11 @@ class MeshCache:
             return None
         if arrays is not None:
             with contextlib.suppress(OSError):
-                os.utime(path)  # the file time records its last use
+                os.utime(path)  # the time of the file records the entry's last use
         return arrays
 
     def write(self, key: str, arrays: MeshArrays) -> None:
-        """Stores the arrays under `key`, unless this entry alone exceeds the cache's limit."""
+        """Stores the arrays under `key`. Stores nothing if this entry alone exceeds the cache's limit."""
         if self._folder is None:
             return
         with contextlib.suppress(OSError, MemoryError):
@@ -297,7 +297,7 @@ class MeshCache:
             self._delete_oldest(self._folder)
 
     def _content(self, path: Path) -> bytes:
-        """The bytes of an entry. Empty if `path` is not a file, or is larger than an entry can be. Raises OSError."""
+        """Returns an entry; no bytes if `path` is no file, or is larger than an entry can be. Raises OSError."""
         status = path.stat()
         if not stat.S_ISREG(status.st_mode) or status.st_size > self._most_bytes:
             return b""
@@ -308,10 +308,10 @@ class MeshCache:
         return folder / f"{key}-{FORMAT}{SUFFIX}"
 
     def _delete_oldest(self, folder: Path) -> None:
-        """Deletes the least recently used entries, and files left by killed writers, until the limit is met."""
+        """Deletes the least recently used entries, and the files of killed writers, until the limit is met."""
         found = list[tuple[int, int, str]]()
         for entry in os.scandir(folder):
-            with contextlib.suppress(OSError):  # another process has deleted it
+            with contextlib.suppress(OSError):  # another process has deleted the entry
                 if entry.name.endswith(SUFFIX) and entry.is_file(follow_symlinks=False):
                     status = entry.stat(follow_symlinks=False)
                     found.append((status.st_mtime_ns, status.st_size, entry.path))
@@ -330,7 +330,7 @@ def mesh_cache() -> MeshCache:
 
 
 def cache_folder(environ: Mapping[str, str], platform: str = sys.platform) -> Path | None:
-    """Folder of the cache; None if the cache is switched off or the user has no home folder."""
+    """Returns the folder of the cache; None if the cache is switched off, or if the user has no home folder."""
     chosen = environ.get(VARIABLE, "")
     if chosen.lower() == OFF:
         return None
@@ -341,14 +341,14 @@ def cache_folder(environ: Mapping[str, str], platform: str = sys.platform) -> Pa
 
 
 def _platform_folder(environ: Mapping[str, str], platform: str) -> Path:
-    """The platform's folder for caches of this program. Raises RuntimeError if the user has no home folder."""
+    """Returns the platform's folder for caches of this program. Raises RuntimeError if the user has no home folder."""
     if platform == "win32":
         base = environ.get("LOCALAPPDATA", "")
         return (Path(base) if base else Path.home() / "AppData" / "Local") / "twixt" / "Cache"
     if platform == "darwin":
         return Path.home() / "Library" / "Caches" / "twixt"
     base = environ.get("XDG_CACHE_HOME", "")
-    # XDG Base Directory Specification: a relative path must be ignored.
+    # The XDG Base Directory Specification requires that a relative path is ignored.
     return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "twixt"
 
 
@@ -375,14 +375,14 @@ def _packed(arrays: MeshArrays) -> bytes:
 
 
 def _smallest_type(numbers: list[NDArray[Any]]) -> np.dtype[Any]:
-    """float32 if float32 represents all numbers exactly, else float64. Most files have float32 numbers."""
+    """Returns float32 if it represents all numbers exactly, else float64. Most files have float32 numbers."""
     with np.errstate(over="ignore"):
         fits = all(np.array_equal(array.astype("<f4"), array, equal_nan=True) for array in numbers)
     return np.dtype("<f4" if fits else "<f8")
 
 
 def _unpacked(entry: bytes) -> MeshArrays | None:
-    """The arrays of an entry, with coordinates as float64. None for a damaged entry."""
+    """Returns the arrays of an entry, with coordinates as float64. Returns None for a damaged entry."""
     content = memoryview(entry)[DIGEST_BYTES:]
     if entry[:DIGEST_BYTES] != _cache_digest(content) or len(content) < HEAD.size:
         return None

@@ -1,8 +1,9 @@
-"""Shapes of a scene in its message: tables of distinct shapes, meshes, materials and textures, and their contents.
+"""The message of a scene describes the scene's shapes by tables of distinct shapes, meshes, materials and textures,
+and by their contents.
 
-A value that several shapes share is a row of a table, so it is sent once. For example, shapes with the same mesh and
-different colours have the same index into the table of meshes. The row at this index has the mesh's digest and the
-lengths of its arrays. The shapes of compounds' parts are in a second table of shapes.
+A value that several shapes share is a row of a table, so the value is sent only one time. For example, shapes with the
+same mesh and different colours have the same index into the table of meshes. The row at this index has the mesh's
+digest and the lengths of its arrays. The shapes of compounds' parts are in a second table of shapes.
 
 The contents of a scene are the pixels of its textures and the arrays of its meshes, identified by digests. In the
 message the contents follow the tables: first the pixels, then the arrays, each in the order of the table's rows.
@@ -25,15 +26,15 @@ from twixt.ipc.scene.material import CUBE_SIDES, MOST_SIDE_PX, Material, Texture
 from twixt.ipc.scene.mesh import Mesh
 from twixt.ipc.scene.shapes import SHAPES, Compound, OneShape, Part, Shape
 
-# Most bytes of all contents of a scene. With its tables, a scene is one message of at most 64 MiB.
+# Largest number of bytes of all contents of a scene. A scene, with its tables, is one message of at most 64 MiB.
 MOST_CONTENT_BYTES = 56 << 20
 
 Row = TypeVar("Row")
 
 
 def packed_shapes(table: Sequence[Shape]) -> tuple[dict[str, Any], Contents]:
-    """The entries of the scene's JSON head for a table of distinct shapes, and the contents of these shapes in the
-    order of sending.
+    """Returns the entries of the scene's JSON head for a table of distinct shapes. Also returns the contents of these
+    shapes in the order in which they are sent.
 
     Raises SceneError if the contents have too many bytes for a message.
     """
@@ -52,8 +53,8 @@ def packed_shapes(table: Sequence[Shape]) -> tuple[dict[str, Any], Contents]:
 def unpacked_shapes(
     head: Mapping[str, Any], packed: bytes, offset: int, known: Iterable[Shape] = ()
 ) -> tuple[tuple[Shape, ...], int]:
-    """The table of shapes that `packed_shapes` encoded, and the number of bytes of its contents, which begin at
-    `offset` in `packed`.
+    """Returns the table of shapes that `packed_shapes` encoded, and the number of bytes of the table's contents. These
+    contents begin at `offset` in `packed`.
 
     known: shapes whose meshes and textures the sender left out of `packed`. Raises SceneError, KeyError, ValueError or
     TypeError for damaged entries.
@@ -84,7 +85,7 @@ class _PackedTables:
         self._meshes: list[Mesh] = []
 
     def entry(self, shape: Shape) -> dict[str, Any]:
-        """A shape's entry in the JSON head."""
+        """Returns a shape's entry in the JSON head."""
         if isinstance(shape, Mesh):
             looks = {"color": shape.color, "material": self.materials.row(shape.material)}
             return {"kind": MESH, "mesh": self._row(shape), **looks}
@@ -104,7 +105,8 @@ class _PackedTables:
 
     @property
     def contents(self) -> Contents:
-        """Pixels of the textures and arrays of the meshes, by digest, in the order of sending."""
+        """Returns the pixels of the textures and the arrays of the meshes, by digest, in the order in which they are
+        sent."""
         return self.materials.contents | {mesh.digest: mesh.arrays for mesh in self._meshes}
 
     def _row(self, mesh: Mesh) -> int:
@@ -115,14 +117,15 @@ class _PackedTables:
 
 
 def _lengths(mesh: Mesh) -> tuple[int, int, bool, bool]:
-    """Number of vertices, number of faces, True if the mesh has normals, True if the mesh has texture coordinates."""
+    """Returns the number of vertices, the number of faces, True if the mesh has normals, and True if the mesh has
+    texture coordinates."""
     return len(mesh.vertices), len(mesh.faces), mesh.normals is not None, mesh.uv is not None
 
 
 def _unpacked_meshes(
     entries: Iterable[Mapping[str, Any]], packed: bytes, offset: int, known: Mapping[bytes, Mesh]
 ) -> tuple[list[Mesh], int]:
-    """The table of meshes, and the offset in `packed` at which their arrays end."""
+    """Returns the table of meshes, and the offset in `packed` at which the arrays of these meshes end."""
     meshes: list[Mesh] = []
     for entry in entries:
         digest, lengths = bytes.fromhex(entry["digest"]), tuple(entry["lengths"])
@@ -136,7 +139,7 @@ def _unpacked_meshes(
 
 
 def _mesh_of(packed: bytes, offset: int, lengths: tuple[int, int, bool, bool], deforms: bool) -> tuple[Mesh, int]:
-    """The mesh whose arrays begin at `offset` in `packed`, and the offset at which these arrays end."""
+    """Returns the mesh whose arrays begin at `offset` in `packed`, and the offset at which these arrays end."""
     vertices, faces, has_normals, has_uv = lengths
     arrays: list[Any] = []
     for dtype, rows, columns, is_there in (
@@ -153,7 +156,7 @@ def _mesh_of(packed: bytes, offset: int, lengths: tuple[int, int, bool, bool], d
 
 
 def _single(shapes: Iterable[Shape]) -> Iterator[OneShape]:
-    """The shapes, where each compound is replaced by the shapes of its parts."""
+    """Yields the shapes. Each compound is replaced by the shapes of its parts."""
     for shape in shapes:
         yield from (part.shape for part in shape.parts) if isinstance(shape, Compound) else (shape,)
 
@@ -171,7 +174,8 @@ def _shape_of(entry: dict[str, Any], meshes: Sequence[Mesh], materials: Sequence
 
 
 def _row_of(row: int | None, table: Sequence[Row], what: str) -> Row | None:
-    """The value in row `row` of a table; None if `row` is None. Raises SceneError for a row that does not exist."""
+    """Returns the value in row `row` of a table; None if `row` is None. Raises SceneError for a row that does not
+    exist."""
     if row is not None and not 0 <= row < len(table):
         raise SceneError(f"a scene of {len(table)} {what} came with a shape of another")
     return None if row is None else table[row]
@@ -184,13 +188,13 @@ def _compound_of(entry: dict[str, Any], shapes: Sequence[OneShape]) -> Compound:
     return Compound([Part(shapes[row], position, orientation) for row, position, orientation in parts])
 
 
-# Materials. The entry of a shape has the material's row in the table of materials. The entry of a texture has the
-# texture's digest, and the dimensions of its array of pixels.
+# This is how materials are encoded. The entry of a shape has the material's row in the table of materials. The entry
+# of a texture has the texture's digest, and the dimensions of the texture's array of pixels.
 
-# Most distinct materials and textures of a scene. There is a limit because each of them needs its own draw call for
-# each kind of shape that uses it.
+# Largest numbers of distinct materials and of distinct textures of a scene. There is a limit because each material and
+# each texture needs its own draw call for each kind of shape that uses it.
 MOST_MATERIALS, MOST_TEXTURES = 1024, 256
-# Digest -> the arrays of a mesh, or the pixels of a texture.
+# The arrays of each mesh and the pixels of each texture, by digest.
 Contents = dict[bytes, list[NDArray[Any]]]
 FIGURES = ("repeat", "per_metre", "roughness", "specular", "emission")
 
@@ -203,8 +207,8 @@ class PackedMaterials:
         self._textures: dict[Texture, int] = {}
 
     def row(self, material: Material | None) -> int | None:
-        """Row of a material in the table; None for no material. Raises SceneError for too many materials or
-        textures."""
+        """Returns the row of a material in the table; None if `material` is None. Raises SceneError for too many
+        materials or textures."""
         if material is None:
             return None
         row = self._materials.setdefault(material, len(self._materials))
@@ -236,7 +240,7 @@ class PackedMaterials:
 def unpacked_materials(
     head: Mapping[str, Any], packed: bytes, offset: int, known: Iterable[Material]
 ) -> tuple[list[Material], int]:
-    """The table of materials, and the offset in `packed` at which the pixels of their textures end.
+    """Returns the table of materials, and the offset in `packed` at which the pixels of their textures end.
 
     known: materials whose textures the sender left out of `packed`. Raises the errors of `unpacked_shapes`.
     """
@@ -266,8 +270,8 @@ def unpacked_materials(
 
 
 def _checked_shape(shape: Any) -> tuple[int, ...]:
-    """The dimensions of a texture's array of pixels, as a tuple. They are checked before the pixels are read. Raises
-    SceneError."""
+    """Returns the dimensions of a texture's array of pixels, as a tuple. The dimensions are checked before the pixels
+    are read. Raises SceneError for invalid dimensions."""
     is_whole = isinstance(shape, list) and all(type(side) is int and 1 <= side <= MOST_SIDE_PX for side in shape)
     if not is_whole or not (len(shape) == 3 or (len(shape) == 4 and shape[0] == CUBE_SIDES)):
         raise SceneError("a scene came with a texture of a shape that is none")

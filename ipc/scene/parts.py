@@ -1,4 +1,4 @@
-"""Colours of the parts of a scene's bodies, in the order of the rows of part columns.
+"""This module gives the colours of the parts of a scene's bodies, in the order of the rows of part columns.
 
 A part column has one row for each part, in the order of the bodies. Both processes compute this order from the scene
 and the number of bodies, so the order is not sent. A body with one shape has one part. A compound without parts counts
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from twixt.ipc.scene.scene import Scene, part_bodies
 from twixt.ipc.scene.shapes import color_of, rgba_of, shapes_of
 
-# Palette: colours of bodies whose shape has no colour. Body i has colour i modulo the number of colours. The colours
-# are distinct, equally light, and chosen for a dark background.
+# The palette has the colours of bodies whose shape has no colour. The body with index i has the colour with index i
+# modulo the number of colours. The colours are distinct, equally light, and chosen for a dark background.
 PALETTE = np.array(
     [
         (0xE8, 0x6A, 0x5C),
@@ -33,7 +33,8 @@ PALETTE = np.array(
 
 
 def part_colors(scene: Scene, count: int) -> NDArray[np.uint8]:
-    """The colour that the scene gives to each part of the first `count` bodies: rgba, (p, 4)."""
+    """Returns the colour that the scene gives to each part of the first `count` bodies: rgba, an array of shape (p, 4)
+    for p parts."""
     bodies, table, rows = part_bodies(scene, count), scene.distinct_shapes, scene.shape_rows(count)
     colors = np.empty((len(bodies), 4), np.uint8)
     colors[:, :3], colors[:, 3] = PALETTE[bodies % len(PALETTE)], 255

@@ -1,12 +1,13 @@
-"""Scene of a world: everything that does not change with every step, and the message with which it is sent.
+"""The scene of a world has everything that does not change with every step. This module also encodes the message by
+which a scene is sent.
 
-A scene has the shapes and colours of the bodies, camera, ground, light, parents of bodies, and rules for drawing
-groups and columns. A scene is published once at the start, and again with a new version after each change. A viewer
-that attaches late receives the newest version. Parents and shapes apply only to snapshots that were published with
-this scene. All other fields apply as soon as the scene arrives.
+A scene has the shapes and the colours of the bodies, the camera, the ground, the light, the parents of bodies, and the
+rules for drawing groups and columns. A scene is published at the start, and again with a new version after each
+change. A viewer that attaches late receives the newest version. Parents and shapes apply only to snapshots that were
+published with this scene. All other fields apply as soon as the scene arrives.
 Shapes are stored as a table of the distinct shapes and one index per body.
 
-Always: a `Scene` that exists is valid; an invalid one raises SceneError. A scene does not have the number of bodies;
+Always: a `Scene` that exists is valid; an invalid scene raises SceneError. A scene does not know the number of bodies;
 `check_bodies` checks indices against this number.
 """
 
@@ -30,7 +31,7 @@ from twixt.ipc.scene.packing import Contents, packed_shapes, unpacked_shapes
 from twixt.ipc.scene.shapes import Shape, ShapeList, Sphere, shapes_of
 
 LOOKS = ("lit", "flat")
-# Most characters of a label. A longer text would not fit into a picture.
+# Largest number of characters of a label. A longer text would not fit into a picture.
 LONGEST_LABEL = 200
 # Largest brightness of a scene. With a larger brightness, everything would be white.
 MOST_BRIGHTNESS = 4.0
@@ -40,24 +41,26 @@ MOST_BRIGHTNESS = 4.0
 class Scene:
     """Everything about a world that does not change with every step: shapes, colours, camera, groups, columns.
 
-    shapes: one shape per body, in the order of the bodies. Bodies after the last shape have that last shape. camera:
-    None for a camera that shows all bodies. ground: height (z, metres) of a grid of lines; None for no grid. outline:
-    two opposite corners of a box that is drawn as thin lines, for example the walls of a container; None for no box.
-    background: a colour, or a Texture around everything. The texture has either six sides of a cube (towards +x, -x,
-    +y, -y, +z, -z), or one image with its top row straight up and its bottom row straight down, such as the sky
+    shapes: one shape per body, in the order of the bodies. Bodies after the last shape have that last shape. camera: a
+    Camera. If `camera` is None, the camera shows all bodies. ground: height (z, in metres) of a grid of lines. If
+    `ground` is None, there is no grid. outline: two opposite corners of a box that is drawn as thin lines, for example
+    the walls of a container. If `outline` is None, there is no box. background: a colour, or a Texture around
+    everything. The texture has the six sides of a cube (towards +x, -x, +y, -y, +z, -z), or it has one image. The top
+    row of this single image is straight up, and its bottom row is straight down. An example is the sky
     `Texture.gradient(top, bottom)`.
-    brightness: factor on the brightness of lit surfaces, 0 to MOST_BRIGHTNESS.
-    parents: child -> parent, indices of bodies. A child's record has its pose in its parent's frame. Parents apply to
-    snapshots that were published with this scene. If a body's parent changes between two snapshots, the body is
-    interpolated in the world's frame. groups: name -> bodies that are drawn with their own method or delay. A body may
-    be in one group only. look: "lit"; or "flat" for plain colours without light and shadows, with a thin dark outline
-    around each body. pattern: True to draw round shapes in two tones of their colour, so that their rotation is
-    visible.
-    unlit: True to draw all shapes in plain colours without light, outline, pattern and shadow, to measure pixels.
-    columns: column -> rule by which it is blended; set from the columns declared to `Bodies` or `show`. part_columns:
-    names of the columns with a row for each part of the bodies; set like `columns`.
-    color_by: the column that determines the colours of the bodies; None to use the colours of their shapes. labels:
-    texts for marks. A mark whose `label` is i + 1 has the text `labels[i]` beside it.
+    brightness: factor by which the brightness of lit surfaces is multiplied, from 0 to MOST_BRIGHTNESS. parents: for
+    each child, its parent; both are indices of bodies. A child's record has the child's pose in the parent's frame.
+    Parents apply to snapshots that were published with this scene. If a body's parent changes between two snapshots,
+    the body is interpolated in the world's frame. groups: groups of bodies, by name. A group is drawn with its own
+    interpolation method or delay. A body may be in one group only. look: "lit" or "flat". "flat" draws plain colours
+    without light and shadows, and a thin dark outline around each body. pattern: True to draw round shapes in two
+    tones of their colour, so that their rotation is visible.
+    unlit: True to draw all shapes in plain colours, without light, outline, pattern and shadow. Use this to measure
+    pixels. columns: for each column, the rule by which its values are blended. twixt sets this field from the columns
+    that are declared to `Bodies` or `show`. part_columns: names of the columns with a row for each part of the bodies.
+    twixt sets this field in the same way as `columns`.
+    color_by: the column that determines the colours of the bodies. If `color_by` is None, bodies have the colours of
+    their shapes. labels: texts for marks. A mark whose `label` is i + 1 has the text `labels[i]` beside it.
     """
 
     shapes: Sequence[Shape] = ()
@@ -108,20 +111,21 @@ class Scene:
         set_field(self, "part_columns", _names_of(self.part_columns, self.columns))
 
     def with_camera(self, camera: Camera | None) -> Scene:
-        """Copy of this scene with another camera. It takes the same short time for any number of bodies."""
+        """Returns a copy of this scene with another camera. The copy takes the same short time for any number of
+        bodies."""
         other = copy.copy(self)
         set_field(other, "camera", camera)
         return other
 
     def with_children(self, parents: Mapping[int, int]) -> Scene:
-        """Copy of this scene with other parents. The parents are not checked, because the parents of several scenes
-        together may form a cycle."""
+        """Returns a copy of this scene with other parents. The parents are not checked, because the parents of several
+        scenes together may form a cycle."""
         other = copy.copy(self)
         set_field(other, "parents", parents)
         return other
 
     def with_shapes(self, shapes: ShapeList) -> Scene:
-        """Copy of this scene with other shapes."""
+        """Returns a copy of this scene with other shapes."""
         other = copy.copy(self)
         set_field(other, "shapes", shapes)
         set_field(other, "distinct_shapes", shapes.table)
@@ -139,16 +143,17 @@ class Scene:
         return self.look == "flat" and not self.unlit
 
     def to_bytes(self) -> bytes:
-        """The scene as bytes, including its meshes and textures. `from_bytes` reads them."""
+        """Returns the scene as bytes, including its meshes and textures. `from_bytes` reads these bytes."""
         return self.packed().to_bytes()
 
     def packed(self) -> PackedScene:
-        """The scene, encoded for sending. Raises SceneError if its meshes and textures are too large for a message."""
+        """Returns the scene, encoded for sending. Raises SceneError if the scene's meshes and textures are too large
+        for a message."""
         return packed_scene(self)
 
     @staticmethod
     def from_bytes(packed: bytes, before: Scene | None = None) -> Scene:
-        """The scene that `to_bytes` encoded. Raises SceneError for anything else.
+        """Returns the scene that `to_bytes` encoded. Raises SceneError for any other bytes.
 
         before: a scene whose meshes and textures the sender left out of `packed`. The new scene uses these same
         objects, without a check or a copy.
@@ -159,7 +164,8 @@ class Scene:
             raise SceneError(f"the scene received is damaged ({error}); restart the simulation") from error
 
     def shape_rows(self, count: int) -> NDArray[np.uint16]:
-        """For each of `count` bodies, the index of its shape in `distinct_shapes`: (count,)."""
+        """Returns the index in `distinct_shapes` of the shape of each of `count` bodies, as an array of shape
+        (count,)."""
         rows = np.zeros(count, self.shape_index.dtype)
         known = min(count, len(self.shape_index))
         rows[:known] = self.shape_index[:known]
@@ -168,18 +174,20 @@ class Scene:
         return rows
 
     def part_bodies(self, count: int | None = None) -> NDArray[np.intp]:
-        """For each row of a part column, the index of the body to which the part belongs: (p,), ascending. count:
-        number of bodies; None for the number of shapes. For example, `np.flatnonzero(scene.part_bodies() == 5)`
-        gives the rows of the parts of body 5, in the order of its parts."""
+        """Returns, for each row of a part column, the index of the body to which the part belongs. The result is an
+        array of shape (p,) for p parts, in ascending order. count: number of bodies; by default the number of
+        shapes. For example, `np.flatnonzero(scene.part_bodies() == 5)` gives the rows of the parts of body 5, in
+        the order of its parts."""
         return part_bodies(self, len(self.shapes) if count is None else count)
 
     def parent_rows(self, count: int) -> NDArray[np.int32]:
-        """For each of `count` bodies, the index of its parent: (count,). -1 if the body has no parent, or if the
-        parent does not exist."""
+        """Returns the index of the parent of each of `count` bodies, as an array of shape (count,). The index is -1 if
+        the body has no parent, or if the parent does not exist."""
         return rows_of_parents(self.parents, count)
 
     def group_rows(self, count: int) -> NDArray[np.int32]:
-        """For each of `count` bodies, the index of its group in `groups`: (count,). -1 for a body without a group."""
+        """Returns the index in `groups` of the group of each of `count` bodies, as an array of shape (count,). The
+        index is -1 for a body without a group."""
         rows = np.full(count, -1, np.int32)
         for place, group in enumerate(self.groups.values()):
             members = np.array(group.bodies, np.int64)
@@ -249,11 +257,11 @@ def _texts(labels: Any) -> tuple[str, ...]:
     return texts
 
 
-# Message of a scene: a line of JSON, u2 indices of shapes, u4 indices of bodies, and the contents.
+# The message of a scene has a line of JSON, u2 indices of shapes, u4 indices of bodies, and the contents.
 #
 # Shapes are sent as a table of the distinct shapes and one index per body, so that a scene of many equal bodies has a
 # small message. Contents are the pixels of textures and the arrays of meshes. They are identified by digests. Contents
-# that the receiver already has are left out. The texture of a background is sent as the texture of an additional
+# that the receiver has already are left out. The texture of a background is sent as the texture of an additional
 # shape, after the scene's shapes.
 # Always: the unpacked fields are consistent with each other; `Scene` checks their values.
 
@@ -261,19 +269,20 @@ FORMAT = 10
 
 
 class PackedScene(NamedTuple):
-    """A scene, encoded for sending. tables: everything except the contents; equal scenes have equal tables."""
+    """A scene that is encoded for sending. tables: everything except the contents. Equal scenes have equal tables."""
 
     tables: bytes
     contents: Contents
 
     def to_bytes(self, known: Collection[bytes] = ()) -> bytes:
-        """The message, without the contents whose digests are in `known`. `unpacked_fields` reads it."""
+        """Returns the message without the contents whose digests are in `known`. `unpacked_fields` reads the
+        message."""
         arrays = [array for digest, content in self.contents.items() if digest not in known for array in content]
         return b"".join([self.tables, *map(np.ndarray.tobytes, arrays)])
 
 
 def packed_scene(scene: Scene) -> PackedScene:
-    """The scene, encoded for sending. Its contents are not copied."""
+    """Returns the scene, encoded for sending. The scene's contents are not copied."""
     shapes, contents = packed_shapes(_table(scene))
     head = {
         "format": FORMAT,
@@ -307,10 +316,10 @@ def packed_scene(scene: Scene) -> PackedScene:
 
 
 def unpacked_fields(packed: bytes, before: Scene | None) -> dict[str, Any]:
-    """Fields of the scene that `PackedScene.to_bytes` encoded: name -> value. Raises SceneError for damaged values. A
-    value of a wrong type may raise another exception.
+    """Returns the fields, by name, of the scene that `PackedScene.to_bytes` encoded. Raises SceneError for damaged
+    values. A value of a wrong type may raise another exception.
 
-    before: a scene whose meshes and textures the sender left out; None if nothing was left out.
+    before: a scene whose meshes and textures the sender left out. `before` is None if nothing was left out.
     """
     head_bytes, _, index_bytes = packed.partition(b"\n")
     head = json.loads(head_bytes)
@@ -355,15 +364,17 @@ def unpacked_fields(packed: bytes, before: Scene | None) -> dict[str, Any]:
 
 
 def _table(scene: Scene) -> tuple[Shape, ...]:
-    """The distinct shapes. If the background is a texture, an additional shape with this texture comes last."""
+    """Returns the distinct shapes. If the background is a texture, an additional shape with this texture comes
+    last."""
     if not isinstance(scene.background, Texture):
         return scene.distinct_shapes
     return (*scene.distinct_shapes, Sphere(material=Material(scene.background)))
 
 
 def part_bodies(scene: Scene, count: int) -> NDArray[np.intp]:
-    """For each part of the first `count` bodies, the index of the body to which the part belongs: (p,), ascending. In
-    a scene without shapes, each body counts as one part."""
+    """Returns, for each part of the first `count` bodies, the index of the body to which the part belongs. The result
+    is an array of shape (p,) for p parts, in ascending order. In a scene without shapes, each body counts as one
+    part."""
     if not scene.distinct_shapes:
         return np.arange(count)
     counts = np.array([len(shapes_of(shape)) for shape in scene.distinct_shapes], np.intp)

@@ -1,7 +1,8 @@
-"""Shapes of bodies, and `ShapeList`: a table of the distinct shapes and one index per body.
+"""This module defines the shapes of bodies, and `ShapeList`. A `ShapeList` has a table of the distinct shapes, and one
+index per body.
 
 A world of a million bodies usually has a few shapes, and most bodies share the same shape object. So bodies are first
-grouped by the identity of their shape object. Shapes are then compared once for each distinct object.
+grouped by the identity of their shape object. Shapes are then compared only one time for each distinct object.
 
 Always: shapes are checked when they are made. Sizes are finite Python floats > 0, whatever type the caller gave. Equal
 shapes share one row of the table. Rows are in the order of their first bodies. A table never changes. Not here:
@@ -38,15 +39,15 @@ from twixt.ipc.scene.mesh import Mesh
 
 @dataclass(frozen=True)
 class Sphere:
-    """A ball of `radius` metres. `Scene(pattern=True)` makes its rotation visible. A column `scale3` makes it an
-    ellipsoid.
+    """A sphere with a radius of `radius` metres. `Scene(pattern=True)` makes its rotation visible. A column `scale3`
+    turns the sphere into an ellipsoid.
 
-    color: red, green, blue and, for a transparent shape, an alpha, each from 0 to 1. material: an image on the
-    surface, and its highlights. All shapes except `Compound` have the fields `color` and `material`.
+    color: red, green and blue, each from 0 to 1. A transparent shape also has an alpha from 0 to 1. material: an image
+    on the surface, and its highlights. All shapes except `Compound` have the fields `color` and `material`.
     """
 
     radius: float = 0.5
-    color: Paint | None = None  # None stands for a colour of the palette, chosen by the body's index
+    color: Paint | None = None  # If `color` is None, the body's index selects a colour of the palette.
     material: Material | None = None
 
     def __post_init__(self) -> None:
@@ -56,13 +57,13 @@ class Sphere:
 
     @property
     def reach(self) -> float:
-        """Bounding radius around the body's position, metres."""
+        """Radius of a sphere around the body's position that contains the shape, in metres."""
         return self.radius
 
 
 @dataclass(frozen=True)
 class Box:
-    """A box with edges of `size` metres along its own x, y and z."""
+    """A box. size: lengths of the edges along the box's own x, y and z axes, in metres."""
 
     size: Vector = (1.0, 1.0, 1.0)
     color: Paint | None = None
@@ -75,13 +76,14 @@ class Box:
 
     @property
     def reach(self) -> float:
-        """Bounding radius around the body's position, metres."""
+        """Radius of a sphere around the body's position that contains the shape, in metres."""
         return math.hypot(*self.size) / 2
 
 
 @dataclass(frozen=True)
 class Plane:
-    """A rectangle in the body's own xy plane; its front faces +z. size: lengths along x and y, metres."""
+    """A rectangle in the body's own xy plane. Its front faces +z. size: lengths of the edges along x and y, in
+    metres."""
 
     size: tuple[float, float] = (10.0, 10.0)
     color: Paint | None = None
@@ -94,14 +96,14 @@ class Plane:
 
     @property
     def reach(self) -> float:
-        """Bounding radius around the body's position, metres."""
+        """Radius of a sphere around the body's position that contains the shape, in metres."""
         return math.hypot(*self.size) / 2
 
 
 @dataclass(frozen=True)
 class Capsule:
-    """A cylinder with a hemisphere on each end. radius: metres. length: length of the straight part, along the
-    capsule's own z, metres.
+    """A cylinder with a hemisphere on each end. radius: radius of the cylinder and the hemispheres, in metres. length:
+    length of the cylinder without the hemispheres, along the capsule's own z axis, in metres.
 
     A column `scale3` with the factors (x, y, z) scales the radius by the mean of x and y, and the length by z. So the
     shape stays round.
@@ -120,14 +122,14 @@ class Capsule:
 
     @property
     def reach(self) -> float:
-        """Bounding radius around the body's position, metres."""
+        """Radius of a sphere around the body's position that contains the shape, in metres."""
         return self.radius + self.length / 2
 
 
 @dataclass(frozen=True)
 class Cylinder:
-    """A cylinder around its own z. radius: metres. length: from end to end, metres. A column `scale3` scales it in the
-    same way as a `Capsule`."""
+    """A cylinder around its own z axis. radius: radius in metres. length: length from end to end, in metres. A column
+    `scale3` scales a cylinder in the same way as a `Capsule`."""
 
     radius: float = 0.5
     length: float = 1.0
@@ -142,13 +144,13 @@ class Cylinder:
 
     @property
     def reach(self) -> float:
-        """Bounding radius around the body's position, metres."""
+        """Radius of a sphere around the body's position that contains the shape, in metres."""
         return math.hypot(self.radius, self.length / 2)
 
 
 @dataclass(frozen=True)
 class Ellipsoid:
-    """An ellipsoid with diameters of `size` metres along its own x, y and z."""
+    """An ellipsoid. size: diameters along the ellipsoid's own x, y and z axes, in metres."""
 
     size: Vector = (1.0, 1.0, 1.0)
     color: Paint | None = None
@@ -161,7 +163,7 @@ class Ellipsoid:
 
     @property
     def reach(self) -> float:
-        """Bounding radius around the body's position, metres."""
+        """Radius of a sphere around the body's position that contains the shape, in metres."""
         return max(self.size) / 2
 
 
@@ -172,9 +174,9 @@ OneShape = SimpleShape | Mesh
 
 @dataclass(frozen=True)
 class Part:
-    """One shape of a body with several shapes, at its own pose in the body's frame.
+    """One shape of a body that has several shapes. A part has its own pose in the body's frame.
 
-    position: metres. orientation: quaternion xyzw, of any length but 0.
+    position: position of the part, in metres. orientation: quaternion (x, y, z, w) of any length except 0.
     """
 
     shape: OneShape
@@ -194,12 +196,12 @@ class Part:
 class Compound:
     """A body with several shapes, each at its own pose: `Compound([Part(Box()), Part(Sphere(), (0, 0, 1))])`.
 
-    Parts do not make snapshots larger, because a snapshot has only the body's pose, and this pose moves all parts. A
-    part whose shape has no colour has the body's colour of the palette. A body's scale applies to the positions and
-    the sizes of its parts. A column `scale3` scales the positions along the body's axes. Each part keeps its
-    orientation. Each part is scaled along its own axes; the factor of an axis is the body's factor in the direction of
-    that axis. This is exact for a part that is rotated by multiples of 90 degrees. Any other part would have to be
-    sheared.
+    Parts do not make snapshots larger: a snapshot has only the body's pose, and this pose moves all parts. A part
+    whose shape has no colour has the colour that the palette gives to the body. A body's scale applies to the
+    positions and the sizes of its parts. A column `scale3` scales the positions along the body's axes. Each part keeps
+    its orientation. Each part is scaled along its own axes; the factor of an axis is the body's factor in the
+    direction of that axis. This is exact for a part that is rotated by multiples of 90 degrees. For any other part it
+    is not exact: exact scaling would shear the part.
     """
 
     parts: Sequence[Part]
@@ -217,7 +219,8 @@ class Compound:
 
     @property
     def reach(self) -> float:
-        """Bounding radius around the body's position, metres. 0 without parts."""
+        """Radius of a sphere around the body's position that contains all parts, in metres. The radius is 0 if there
+        are no parts."""
         return max((math.hypot(*part.position) + part.shape.reach for part in self.parts), default=0.0)
 
 
@@ -233,17 +236,16 @@ SHAPES: dict[str, type[SimpleShape]] = {
 
 
 KINDS = (*SHAPES.values(), Mesh, Compound)
-# Most distinct shapes of one scene. A body's index of its shape has 2 bytes.
+# Largest number of distinct shapes in one scene. The index of a body's shape has 2 bytes.
 MAX_DISTINCT_SHAPES = 65_535
-# A run is a sequence of neighbouring bodies with the same shape object. SHORT_RUNS is a share: number of runs divided
-# by number of bodies. Above this share, looking up the shape of each body is faster than looking up the shape of each
-# run.
+# A run is a sequence of neighbouring bodies with the same shape object. SHORT_RUNS is a number of runs divided by a
+# number of bodies. If there are more runs than that, a look-up for each body is faster than a look-up for each run.
 SHORT_RUNS = 0.25
 
 
 class ShapeList(Sequence[Shape]):
-    """Sequence with one shape per body. table: the distinct shapes. rows: for each body the index of its shape in
-    `table`, u2, (bodies,)."""
+    """Sequence with one shape per body. table: the distinct shapes. rows: for each body, the index of its shape in
+    `table`; an array of shape (bodies,) and dtype u2."""
 
     __slots__ = ("rows", "table")
 
@@ -252,8 +254,8 @@ class ShapeList(Sequence[Shape]):
 
     @staticmethod
     def of(shapes: Any) -> ShapeList:
-        """A ShapeList of `shapes` as the user gives them to `Scene`. Raises SceneError for values that are not shapes,
-        and for too many distinct shapes."""
+        """Returns a ShapeList of the shapes that the user gave to `Scene`. Raises SceneError for values that are not
+        shapes, and for too many distinct shapes."""
         if isinstance(shapes, ShapeList):
             return shapes
         listed = None if isinstance(shapes, KINDS) else shapes if isinstance(shapes, list) else items(shapes)
@@ -294,8 +296,8 @@ def _compared(shape: Any) -> list[str]:
 
 
 def _rows(heads: Sequence[Any], listed: Sequence[Any]) -> tuple[NDArray[np.uint16], tuple[Shape, ...]]:
-    """For each item of `heads` its row in the table of distinct shapes, and the table itself. listed: the shapes of
-    all bodies, for the error message."""
+    """Returns, for each item of `heads`, its row in the table of distinct shapes. Also returns the table itself.
+    listed: the shapes of all bodies, for the error message."""
     objects = dict(zip(map(id, heads), heads, strict=True))
     key_of_kind: dict[type, Callable[[Any], object]] = {}
     row_of_key: dict[object, int] = {}
@@ -308,8 +310,8 @@ def _rows(heads: Sequence[Any], listed: Sequence[Any]) -> tuple[NDArray[np.uint1
                 body = next(body for body, other in enumerate(listed) if other is shape)
                 names = ", ".join(kind.__name__ for kind in KINDS)
                 raise SceneError(f"Scene shapes must be one of {names}, got {text_of(shape)} for body {body}")
-            # The key is a tuple of the class and the fields. This takes a third of the time of the dataclass' own hash
-            # and comparison.
+            # The key is a tuple of the class and the fields. Its hash and comparison take a third of the time of the
+            # dataclass' own hash and comparison.
             shape_key = key_of_kind[type(shape)] = attrgetter("__class__", *_compared(shape))
         row_of_object[key] = row = row_of_key.setdefault(shape_key(shape), len(table))
         if row == len(table):
@@ -328,20 +330,20 @@ WHITE = (1.0, 1.0, 1.0)
 
 
 def shapes_of(shape: Shape) -> tuple[Shape, ...]:
-    """The shapes of a body's parts: the shapes of a compound's parts, or the shape itself if it is no compound."""
+    """Returns the shapes of a body's parts. If the shape is no compound, returns the shape itself as the only part."""
     if not isinstance(shape, Compound) or not shape.parts:
         return (shape,)
     return tuple(part.shape for part in shape.parts)
 
 
 def color_of(shape: Shape) -> Paint | None:
-    """A shape's colour; None for a colour of the palette. The colour of a compound is the colour of its first part. It
-    is used where the whole body is drawn as a dot or a line."""
+    """Returns a shape's colour; None if the palette gives the colour. The colour of a compound is the colour of its
+    first part. This colour is used if the whole body is drawn as a dot or a line."""
     if isinstance(shape, Compound):
         return color_of(shape.parts[0].shape) if shape.parts else None
     return shape.color or (WHITE if shape.material is not None and shape.material.texture is not None else None)
 
 
 def rgba_of(paint: Paint) -> tuple[int, ...]:
-    """A colour as four numbers from 0 to 255, rgba."""
+    """Returns a colour as four numbers from 0 to 255: red, green, blue and alpha."""
     return tuple(round(channel * 255) for channel in (*paint, 1)[:4])

@@ -1,7 +1,6 @@
-"""Session between a simulation and its viewers.
+"""A session connects a simulation and its viewers.
 
-Modules of the simulation's side: host, service, viewers, wakes. Module of the viewer's side: link. Modules of both
-sides: listener, wire, messages.
+The simulation uses host, service, viewers and wakes. The viewer uses link. Both use listener, wire and messages.
 
     listener = open_listener(name); host = Host(listener, scene, capacity)    the simulation: ring.begin,
     ring.write_plan, ...

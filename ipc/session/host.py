@@ -1,11 +1,12 @@
-"""Simulation's side of the channel: publishes snapshots, scene and status, and accepts viewers.
+"""The host is the simulation's side of the channel. It publishes snapshots, the scene and the status, and accepts
+viewers.
 
 The stepping thread writes shared memory and sets values; a `ServiceThread` does all work on the sockets. So no viewer
 delays a step, and viewers get answers even if the user's step never returns.
 
-Always: a publish costs one copy of the snapshot. If no viewer waits, it also costs one test of an empty queue. A
-publish never waits for a viewer or for memory (`segments`). In a forked child the copy of the host counts as ended,
-and has no memory and no connections. Not here: when to publish, and the effect of a command.
+Always: a publish costs one copy of the snapshot. If no viewer waits, a publish also costs one test of an empty queue.
+A publish never waits for a viewer or for memory (`segments`). In a forked child the copy of the host counts as ended,
+and has no memory and no connections. Not here: the decision when to publish, and the effect of a command.
 """
 
 from __future__ import annotations
@@ -38,12 +39,14 @@ class Host:
             slot.head = Head(...)
 
     capacity: number of bodies and marks that fit into the first segment. columns: the columns of every snapshot, as in
-    `HostRing`. describe: returns the description that a viewer receives when it attaches (`Link.description`).
+    `HostRing`. describe: function that returns the description that a viewer receives when it attaches
+    (`Link.description`).
 
-    ring: publishes snapshots and plans. commands: commands from viewers. actions: what the viewers' users did (events,
-    views, pulls), for the program. viewer_attached: event that is set when a viewer attaches.
-    on_report: None, or a function that returns the report's blocks. The service thread calls this function; the
-    function may call `end`.
+    ring: object that publishes snapshots and plans. commands: queue of the commands from viewers. actions: events,
+    camera views and pulls from the viewers' users, for the program. viewer_attached: event that is set when a viewer
+    attaches.
+    on_report: None, or a function that returns the report's blocks of figures. The service thread calls this function.
+    The function may call `end`.
     """
 
     def __init__(
@@ -82,13 +85,13 @@ class Host:
 
     @property
     def viewers(self) -> int:
-        """Number of viewers attached."""
+        """Number of attached viewers."""
         return self._service.viewers
 
     @property
     def lead_ns(self) -> int:
-        """Largest lead of the attached viewers, ns; 0 without viewers. The lead is the time from drawing a frame until
-        the display shows it."""
+        """Largest lead of the attached viewers in ns, or 0 if there are none. The lead of a viewer is the time from
+        the drawing of a frame until the display shows this frame."""
         return self._service.lead_ns
 
     def write_scene(self, scene: Scene) -> int:
@@ -106,8 +109,8 @@ class Host:
 
     def write_camera(self, camera: Camera | None) -> int:
         """Replace the scene's camera for all viewers, including viewers that attach later. Returns the camera's
-        version. Each viewer applies the camera, even if the camera equals the previous one. None stands for a view
-        of all bodies."""
+        version. Each viewer applies the camera, even if it equals the previous camera. If `camera` is None, viewers
+        show all bodies."""
         with self.ring.writing:
             self.ring.require_running()
             self.camera = WrittenCamera(self.camera.version + 1, camera)
@@ -121,13 +124,15 @@ class Host:
 
     def write_overlay(self, kind: str, fields: dict[str, Any], content: bytes) -> None:
         """Replace the images or figures over the picture. kind: one of `messages.OVERLAYS`. Each viewer gets the
-        latest images at most 30 times a second, and the latest figures at most 10 times a second. Never waits."""
+        latest images at most 30 times a second, and the latest figures at most 10 times a second. This method never
+        waits."""
         self.overlays = {**self.overlays, kind: WrittenOverlay(fields, content)}
         self._service.overlays_changed()
 
     def end(self, kind: str = "ended", message: str = "") -> None:
         """Free the name, send the end message to viewers, and close all connections and memory. Any thread or exit
-        hook may call it; only the first call has an effect. Raises ValueError unless `kind` is one of `ENDINGS`."""
+        hook may call this method. Only the first call has an effect. Raises ValueError unless `kind` is one of
+        `ENDINGS`."""
         if kind not in ENDINGS:
             raise ValueError(f"a simulation's end must be one of {', '.join(ENDINGS)}, got {kind!r}")
         with self._ending:
@@ -141,15 +146,15 @@ class Host:
         self.ring.close()
 
     def close_in_child(self) -> None:
-        """Implements `fork.Guarded`: in the child this copy counts as ended. Makes new locks, because the parent's
-        threads may have held the old locks."""
+        """Implements `fork.Guarded`. In the child, this copy of the host counts as ended. Makes new locks, because the
+        parent's threads may have held the old locks."""
         self.ring.close_in_child()
         self._service.close_in_child()
         self.commands, self.actions = self._service.commands, self._service.actions
         self._ending = threading.Lock()
         atexit.unregister(self.end)
 
-    # Methods of `HostRequests`. They are called on the service thread.
+    # The next methods are those of `HostRequests`. The service thread calls these methods.
 
     def describe_for_viewer(self) -> dict[str, Any]:
         return call_guarded(self._describe) or {}

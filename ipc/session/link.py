@@ -1,8 +1,8 @@
-"""Viewer's side of the channel: attaches, reads snapshots and sends commands.
+"""A link is the viewer's side of the channel. It attaches to a simulation, reads snapshots and sends commands.
 
 The physics process runs while the connection is open. When the process ends, for whatever reason, the kernel closes
-the connection within a millisecond. Snapshots are read from shared memory, which stays readable after the end of
-physics.
+the connection within a millisecond. Snapshots are read from shared memory, which stays readable after the end of the
+physics process.
 
 Always: after `attach` the link has a scene and a segment. `poll` never waits, and takes microseconds if nothing has
 arrived. Invalid input raises a TwixtError or sets `Link.ended`, and never blocks. Only one thread may use a link. Not
@@ -32,25 +32,27 @@ from twixt.ipc.session.messages import OVERLAYS, ReceivedScene
 from twixt.ipc.session.wire import Connection
 from twixt.ipc.snapshot import Snapshot, new_bodies
 
-# Longest wait for the simulation's answer. It is long, because the simulation may still be importing its world.
+# Longest wait for the simulation's answer, in seconds. The wait is long, because the simulation may still be importing
+# its world.
 ATTACH_PATIENCE_S = 20.0
-# Upper limit of every wait. The system's `poll` takes its timeout in ms as a signed 32-bit number.
+# Upper limit of every wait, in seconds. The system's `poll` takes its timeout in ms as a signed 32-bit number.
 LONGEST_WAIT_S = 2_000_000.0
-# Smallest change of the lead that is reported to physics. A lead is a few milliseconds.
+# Smallest change of a viewer's lead that is reported to the physics process, in ns. A lead is a few milliseconds.
 LEAD_STEP_NS = 1_000_000
-# Most pieces of 64 KiB received in one poll. So a simulation that sends without pause delays no frame.
+# Largest number of pieces of 64 KiB that one poll receives. Because of this limit, a simulation that sends without
+# pause delays no frame.
 PIECES_AT_ONCE = 4
 
 
 class LinkError(TwixtError):
-    """Failure to attach (no simulation, several simulations, a refusal, or no answer), or use of a link that is not
-    attached."""
+    """The viewer could not attach, or a link that is not attached was used. Reasons for a failure to attach are: no
+    simulation, several simulations, a refusal, or no answer."""
 
 
 class Ended(NamedTuple):
-    """End of a link and its reason. kind: "ended", "crashed" or "interrupted" if the simulation reported this end;
-    "refused" if the simulation refused this viewer, or sent this viewer an invalid message; "lost" if the stream
-    ended without a message."""
+    """The end of a link and the reason of this end. kind: "ended", "crashed" or "interrupted" if the simulation
+    reported this end. "refused" if the simulation refused this viewer, or sent this viewer an invalid message.
+    "lost" if the stream ended without a message."""
 
     kind: str
     message: str
@@ -60,7 +62,8 @@ LOST = Ended("lost", "physics ended without a word (killed?)")
 
 
 def attach(name: str | None = None, timeout_s: float = ATTACH_PATIENCE_S, owned: bool = False) -> Link:
-    """Attach to the simulation `name`. None stands for the only simulation that is running. Raises TwixtError.
+    """Attach to the simulation `name`. If `name` is None, attach to the only simulation that is running. Raises
+    TwixtError if this is not possible.
 
     timeout_s: longest wait for the simulation's answer. owned: True if the simulation started this viewer. Such a
     viewer removes the simulation's socket if the simulation was killed.
@@ -75,11 +78,11 @@ def attach(name: str | None = None, timeout_s: float = ATTACH_PATIENCE_S, owned:
 
 
 class Link:
-    """A viewer's connection to a simulation. Made by `attach`.
+    """A viewer's connection to a simulation. `attach` makes a Link.
 
-    status: the latest status that `poll` received. description: the simulation's description, received when attaching.
-    received: scene, camera, and the images and figures over the picture. ended: None while the simulation runs and
-    this link is open; after that, the reason of the end.
+    status: the latest status that `poll` received. description: the simulation's description, which the viewer
+    received when it attached. received: scene, camera, and the images and figures over the picture. ended: None while
+    the simulation runs and this link is open; later the reason of the end.
     """
 
     def __init__(self, name: str, owned: bool = False) -> None:
@@ -110,11 +113,11 @@ class Link:
         return self.received.version
 
     def poll(self, patience_ns: int = 0) -> None:
-        """Receive all messages that have arrived: scene, larger segment, status, report, end. Never waits. Call it
-        once per frame.
+        """Receive all messages that have arrived. A message has a scene, a larger segment, a status, a report, or the
+        end of the simulation. This method never waits. Call it one time per frame.
 
-        patience_ns: shortest interval between two polls of the socket. It is ignored while a message is expected. A
-        message is expected if shared memory has a newer scene version, or if a segment was requested.
+        patience_ns: shortest interval between two polls of the socket, in ns. The interval is ignored while a message
+        is expected. A message is expected if shared memory has a newer scene version, or if a segment was requested.
         """
         if self.ended is not None:
             return
@@ -132,62 +135,64 @@ class Link:
             self._is_segment_requested = self._send_message("segment")
 
     def plan(self) -> Plan:
-        """The current plan; before the first plan, a plan of number 0 and rate 1. Raises TwixtError for a damaged
-        plan."""
+        """Return the current plan. Before the first plan, return a plan of number 0 and rate 1. Raises TwixtError for
+        a damaged plan."""
         plan = self._ring.plan()
         self._read_plan_number = plan.number
         return plan
 
     @property
     def has_unread(self) -> bool:
-        """True if `unread` has snapshots to yield or old segments to close. Loads only one word of shared memory."""
+        """True if `unread` has snapshots to yield or old segments to close. This test loads only one word of shared
+        memory."""
         return self._ring.has_unread
 
     def unread(self, byte_budget: int) -> Iterator[SnapshotView]:
-        """Unread snapshots, oldest first. If not all of them fit `byte_budget`, the oldest are left out; the newest is
-        always yielded.
+        """Yield the unread snapshots, the oldest first. If they need more bytes than `byte_budget`, the oldest
+        snapshots are left out. The newest snapshot is always yielded.
 
         Use a view's bodies and columns, then call its `is_valid()`. If `is_valid()` returns False, the writer has
-        overwritten the snapshot: discard what you computed from it.
+        overwritten the snapshot. Discard what you computed from this snapshot.
         """
         for view in self._ring.unread(byte_budget):
             self._read_number = view.number
             yield view
 
     def latest_pair(self) -> tuple[Snapshot, ...]:
-        """Private copies of the two newest snapshots, older first, or of all snapshots if there are fewer. Empty if
-        the writer overwrote a snapshot during each attempt to copy them."""
+        """Return private copies of the two newest snapshots, the older first. If there are fewer than two snapshots,
+        return copies of all. Return an empty tuple if the writer overwrote a snapshot during each attempt to copy."""
         return self._ring.pair()
 
     def newest_bodies(self) -> NDArray[np.void]:
-        """A private copy of the newest snapshot's bodies, shape (n,), dtype `BODY`. The shape is (0,) if there is no
-        snapshot, or if no snapshot could be copied."""
+        """Return a private copy of the newest snapshot's bodies: an array of shape (n,) and dtype `BODY`. The shape is
+        (0,) if there is no snapshot, or if no snapshot could be copied."""
         newest = self._ring.newest()
         return new_bodies(0) if newest is None else newest.bodies
 
     @property
     def counters(self) -> dict[str, int]:
-        """Counts since attaching, as a dict of the fields of `Counters`. Still available after `close`."""
+        """Return the counts since the link attached, as a dict of the fields of `Counters`. The counts stay available
+        after `close`."""
         return dataclasses.asdict(self._counters)
 
     def send(self, command: Command) -> bool:
-        """Send a command without waiting. Returns False if the command cannot be sent: after the end, or if 256
-        messages are queued already."""
+        """Send a command without waiting. Returns False if the command cannot be sent, because the link has ended or
+        because 256 messages are queued already."""
         return self._send_message("command", command.to_fields())
 
     def send_action(self, action: UserAction) -> bool:
-        """Send an action of the user to the program, without waiting. Returns the same as `send`."""
+        """Send an action of the user to the program, without waiting. Returns False in the same cases as `send`."""
         return self._send_message(action.KIND, action.to_fields())
 
     def report_lead(self, lead_ns: int) -> None:
-        """Report the lead: the time from drawing a frame until the display shows it, ns. A message is sent only if the
-        lead has changed by `LEAD_STEP_NS` or more."""
+        """Report the lead of this viewer. The lead is the time from the drawing of a frame until the display shows
+        this frame, in ns. A message is sent only if the lead has changed by `LEAD_STEP_NS` or more."""
         if abs(lead_ns - self._reported_lead_ns) >= LEAD_STEP_NS and self._send_message("lead", {"lead_ns": lead_ns}):
             self._reported_lead_ns = lead_ns
 
     def wake_when_newer(self) -> None:
-        """Request one wake. Physics sends it as soon as there is something newer: a snapshot newer than the last that
-        `unread` yielded, or a plan newer than the last that `plan` returned."""
+        """Request one wake. The physics process sends the wake as soon as there is a newer snapshot or a newer plan.
+        Newer means: newer than the last snapshot that `unread` yielded, or than the last plan that `plan` returned."""
         if self._connection.drain_wakes():
             self._is_wake_requested = False
         if not self._is_wake_requested:
@@ -214,8 +219,8 @@ class Link:
                 return False
 
     def request_report(self, timeout_s: float) -> dict[str, Any] | None:
-        """Request the simulation's blocks of the report, and wait for them. None if the simulation has ended, or does
-        not answer within `timeout_s`."""
+        """Request the simulation's blocks of the report, and wait for these blocks. Returns None if the simulation has
+        ended, or does not answer within `timeout_s`."""
         deadline_ns = _deadline_ns(timeout_s)
         self._report_number += 1
         self._send_message("report", {"number": self._report_number})
@@ -231,12 +236,13 @@ class Link:
         return self._connection.peer_pid
 
     def fileno(self) -> int:
-        """Descriptor of the socket: readable when `poll` has messages to receive."""
+        """Descriptor of the socket. It is readable when `poll` has messages to receive."""
         return self._connection.fileno()
 
     @property
     def wake_filenos(self) -> tuple[int, ...]:
-        """Descriptors that are readable when a message or a wake can be received. `close` closes them."""
+        """Return descriptors that are readable when a message or a wake can be received. `close` closes these
+        descriptors."""
         wake = self._connection.wake_fileno
         return (self._connection.fileno(),) if wake is None else (self._connection.fileno(), wake)
 
@@ -263,8 +269,8 @@ class Link:
         while True:
             self._receive_all()
             if self._reader is not None and self.scene_version:
-                # no error even if the simulation has ended: the viewer can draw the scene and show the reason of the
-                # end
+                # No error is raised even if the simulation has ended: the viewer can draw the scene and show the
+                # reason of the end.
                 return
             if self.ended is not None:
                 raise LinkError(f'the simulation "{self.name}" let nobody in: {self.ended.message}')

@@ -1,4 +1,4 @@
-"""Names of simulations: a simulation acquires a name, and viewers connect by it.
+"""A simulation acquires a name, and viewers connect by this name.
 
 The rules and error messages here are the same for all operating systems. Not here: the system calls (`ipc.system`).
 """
@@ -13,11 +13,11 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.system import names
 from twixt.ipc.system.interface import Listener, ListenerError
 
-# Longest wait, in `tidy`, for another process that is acquiring or freeing a name. The wait is short, because `tidy`
-# may be called between two frames.
+# Longest wait of `tidy` for another process that is acquiring or freeing a name, in seconds. The wait is short,
+# because `tidy` may be called between two frames.
 TIDY_PATIENCE_S = 0.05
-# Some packages patch the standard library. UNPATCHED_MODULES: name of the package -> modules that twixt needs
-# unpatched. PATCH_CALLS: package -> call that patches all other modules; shown in the error message.
+# Some packages patch the standard library. UNPATCHED_MODULES: for each such package, the modules that twixt needs
+# unpatched. PATCH_CALLS: for each package, the call that patches all other modules. The error message shows this call.
 UNPATCHED_MODULES = {
     "gevent.monkey": ("threading", "_thread", "socket", "select", "os", "subprocess", "queue"),
     "eventlet.patcher": ("thread", "socket", "select", "os"),
@@ -30,10 +30,10 @@ PATCH_CALLS = {
 
 
 def open_listener(name: str) -> Listener:
-    """Acquire the name. From now on viewers can connect; they wait until a `Host` answers.
+    """Acquire the name. From now on viewers can connect; viewers wait until a `Host` answers.
 
     The socket of a killed simulation is replaced. Raises ListenerError if the name is invalid, if a running simulation
-    has it, or if no socket can be made. Raises NoFolder if there is no folder for the socket.
+    has the name, or if no socket can be made. Raises NoFolder if there is no folder for the socket.
     """
     check_unpatched()
     check_name(name)
@@ -47,7 +47,8 @@ def open_listener(name: str) -> Listener:
 
 
 def unreachable_listener(name: str) -> Listener:
-    """A listener to which no viewer can connect. It lets a simulation run although no folder is writable."""
+    """Return a listener to which no viewer can connect. With this listener a simulation can run although no folder is
+    writable."""
     check_name(name)
     return names.unreachable(name)
 
@@ -70,7 +71,8 @@ def connect(connection: socket.socket, name: str, timeout_s: float) -> None:
 
 
 def running() -> list[str]:
-    """Names of the running simulations, sorted. Raises ListenerError if the folder of names cannot be used."""
+    """Return the names of the running simulations, sorted. Raises ListenerError if the folder of names cannot be
+    used."""
     return sorted(names.running())
 
 
@@ -81,8 +83,8 @@ def is_running(name: str) -> bool:
 
 
 def tidy(name: str) -> bool:
-    """Free the name of a killed simulation. Waits at most `TIDY_PATIENCE_S`. Returns False without an effect if the
-    simulation is running or an error occurred; never raises TwixtError or OSError."""
+    """Free the name of a killed simulation. Waits at most `TIDY_PATIENCE_S`. If the simulation is running or an error
+    occurred, returns False and has no effect. Never raises TwixtError or OSError."""
     with contextlib.suppress(TwixtError, OSError):
         return names.remove_stale(name, TIDY_PATIENCE_S)
     return False
@@ -108,7 +110,7 @@ def check_name(name: str) -> None:
 
 
 def check_peer(connection: socket.socket, whom: str) -> None:
-    """Raises ListenerError unless this user runs the process at the other end of `connection`."""
+    """Raises ListenerError unless the process at the other end of `connection` belongs to this user."""
     theirs, ours = names.peer_user(connection), names.own_user()
     if theirs != ours:
         raise ListenerError(

@@ -1,9 +1,10 @@
-"""Checks a simulation's status, description and report; stores its scene, camera, images and figures for a viewer.
+"""This module checks a simulation's status, description and report. It also stores the simulation's scene, camera,
+images and figures for a viewer.
 
 Each field that a viewer uses has a rule, found by the field's name. Other fields are passed on unchanged.
 
-Always: a value that breaks its rule raises WireError. So a checked value has the type that physics sends, and its
-integers fit into 64 bits. A text for display has at most `LONGEST_TEXT` characters.
+Always: a value that breaks its rule raises WireError. So a checked value has the type that the physics process sends,
+and its integers fit into 64 bits. A text for display has at most `LONGEST_TEXT` characters.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ LONGEST_TEXT = 4000
 
 
 def status(value: Any) -> dict[str, Any]:
-    """Check a status message and return its fields; an empty dict for None. Raises WireError."""
+    """Check a status message and return its fields. For None, return an empty dict. Raises WireError for an invalid
+    field."""
     fields = dict(_named("status", value))
     for name in NUMBERS:
         if name in fields and not (_is_number(fields[name]) and math.isfinite(fields[name])):
@@ -66,7 +68,7 @@ def status(value: Any) -> dict[str, Any]:
 
 
 def description(value: Any) -> dict[str, Any]:
-    """Check the description that a viewer receives when it attaches. Raises WireError."""
+    """Check the description that a viewer receives when it attaches. Raises WireError for an invalid description."""
     fields = _named("description", value)
     folders = fields.get(CODE_FOLDERS, [])
     if not (isinstance(folders, list) and len(folders) <= MOST_FOLDERS and all(map(_is_folder, folders))):
@@ -75,8 +77,8 @@ def description(value: Any) -> dict[str, Any]:
 
 
 def blocks(value: Any) -> dict[str, dict[str, Any]] | None:
-    """Check the report's blocks and return them; None for None. A block maps names to figures: single values, or dicts
-    of values for a distribution. Raises WireError."""
+    """Check the report's blocks and return them. For None, return None. A block maps names to figures. A figure is a
+    single value, or a dict of values for a distribution. Raises WireError for invalid blocks."""
     if value is None:
         return None
     fields = {name: _named(f"the block {name[:40]}", block) for name, block in _named("report", value).items()}
@@ -86,7 +88,8 @@ def blocks(value: Any) -> dict[str, dict[str, Any]] | None:
 
 
 def text(value: Any) -> str:
-    """The value cut to `LONGEST_TEXT` characters, for display; empty if it is not text."""
+    """Return the value, cut to `LONGEST_TEXT` characters, for display. Return an empty text if the value is no
+    text."""
     return value[:LONGEST_TEXT] if isinstance(value, str) else ""
 
 
@@ -146,8 +149,9 @@ def _wrong(what: str, rule: str, got: Any) -> WireError:
 
 class ReceivedScene:
     """Scene of one simulation. version: the scene's version; 0 before the first scene. camera_version: version of the
-    camera. cameras: number of camera messages applied. images, figures: drawn over the picture; each message
-    replaces the whole tuple. parents: the parents of the bodies in this scene and in earlier scenes."""
+    camera. cameras: number of applied camera messages. images, figures: images and figures that are drawn over the
+    picture; each message replaces the whole tuple. parents: the parents of the bodies in this scene and in earlier
+    scenes."""
 
     scene: Scene
 
@@ -187,7 +191,7 @@ class ReceivedScene:
 
 
 def camera_of(fields: Any) -> Camera | None:
-    """The camera in a message. None stands for a view of all bodies. Raises WireError."""
+    """Return the camera in a message. None stands for a view of all bodies. Raises WireError for an invalid camera."""
     if fields is None:
         return None
     try:
@@ -196,23 +200,23 @@ def camera_of(fields: Any) -> Camera | None:
         raise wire.WireError(f"a camera that cannot be used came ({error})") from error
 
 
-# Images and figures over the picture. Their bytes are in a file in memory, and the message carries the descriptor of
-# this file.
+# Images and figures are drawn over the picture. Their bytes are in a file in memory, and the message carries the
+# descriptor of this file.
 #
 # Megabytes of pixels in the stream would delay all later messages, even the message about the simulation's end. A
-# descriptor is sent at once, and the viewer reads all bytes in one call.
+# descriptor is short, and the viewer reads all bytes in one call.
 #
 # Always: the kernel frees the bytes when the last descriptor is closed; a viewer closes its descriptor after reading.
-# The bytes are checked like the rest of a message. Reading never waits.
+# The bytes are checked like all other values of a message. Reading never waits.
 
-# Kind of message -> function that decodes it.
+# For each kind of message, the function that decodes it.
 OVERLAYS: dict[str, Callable[[dict[str, Any], bytes], Any]] = {
     "images": overlay.images_from_message,
     "figures": overlay.figures_from_message,
 }
-# Most bytes of one message.
+# Largest number of bytes in one message.
 MOST_BYTES = max(overlay.MOST_IMAGE_BYTES, overlay.MOST_FIGURE_BYTES)
-# Shortest interval between two messages of the same kind to one viewer, ns. The interval is shorter for images,
+# Shortest interval between two messages of the same kind to one viewer, in ns. The interval is shorter for images,
 # because images may be the stream of a camera.
 INTERVALS_NS = {"images": 33_000_000, "figures": 100_000_000}
 
@@ -229,8 +233,8 @@ def post(viewer: AttachedViewer, kind: str, overlay: WrittenOverlay) -> None:
 
 
 def received(message: wire.Message) -> Any:
-    """Decodes a message whose kind is one of `OVERLAYS`. The caller still owns its descriptor. Raises TwixtError and
-    OSError."""
+    """Decodes a message whose kind is one of `OVERLAYS`. The caller still owns the message's descriptor. Raises
+    TwixtError for an invalid message, and OSError if the bytes cannot be read."""
     size = wire.whole_number(message.fields, "size")
     if not 0 <= size <= MOST_BYTES:
         raise wire.WireError(f"{message.kind} of {size} bytes came, of {MOST_BYTES} at most")

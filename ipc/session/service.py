@@ -1,12 +1,12 @@
-"""Service thread of a simulation: accepts viewers, receives their messages, sends them changes.
+"""The service thread of a simulation accepts viewers, receives their messages, and sends changes to them.
 
 The stepping thread only sets and reads values; the service thread does all work on the sockets. So a viewer that
 waits, floods, stops or dies affects neither a step nor another viewer, and viewers get answers even if the user's step
 never returns.
 
 Always: an error with one viewer closes only that viewer's connection. The service thread never waits for a viewer,
-except at the end, for at most `END_PATIENCE_NS`. All queues are bounded. Every callback runs on the service thread.
-Not here: the shared memory (`Host`).
+except at the end, for at most `END_PATIENCE_NS`. All queues have a limited length. Every callback runs on the service
+thread. Not here: the shared memory (`Host`).
 """
 
 from __future__ import annotations
@@ -40,34 +40,37 @@ from twixt.ipc.session.wakes import SelfPipe, WakeQueue
 from twixt.ipc.system import wakes
 from twixt.ipc.system.interface import Listener
 
-# Most viewers attached at once. This limits the number of descriptors, because each viewer needs three.
+# Largest number of viewers that are attached at the same time. This limits the number of descriptors, because each
+# viewer needs three descriptors.
 VIEWERS_LIMIT = 32
-# A connection is closed if no attach message arrives within this time.
+# A connection is closed if no attach message arrives within this time, in ns.
 ATTACH_PATIENCE_NS = 5_000_000_000
-# Shortest interval between two status messages to one viewer. The interval is long enough for people, who read the
-# status.
+# Shortest interval between two status messages to one viewer, in ns. The interval is long enough for people, who read
+# the status.
 STATUS_INTERVAL_NS = 200_000_000
-# Longest lead accepted from a viewer. Physics runs ahead by the lead. Every display shows a frame in less than this
-# time.
+# Longest accepted lead of a viewer, in ns. The physics process runs ahead of the picture by the lead. Every display
+# shows a frame in less than this time.
 LEAD_LIMIT_NS = 1_000_000_000
-# Longest time spent on sending the end message. If a viewer does not read in this time, it does not get the reason of
-# the end, and only sees that the stream has closed.
+# Longest time that is spent on sending the end message, in ns. A viewer that does not read within this time does not
+# get the reason of the end. It only sees that the stream has closed.
 END_PATIENCE_NS = 250_000_000
-# Pause after a failed attempt to accept a connection, for example for lack of descriptors.
+# Pause after a failed attempt to accept a connection, in ns. An attempt fails, for example, for lack of descriptors.
 ACCEPT_PAUSE_NS = 100_000_000
-# Limit on accepted connections, because each costs 1 to 2 ms. One connection is accepted per interval. After 10 s
-# without a connection, up to a hundred are accepted at once.
+# Interval in which one connection is accepted, and longest time for which unused intervals are saved, both in ns.
+# After 10 s without a connection, up to a hundred connections are accepted immediately. There is a limit because each
+# connection costs 1 to 2 ms.
 ADMISSION_INTERVAL_NS, ADMISSION_BURST_NS = 100_000_000, 10_000_000_000
-# Longest wait for the end of the thread. The thread takes this long only if a callback of the user does not return.
+# Longest wait for the end of the thread, in seconds. The thread takes so long only if a callback of the user does not
+# return.
 JOIN_PATIENCE_S = 2.0
 
 
 class ServiceThread:
     """Serves viewers from `start` to `end`. Any thread may call its public methods; only `end` waits.
 
-    viewers: number of attached viewers. lead_ns: largest lead that a viewer has reported, ns; 0 without viewers.
-    commands: commands received from viewers. actions: what the viewers' users did. viewer_attached: event that is set
-    when a viewer attaches. wakes: viewers that the next publish wakes.
+    viewers: number of attached viewers. lead_ns: largest lead that a viewer has reported, in ns; 0 if there are no
+    viewers. commands: queue of the commands that viewers sent. actions: actions of the viewers' users.
+    viewer_attached: event that is set when a viewer attaches. wakes: viewers that the next publish wakes.
     """
 
     def __init__(self, listener: Listener, host: HostRequests) -> None:
@@ -82,7 +85,8 @@ class ServiceThread:
         self._is_status_scheduled = self._are_overlays_scheduled = False
         self._end: tuple[str, str] | None = None
         self._accept_after_ns, self._admitted_ns = 0, -ADMISSION_BURST_NS
-        self._has_work = False  # True if the host's ring has work; each iteration of the loop then does a piece of it
+        # True if the host's ring has work; each iteration of the loop then does a piece of this work
+        self._has_work = False
         self._self_pipe = SelfPipe()
         fork.guard(self)
         self._thread = threading.Thread(target=self._serve, name=f"twixt {listener.name}", daemon=True)
@@ -96,7 +100,8 @@ class ServiceThread:
         self._self_pipe.notify()
 
     def set_status(self, status: dict[str, Any]) -> None:
-        """Replace the status. Each viewer receives the latest one, at intervals of at least `STATUS_INTERVAL_NS`."""
+        """Replace the status. Each viewer receives the latest status, at intervals of at least
+        `STATUS_INTERVAL_NS`."""
         self._status = status
         if not self._is_status_scheduled and self.viewers:
             self._is_status_scheduled = True
@@ -109,8 +114,8 @@ class ServiceThread:
             self.notify()
 
     def end(self, kind: str, message: str) -> None:
-        """Send the end message to all viewers and close all connections. Waits for this, at most `JOIN_PATIENCE_S`. A
-        call from a callback does not wait: the thread ends after the callback has returned."""
+        """Send the end message to all viewers and close all connections. Waits until this is done, but at most
+        `JOIN_PATIENCE_S`. A call from a callback does not wait: the thread ends after the callback has returned."""
         self._end = kind, message
         self.commands.end()
         self.actions.end()
@@ -119,8 +124,8 @@ class ServiceThread:
             self._thread.join(JOIN_PATIENCE_S)
 
     def close_in_child(self) -> None:
-        """Implements `fork.Guarded`. Makes new queues: the thread does not run in the child, so it would never release
-        the locks of the old queues."""
+        """Implements `fork.Guarded`. Makes new queues: the service thread does not run in the child, so this thread
+        would never release the locks of the old queues."""
         self.commands, self.actions = CommandQueue(), ReceivedActions()
         self.commands.end()
         self.actions.end()
@@ -161,8 +166,8 @@ class ServiceThread:
         self._is_status_scheduled = self._are_overlays_scheduled = False
         for viewer in self._connected:
             is_read = now_ns >= viewer.muted_until_ns
-            # The connection is registered even if no event is requested, because poll then still reports a viewer that
-            # has disconnected.
+            # The connection is registered even if no event is requested. So `poll` still reports a viewer that has
+            # disconnected.
             events = wakes.READABLE * is_read | wakes.WRITABLE * viewer.has_more
             poller.register(viewer.connection, events)
             if not is_read:
@@ -174,10 +179,10 @@ class ServiceThread:
                 self._is_status_scheduled = True
                 instants.append(viewer.sent.status_ns + STATUS_INTERVAL_NS)
             for kind, _, due_ns in self._overlays_for(viewer):
-                if not viewer.has_unsent(kind):  # if a queued overlay is not sent yet, the new one waits
+                if not viewer.has_unsent(kind):  # if a queued overlay is not sent yet, the new overlay waits
                     self._are_overlays_scheduled = True
                     instants.append(due_ns)
-        # Rounded up: a wake-up just before the instant would make the loop spin.
+        # The timeout is rounded up: a wake-up just before the instant would make the loop spin.
         timeout_ms = max(0, -(-(min(instants) - now_ns) // 1_000_000)) if instants else None
         return dict(poller.poll(timeout_ms))
 
@@ -207,7 +212,8 @@ class ServiceThread:
     def _serve_viewer(self, viewer: AttachedViewer, events: int, now_ns: int) -> None:
         try:
             if events & ~wakes.WRITABLE and not self._receive(viewer, events, now_ns):
-                # accept no connection meanwhile; else a flooding viewer could continue over a new one
+                # No connection is accepted while a viewer is muted. Otherwise a flooding viewer could continue over a
+                # new connection.
                 if viewer.muted_until_ns > now_ns:
                     self._accept_after_ns = viewer.muted_until_ns
                 self._disconnect(viewer)
@@ -228,7 +234,7 @@ class ServiceThread:
 
     def _receive(self, viewer: AttachedViewer, events: int, now_ns: int) -> bool:
         """Receive and apply messages. Returns False if the viewer has disconnected or must be disconnected. Messages
-        that the viewer had sent before it disconnected are applied first, up to its limit per second."""
+        that the viewer had sent before it disconnected are applied first, up to the viewer's limit per second."""
         while viewer.muted_until_ns <= now_ns or events & wakes.GONE:
             messages = viewer.receive(now_ns)
             if messages is None:
@@ -314,8 +320,8 @@ class ServiceThread:
                 messages.post(viewer, kind, overlay)
 
     def _overlays_for(self, viewer: AttachedViewer) -> Iterator[tuple[str, WrittenOverlay, int]]:
-        """Images and figures that the viewer does not have yet. Yields kind, value, and the earliest instant at which
-        to post the value."""
+        """Yields the images and figures that the viewer does not have yet: kind, value, and the earliest instant at
+        which to queue the value."""
         for kind, overlay in self._host.overlays.items():
             if viewer.sent.overlays.get(kind) is not overlay:
                 yield kind, overlay, viewer.sent.overlays_ns.get(kind, 0) + INTERVALS_NS[kind]

@@ -1,7 +1,8 @@
-"""Attached viewers on the simulation's side: connection, queued messages, limit on received messages, user actions.
+"""The simulation's side keeps, for each attached viewer, its connection, its queued messages, a limit on received
+messages, and the actions of its user.
 
-Only the latest message of each kind is queued for a viewer. So a viewer that never reads (stopped or broken) costs a
-bounded amount of memory and no time.
+Only the latest message of each kind is queued for a viewer. So a stopped or broken viewer, which never reads, costs a
+limited amount of memory and no time.
 
 Always: only `flush_all` waits. A message that is partly sent is completed before the next message. Wakes have their
 own pipe, so the stepping thread can send a wake while another thread sends a message. Only the service thread uses
@@ -33,21 +34,24 @@ if TYPE_CHECKING:
     from twixt.ipc.scene.scene import PackedScene
 
 
-# Most messages read from a viewer in one second. A viewer sends fewer: one wake and one lead per frame at 240 Hz, and
-# its user's commands. Above the limit nothing more is read during that second, and the socket's buffer fills up.
+# Largest number of messages that are read from a viewer in one second. A viewer sends fewer messages: one wake and one
+# lead per frame at 240 Hz, and its user's commands. Above the limit nothing more is read during that second, and the
+# socket's buffer fills up.
 MESSAGES_PER_S = 1000
-# A command or a user event counts as this many messages. So at most a hundred commands and events are read per second.
-# Repeated keys and moving sliders make forty per second. Reading a hundred holds the interpreter's lock for 1 to 2 ms.
+# A command or a user event counts as this number of messages. So at most a hundred commands and events are read per
+# second. Repeated keys and moving sliders make forty events per second. Reading a hundred events holds the
+# interpreter's lock for 1 to 2 ms.
 COMMAND_WEIGHT = 10
 WEIGHTS = {"command": COMMAND_WEIGHT, "event": COMMAND_WEIGHT}
-# Bytes read at once, about forty commands. The number is small, so that a flood is noticed early.
+# Number of bytes that are read in one call. About forty commands have this size. The number is small, so that a flood
+# is noticed early.
 RECEIVE_BYTES = 4096
 SECOND_NS = 1_000_000_000
 
 
 class WrittenScene(NamedTuple):
-    """Scene of a host, packed for sending. camera_version: version of its camera. parents: parents of the bodies in
-    the latest scenes."""
+    """The scene of a host, packed for sending. camera_version: version of the scene's camera. parents: parents of the
+    bodies in the latest scenes."""
 
     version: int
     packed: PackedScene
@@ -55,27 +59,27 @@ class WrittenScene(NamedTuple):
     parents: ParentLog = ()
 
     def unpacked(self) -> Scene:
-        """An unpacked copy of the scene, with the camera that the scene had when it was written."""
+        """Returns an unpacked copy of the scene. The copy has the camera that the scene had when it was written."""
         return Scene.from_bytes(self.packed.to_bytes())
 
 
 class KnownContents(NamedTuple):
-    """Digests of the meshes and textures that a viewer has from the scene of this version. Version 0: the viewer has
-    none."""
+    """Digests of the meshes and textures that a viewer has from the scene of this version. Version 0 means that the
+    viewer has no meshes and textures."""
 
     version: int = 0
     digests: frozenset[bytes] = frozenset()
 
 
 class WrittenCamera(NamedTuple):
-    """Camera of a host: the scene's own camera, or a camera that was published later."""
+    """The camera of a host. It is the scene's own camera, or a camera that was published later."""
 
     version: int
     camera: Camera | None
 
 
 class WrittenOverlay(NamedTuple):
-    """Images or figures of a host, as message fields and bytes. Each change creates a new object."""
+    """The images or the figures of a host, as message fields and bytes. Each change creates a new object."""
 
     fields: dict[str, Any]
     content: bytes
@@ -84,8 +88,8 @@ class WrittenOverlay(NamedTuple):
 @dataclass
 class SentState:
     """State of the host that was last sent to one viewer, or queued for it. report_number: number of the report that
-    the viewer has requested and not received yet; None if there is no such request. overlays: kind -> value.
-    overlays_ns: kind -> instant at which the value was queued."""
+    the viewer has requested and not received yet; None if there is no such request. overlays: the images and the
+    figures, by kind. overlays_ns: instant at which each of them was queued, by kind, in ns."""
 
     scene_version: int = 0
     camera_version: int = 0
@@ -99,7 +103,7 @@ class SentState:
 class HostRequests(Protocol):
     """Methods of the host that the service thread calls.
 
-    describe_for_viewer: returns the description. report_for_viewer: returns the report's blocks.
+    describe_for_viewer returns the description of the simulation. report_for_viewer returns the report's blocks.
     """
 
     scene: WrittenScene
@@ -113,8 +117,8 @@ class HostRequests(Protocol):
 
 class AttachedViewer:
     """One accepted connection. attached: True after a valid `attach` message. sent: state of the host that was last
-    sent to this viewer. muted_until_ns: until this instant no message is read. wake: sends one wake; any thread may
-    call it, and it never waits or raises."""
+    sent to this viewer. muted_until_ns: instant before which no message is read, in ns. wake: function that sends
+    one wake. Any thread may call `wake`; it never waits and raises no exception."""
 
     def __init__(self, connection: socket.socket, now_ns: int) -> None:
         connection.setblocking(False)
@@ -137,7 +141,8 @@ class AttachedViewer:
         self.wake: Callable[[], None] = _wakes_not_open
 
     def post(self, kind: str, content: bytes, descriptors: Sequence[int] = ()) -> None:
-        """Queue a message; it replaces a queued message of the same kind. The queue then owns the descriptors."""
+        """Queue a message. The message replaces a queued message of the same kind. The queue then owns the
+        descriptors."""
         if older := self._unsent.get(kind):
             older.close()
         self._unsent[kind] = wire.Outgoing(content, descriptors)
@@ -175,8 +180,8 @@ class AttachedViewer:
         return bool(self._sending or self._unsent)
 
     def receive(self, now_ns: int) -> list[wire.Message] | None:
-        """Receive a piece without waiting; returns the messages that it completes. None if the viewer has disconnected
-        or is muted. Raises WireError."""
+        """Receive a piece of the stream without waiting. Returns the messages that the piece completes. Returns None
+        if the viewer has disconnected or is muted. Raises WireError for an invalid message."""
         if self.muted_until_ns > now_ns:
             return None
         messages = wire.receive(self.connection, self._inbox, piece_bytes=RECEIVE_BYTES)
@@ -189,7 +194,8 @@ class AttachedViewer:
         return messages
 
     def open_wakes(self) -> int:
-        """Open the pipe by which `wake` sends. Returns a descriptor of the viewer's end, which the caller closes."""
+        """Open the pipe through which `wake` sends. Returns a descriptor of the viewer's end of the pipe. The caller
+        closes this descriptor."""
         self._wakes = wakes.sender()
         self.wake = self._wakes.wake
         return self._wakes.viewer_descriptor()
@@ -215,7 +221,7 @@ def _wakes_not_open() -> None:
 
 
 def flush_all(viewers: Sequence[AttachedViewer], patience_ns: int) -> None:
-    """Send all queued messages, for at most `patience_ns`."""
+    """Send all queued messages. Stop after `patience_ns`."""
     deadline_ns = time.perf_counter_ns() + patience_ns
     unfinished = list(viewers)
     while True:
@@ -253,22 +259,24 @@ def call_guarded(callback: Callable[[], Any] | None) -> Any:
         return None
 
 
-# Actions of the users of all viewers, passed from the service thread to the program's loop.
+# This class passes the actions of all viewers' users from the service thread to the program's loop.
 #
 # The service thread adds events, and the loop pops them one by one. The loop also reads the latest pulls and the
 # latest view, which the service thread replaces as whole objects. Neither thread waits for the other.
 #
 # Always: only the newest `MOST_EVENTS` events are stored. When a viewer disconnects, its pull ends.
 
-# Most events stored for a loop that does not read them. Above this number each new event replaces the oldest event.
+# Largest number of events that are stored for a loop that does not read events. Above this number each new event
+# replaces the oldest event.
 MOST_EVENTS = 256
 KINDS = (UserEvent.KIND, Pull.KIND, Look.KIND)
 
 
 class ReceivedActions:
-    """User actions from the viewers of one simulation. pulls: one for each viewer whose user drags a body. look: the
-    latest view that any viewer sent; None before the first. moved: the latest view that a user had moved; None
-    before the first. on_pulls: called on the service thread after `pulls` was replaced.
+    """User actions from the viewers of one simulation. pulls: one pull for each viewer whose user drags a body. look:
+    the latest camera view that any viewer sent; None before the first view. moved: the latest camera view that a
+    user had moved; None before the first such view. on_pulls: function that the service thread calls after `pulls`
+    was replaced.
     """
 
     def __init__(self) -> None:
@@ -304,21 +312,21 @@ class ReceivedActions:
             self._replace_pulls()
 
     def next_event(self) -> UserEvent | None:
-        """Pops the oldest event; None if there is none."""
+        """Pops and returns the oldest event. Returns None if there is no event."""
         try:
             return self._events.popleft()
         except IndexError:
             return None
 
     def wait(self) -> bool:
-        """Waits for events; False after `end`. Call it again once all events are popped."""
+        """Waits for events. Returns False after `end`. Call this method again after all events are popped."""
         if not self._events and not self._is_ended:
             self._wake.wait()
         self._wake.clear()
         return not self._is_ended
 
     def end(self) -> None:
-        """Ends all pulls and the current `wait`. Later calls of `wait` return at once."""
+        """Ends all pulls and the current `wait`. Later calls of `wait` return immediately."""
         self._is_ended, self.pulls = True, ()
         self._wake.set()
 

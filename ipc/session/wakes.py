@@ -1,4 +1,4 @@
-"""Wakes viewers that wait for a publish, and wakes the service thread.
+"""This module wakes viewers that wait for a publish, and wakes the service thread.
 
 Always: sending a wake never blocks. If `wake_all` is interrupted (Ctrl-C), the next call of `wake_all` sends the
 missed wake. In a forked child both ends of a `SelfPipe` are closed.
@@ -27,7 +27,7 @@ class WakeQueue:
         return len(self._waiting)
 
     def add(self, viewer: AttachedViewer) -> None:
-        """Add a viewer unless it is in the queue already."""
+        """Add a viewer, unless the viewer is already in the queue."""
         if viewer not in self._waiting:
             self._waiting.append(viewer)
 
@@ -55,12 +55,13 @@ class WakeQueue:
             self._being_woken = None
 
     def clear(self) -> None:
-        """Remove all viewers without waking them. Called in a forked child."""
+        """Remove all viewers without waking them. This method is called in a forked child."""
         self._waiting.clear()
 
 
 class SelfPipe:
-    """Pair of sockets by which any thread can wake another thread from `poll` (self-pipe trick, D. J. Bernstein)."""
+    """A pair of sockets. With it, any thread can wake another thread from `poll` (self-pipe trick, D. J.
+    Bernstein)."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -75,14 +76,14 @@ class SelfPipe:
         return self._reading.fileno()
 
     def notify(self) -> None:
-        """Make `poll` return: the current call, or else the next call. Any thread may call it; no effect after
-        `close`."""
-        # Buffer full: a wake-up is already pending. Closed: the thread has ended.
+        """Make `poll` return. If no call of `poll` is running, the next call returns immediately. Any thread may call
+        `notify`. It has no effect after `close`."""
+        # If the buffer is full, a wake-up is already pending. If the pipe is closed, the thread has ended.
         with self._lock, contextlib.suppress(OSError):
             self._writing.send(b"p")
 
     def drain(self) -> None:
-        """Discard all notifications received so far."""
+        """Discard all notifications that were received so far."""
         with contextlib.suppress(BlockingIOError):
             self._reading.recv(4096)
 

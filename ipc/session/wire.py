@@ -1,7 +1,8 @@
-"""Encodes, sends and receives the session's messages; also a viewer's connection to its simulation.
+"""This module encodes, sends and receives the session's messages. It also has a viewer's connection to its simulation.
 
-A message is a fixed header (magic, format, number of descriptors, lengths), then a JSON object with the message's
-`kind`, then raw bytes. The receiver has a limit for every length, and checks it as soon as the header is complete.
+A message begins with a fixed header (magic, format, number of descriptors, lengths). A JSON object with the message's
+`kind` follows, then raw bytes. The receiver has a limit for every length, and checks it as soon as the header is
+complete.
 
 Always: input that is damaged, too large or from another program raises `WireError` and no other error. Receiving never
 blocks. The first six bytes (magic, format) have the same meaning in every format. So each side can recognize a message
@@ -27,30 +28,30 @@ from twixt.ipc.session import listener
 from twixt.ipc.system import memory, names, wakes
 from twixt.ipc.system.interface import WakeReceiver
 
-# Version of the header and of the messages' fields; must be equal on both sides. Increase it with every change of the
-# header or a field.
+# Version of the header and of the messages' fields. The version must be equal on both sides. Increase it with every
+# change of the header or of a field.
 FORMAT = 3
 MAGIC = b"TWXT"
 HEADER = struct.Struct("<4sHHII")  # magic, format, number of descriptors, number of JSON bytes, number of raw bytes
-# Longest JSON from a viewer, in bytes. The largest message is a command, about 200 bytes.
+# Longest JSON from a viewer, in bytes. A viewer's largest message is a command of about 200 bytes.
 VIEWER_JSON_LIMIT = 4096
-# Longest JSON and longest raw bytes from physics, in bytes. The largest JSON is the report's blocks, about 10 KiB. The
-# largest raw bytes are a scene: 2 per body and about 150 per distinct shape, so 12 MB for a million bodies with every
-# shape.
+# Largest number of JSON bytes, and largest number of raw bytes, in a message from the physics process. The largest
+# JSON has the report's blocks, about 10 KiB. The largest raw bytes are those of a scene: 2 bytes per body and about
+# 150 bytes per distinct shape. So a million bodies with every shape take 12 MB.
 HOST_JSON_LIMIT = 1 << 20
 HOST_RAW_LIMIT = 64 << 20
 DESCRIPTORS_LIMIT = 2
-# Most descriptors held for messages that are not complete yet.
+# Largest number of descriptors that are held for messages that are not complete yet.
 PENDING_DESCRIPTORS_LIMIT = 8
 # First characters of the JSON escape of a UTF-16 surrogate, \ud800 to \udfff. JSON writes a character above U+FFFF as
 # two surrogates.
 SURROGATE = b"\\ud"
-# Most bytes read from the kernel at once.
+# Largest number of bytes that one call reads from the kernel.
 RECEIVE_BYTES = 1 << 16
 
 
 class WireError(TwixtError):
-    """Received bytes that are not a valid message, or a message that cannot be encoded."""
+    """Received bytes are no valid message, or a message cannot be encoded."""
 
 
 class FormatMismatch(WireError):
@@ -67,8 +68,8 @@ class Message(NamedTuple):
 
 
 def encode(kind: str, fields: dict[str, Any] | None = None, raw: bytes = b"", descriptors: int = 0) -> bytes:
-    """Bytes of a message. descriptors: number of descriptors sent with it. Raises WireError if JSON cannot encode
-    `fields`, or if a length exceeds its limit."""
+    """Return the bytes of a message. descriptors: number of descriptors that are sent with the message. Raises
+    WireError if JSON cannot encode `fields`, or if a length exceeds its limit."""
     try:
         text = json.dumps({**(fields or {}), "kind": kind}, default=_plain).encode()
     except (TypeError, ValueError, RecursionError) as error:
@@ -82,15 +83,16 @@ def encode(kind: str, fields: dict[str, Any] | None = None, raw: bytes = b"", de
 
 
 def _plain(value: Any) -> Any:
-    """Replacement for a value that JSON cannot encode: Python numbers or lists for numpy values, else `str(value)`."""
+    """Return a replacement for a value that JSON cannot encode. numpy values become Python numbers or lists. Any other
+    value becomes `str(value)`."""
     return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
 class Inbox:
     """Assembles messages from the pieces that a stream delivers.
 
-    Between calls of `feed`, an Inbox has at most one incomplete message. json_limit, raw_limit: most bytes per
-    message. descriptors_limit: most descriptors per message.
+    Between calls of `feed`, an Inbox has at most one incomplete message. json_limit, raw_limit: largest number of JSON
+    bytes and of raw bytes in a message. descriptors_limit: largest number of descriptors in a message.
     """
 
     def __init__(self, json_limit: int, raw_limit: int = 0, descriptors_limit: int = 0) -> None:
@@ -99,7 +101,8 @@ class Inbox:
         self._descriptors: list[int] = []
 
     def feed(self, piece: bytes, descriptors: Sequence[int] = ()) -> list[Message]:
-        """Add a piece and return the messages that it completes. Raises WireError."""
+        """Add a piece of the stream and return the messages that the piece completes. Raises WireError for an invalid
+        message."""
         self._descriptors.extend(descriptors)
         if len(self._descriptors) > PENDING_DESCRIPTORS_LIMIT:
             raise WireError(f"{len(self._descriptors)} descriptors came that no message claims")
@@ -163,7 +166,7 @@ def _parse(text: bytes) -> tuple[str, dict[str, Any]]:
 
 
 def whole_number(fields: dict[str, Any], name: str) -> int:
-    """The field `name`, an integer that fits into 64 signed bits. Raises WireError for another value."""
+    """Return the field `name`, which must fit into a signed 64-bit integer. Raises WireError for any other value."""
     value = fields.get(name)
     if not isinstance(value, int) or isinstance(value, bool) or not -(1 << 63) <= value < 1 << 63:
         raise WireError(f"{name} must be a whole number of 64 bits, got {str(value)[:40]!r}")
@@ -174,9 +177,9 @@ def receive(
     connection: socket.socket, inbox: Inbox, descriptors_limit: int = 0, piece_bytes: int = RECEIVE_BYTES
 ) -> list[Message] | None:
     """Receive at most `piece_bytes` without waiting. Returns the messages that these bytes complete, or None at the
-    end of the stream. Raises WireError.
+    end of the stream. Raises WireError for an invalid message.
 
-    If more than `descriptors_limit` descriptors arrive, the kernel closes the rest.
+    If more than `descriptors_limit` descriptors arrive, the kernel closes the additional descriptors.
     """
     try:
         piece, came = memory.receive(connection, piece_bytes, descriptors_limit)
@@ -191,14 +194,15 @@ def receive(
 
 
 class Outgoing:
-    """A message that is being sent, in one or more pieces. Owns its descriptors."""
+    """A message that is being sent, in one or more pieces. This object owns the message's descriptors."""
 
     def __init__(self, content: bytes, descriptors: Sequence[int] = ()) -> None:
         self._rest = memoryview(content)
         self._descriptors = list(descriptors)
 
     def send(self, connection: socket.socket) -> bool:
-        """Send without waiting. True once all bytes are sent. Raises OSError if the other side has disconnected."""
+        """Send as many bytes as possible without waiting. Returns True if all bytes are now sent. Raises OSError if
+        the other side has disconnected."""
         while self._rest:
             try:
                 sent = memory.send(connection, self._rest, self._descriptors)
@@ -210,7 +214,8 @@ class Outgoing:
 
     def close(self) -> None:
         """Close this process' copies of the descriptors."""
-        # no fork in between: the child would close these numbers again, when they may belong to other files
+        # No fork may happen during this loop. Otherwise the child would close these numbers again, although the
+        # numbers may then belong to other files.
         with fork.LOCK:
             close_all(self._descriptors)
             self._descriptors.clear()
@@ -224,16 +229,16 @@ def close_all(descriptors: Sequence[int]) -> None:
             os.close(descriptor)
 
 
-# Connection of a viewer to its simulation.
+# A connection of a viewer to its simulation.
 #
-# Both directions have a bounded queue, so that a viewer continues to draw whatever physics does. When physics ends,
-# the kernel closes the stream, and `receive` returns None.
+# Both directions have a queue of limited length, so that a viewer continues to draw whatever the physics process does.
+# When the physics process ends, the kernel closes the stream, and `receive` returns None.
 #
-# Always: only `connect` and `wait_until` wait, and no longer than their argument allows. Only one thread may use a
-# connection.
+# Always: only `connect` and `wait_until` wait. They wait no longer than their argument allows. Only one thread may use
+# a connection.
 
-# Most messages queued while the socket is full. Physics' service thread empties the socket within milliseconds, unless
-# its process is stopped.
+# Largest number of messages that are queued while the socket is full. The service thread of the physics process
+# empties the socket within milliseconds, unless that process is stopped.
 UNSENT_LIMIT = 256
 
 
@@ -251,13 +256,13 @@ class Connection:
             fork.guard(self)
 
     def connect(self, name: str, timeout_s: float) -> None:
-        """Connect to the simulation of that name. Raises TwixtError if there is none."""
+        """Connect to the simulation of that name. Raises TwixtError if there is no such simulation."""
         listener.connect(self._socket, name, timeout_s)
         self._poller.register(self._socket, wakes.READABLE)
 
     def receive_wakes(self, descriptor: int) -> None:
-        """Receive wakes through a duplicate of this descriptor. Raises WireError if the descriptor is no pipe, or on a
-        second call."""
+        """Receive wakes through a duplicate of this descriptor. Raises WireError if the descriptor is no pipe, or if
+        this method was called before."""
         try:
             if self._wakes is not None:
                 raise ValueError
@@ -287,8 +292,8 @@ class Connection:
                 self._unsent.popleft()
 
     def receive(self) -> list[Message] | None:
-        """Receive a piece without waiting; returns the messages that it completes, or None at the end of the stream.
-        Raises WireError."""
+        """Receive a piece of the stream without waiting. Returns the messages that the piece completes, or None at the
+        end of the stream. Raises WireError for an invalid message."""
         self.flush()
         return receive(self._socket, self._inbox, DESCRIPTORS_LIMIT)
 
@@ -304,7 +309,7 @@ class Connection:
             return False
         if self._unsent:
             self._poller.modify(self._socket, wakes.READABLE | wakes.WRITABLE)
-        # Rounded up to whole ms. If it were rounded down, the caller would poll in a loop during the last fraction of
+        # The timeout is rounded up to whole ms. Otherwise the caller would poll in a loop during the last fraction of
         # a ms.
         self._poller.poll(-(-left_ns // 1_000_000))
         self._poller.modify(self._socket, wakes.READABLE)
@@ -319,7 +324,7 @@ class Connection:
             return None
 
     def fileno(self) -> int:
-        """Descriptor of the socket: readable when `receive` has bytes to read."""
+        """Descriptor of the socket. It is readable when `receive` has bytes to read."""
         return self._socket.fileno()
 
     @property
@@ -338,5 +343,5 @@ class Connection:
         self._unsent.clear()
 
     def close_in_child(self) -> None:
-        """Implements `fork.Guarded`: closes the child's copies."""
+        """Implements `fork.Guarded`. Closes the child's copies of the sockets."""
         self.close()

@@ -1,4 +1,5 @@
-"""Boundary to the operating system: the modules `memory`, `names`, `wakes`, `children`, chosen by `sys.platform`.
+"""This package is the boundary to the operating system. It has the modules `memory`, `names`, `wakes` and `children`.
+`sys.platform` decides which module of a system each name stands for.
 
 Module `interface` defines a Protocol for each of these modules. Only the modules in this folder use calls that some
 systems do not have. Each module is imported when it is first used, so the start of a viewer waits only for the import
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 import sys
 
-TYPE_CHECKING = False  # not imported from `typing`, because that import takes some ms
+TYPE_CHECKING = False  # defined here, because an import of `typing` takes some ms
 if TYPE_CHECKING:
     from twixt.ipc.system.interface import Children, Names, SharedMemory, Wakes
 

@@ -1,9 +1,10 @@
-"""Protocols that an operating system's modules implement: `memory`, `names`, `wakes`, `children`.
+"""This module defines the Protocols of the modules `memory`, `names`, `wakes` and `children`.
 
-Each supported system has one module per Protocol. The functions of this module are the Protocol's methods. Callers use
-the modules as `twixt.ipc.system.memory` and so on.
+Each supported operating system has one module per Protocol. The functions of that module are the Protocol's methods.
+Callers use the modules under names such as `twixt.ipc.system.memory`.
 
-Always: a descriptor is a number that `os.dup` and `os.close` accept. A forked child holds no resource made here.
+Always: a descriptor is a number that `os.dup` and `os.close` accept. A forked child holds no resource that these
+modules made.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class NoFolder(ListenerError):
 
 
 class System(Protocol):
-    """Interface to an operating system, implemented by the module `twixt.ipc.system`."""
+    """Interface to an operating system. The package `twixt.ipc.system` implements it."""
 
     memory: SharedMemory
     names: Names
@@ -45,8 +46,8 @@ class System(Protocol):
 
 
 class NewMemory(NamedTuple):
-    """New shared memory, mapped for writing. descriptor: argument for `allocate`. read_only: descriptor for other
-    processes. The caller of `make` closes both descriptors."""
+    """New shared memory that is mapped for writing. descriptor: descriptor to pass to `allocate`. read_only:
+    descriptor for other processes. The caller of `make` closes both descriptors."""
 
     mapping: mmap.mmap
     descriptor: int
@@ -56,7 +57,7 @@ class NewMemory(NamedTuple):
 class SharedMemory(Protocol):
     """Makes, sends and maps shared memory. The kernel frees the memory when the last process that uses it ends.
 
-    NEEDED_SYSTEM: version of the system that `make` needs, for error messages.
+    NEEDED_SYSTEM: oldest version of the operating system that `make` needs, for error messages.
     """
 
     NEEDED_SYSTEM: str
@@ -66,16 +67,17 @@ class SharedMemory(Protocol):
         `read_only` cannot write it. The pages are not allocated yet. Raises OSError, ValueError or OverflowError."""
 
     def allocate(self, descriptor: int, begin: int, size: int) -> None:
-        """Allocates `size` bytes from offset `begin` in memory made by `make`. Raises OSError if memory is short."""
+        """Allocates `size` bytes, beginning at offset `begin`, in memory that `make` made. Raises OSError if memory is
+        short."""
 
     def map_read_only(self, descriptor: int, size: int) -> mmap.mmap:
         """Maps memory of another process and fills this process' page tables. Raises SharedMemoryError if the memory
-        has another size, or if the process that made it can resize it. Also raises OSError, ValueError or
+        has another size, or if the process that made the memory can resize it. Also raises OSError, ValueError or
         OverflowError."""
 
     def make_openable(self, size: int, name: str) -> tuple[int, str]:
-        """Makes memory of `size` bytes; returns its descriptor and a path. Processes of this user can open the path as
-        long as this process keeps the descriptor open. No process can resize the memory. Raises OSError."""
+        """Makes memory of `size` bytes. Returns its descriptor and a path. Other processes of this user can open the
+        path as long as this process keeps the descriptor open. No process can resize the memory. Raises OSError."""
 
     def map_shared(self, descriptor: int, size: int) -> mmap.mmap:
         """Maps memory for reading and writing. Raises OSError, ValueError or OverflowError."""
@@ -84,25 +86,25 @@ class SharedMemory(Protocol):
         """Makes a file in memory, without a path, and returns its descriptor. Raises OSError."""
 
     def read_file(self, descriptor: int, size: int) -> bytes:
-        """The first `size` bytes of a file made by `make_file`, or all bytes if the file has fewer. Raises OSError,
-        and ValueError if the descriptor does not belong to a file."""
+        """Returns the first `size` bytes of a file that `make_file` made, or all bytes if the file has fewer. Raises
+        OSError, and ValueError if the descriptor does not belong to a file."""
 
     def send(self, connection: socket.socket, content: memoryview, descriptors: Sequence[int]) -> int:
         """Sends bytes without waiting. The descriptors are sent together with the first byte. Returns the number of
-        bytes sent. Raises BlockingIOError if the socket is full, and OSError if the other side has disconnected."""
+        sent bytes. Raises BlockingIOError if the socket is full, and OSError if the other side has disconnected."""
 
     def receive(self, connection: socket.socket, most_bytes: int, most_descriptors: int) -> tuple[bytes, list[int]]:
-        """Receives bytes, and the descriptors sent with them, without waiting. An empty result means the end of the
-        stream. If more than `most_descriptors` arrive, the kernel closes the rest. Raises BlockingIOError and
-        OSError."""
+        """Receives bytes, and the descriptors that were sent with these bytes, without waiting. If there are no bytes
+        in the result, the stream has ended. If more than `most_descriptors` descriptors arrive, the kernel closes
+        the additional descriptors. Raises BlockingIOError and OSError."""
 
 
 class Listener:
     """Listening socket of a name.
 
     path: path of the socket's file; "" if viewers cannot connect. free: function that frees the name in the system if
-    this listener still has the name. It is called once, at the interpreter's exit at the latest. A forked child does
-    not call it, because the name belongs to the parent.
+    this listener still has the name. This function is called only one time, at the interpreter's exit at the latest. A
+    forked child does not call the function, because the name belongs to the parent.
     """
 
     def __init__(self, name: str, bound: socket.socket, path: str, free: Callable[[], object]) -> None:
@@ -112,22 +114,23 @@ class Listener:
         self._free = weakref.finalize(self, free)
 
     def free_name(self) -> None:
-        """Free the name. Connections stay open. Idempotent."""
+        """Frees the name. Connections stay open. A second call has no effect."""
         self._free()
 
     def close(self) -> None:
-        """Free the name and stop listening. Idempotent."""
+        """Frees the name and stops listening. A second call has no effect."""
         self._free()
         fork.close(self.socket)
 
     def close_in_child(self) -> None:
-        """Implements `fork.Guarded`: closes the child's copy and keeps the parent's name."""
+        """Implements `fork.Guarded`. Closes the child's copy of the socket. The parent keeps the name."""
         self._free.detach()
         self.socket.close()
 
 
 class Names(Protocol):
-    """Names of simulations, by which processes of this user connect: acquire, connect, list, identify the peer.
+    """Names of simulations. Processes of this user connect to a simulation by its name. The methods acquire and list
+    names, connect to a name, and identify the process at the other end of a connection.
 
     All functions raise ListenerError if names cannot be used, and its subclass NoFolder if there is no folder for the
     sockets. Callers pass only names that `session.listener.check_name` accepts.
@@ -139,17 +142,17 @@ class Names(Protocol):
         non-blocking."""
 
     def unreachable(self, name: str) -> Listener:
-        """A listener of that name to which no viewer can connect."""
+        """Returns a listener of that name to which no viewer can connect."""
 
     def new_socket(self) -> socket.socket:
-        """A socket for `connect`."""
+        """Returns a socket to pass to `connect`."""
 
     def connect(self, connection: socket.socket, name: str, timeout_s: float) -> None:
         """Connects to the simulation of that name and makes the socket non-blocking. Raises FileNotFoundError or
         ConnectionRefusedError if no such simulation is running. Also raises OSError."""
 
     def running(self) -> list[str]:
-        """Names of the running simulations, in any order."""
+        """Returns the names of the running simulations, in any order."""
 
     def is_running(self, name: str) -> bool:
         """True if a running simulation has this name."""
@@ -162,38 +165,40 @@ class Names(Protocol):
         """Identifier of the user who runs this process."""
 
     def peer_user(self, connection: socket.socket) -> int | str:
-        """Identifier of the user who runs the process at the other end. The kernel recorded it when the connection was
-        made."""
+        """Returns the identifier of the user who runs the process at the other end of the connection. The kernel
+        recorded this identifier when the connection was made."""
 
     def peer_pid(self, connection: socket.socket) -> int | None:
-        """Id of the listening process at the other end; None if the kernel does not report it. Raises OSError for a
-        closed socket."""
+        """Returns the id of the listening process at the other end of the connection. Returns None if the kernel does
+        not report the id. Raises OSError for a closed socket."""
 
 
 class WakeSender(Protocol):
-    """Physics' end of the channel that carries the wakes of one viewer. Made by `Wakes.sender`."""
+    """The physics process' end of the channel that carries the wakes of one viewer. `Wakes.sender` makes a
+    WakeSender."""
 
     def wake(self) -> None:
-        """Sends one wake. Any thread may call it. Never waits, never raises."""
+        """Sends one wake. Any thread may call this method. It never waits and never raises an exception."""
 
     def viewer_descriptor(self) -> int:
-        """Descriptor of the viewer's end. The viewer passes it to `Wakes.receiver`. The caller must close it."""
+        """Returns a descriptor of the viewer's end of the channel. The viewer passes this descriptor to
+        `Wakes.receiver`. The caller must close the descriptor."""
 
     def close(self) -> None:
-        """Closes this end. After that, `wake` has no effect. Idempotent."""
+        """Closes this end of the channel. After that, `wake` has no effect. A second call has no effect."""
 
 
 class WakeReceiver(Protocol):
-    """The viewer's end of the channel that carries wakes to this viewer. Made by `Wakes.receiver`."""
+    """The viewer's end of the channel that carries wakes to this viewer. `Wakes.receiver` makes a WakeReceiver."""
 
     def fileno(self) -> int:
         """Descriptor that is readable when a wake has arrived."""
 
     def drain(self) -> bool:
-        """Reads all wakes. Returns True if a wake has arrived since the last call. Never waits."""
+        """Reads all wakes without waiting. Returns True if a wake has arrived since the last call."""
 
     def close(self) -> None:
-        """Closes this end."""
+        """Closes this end of the channel."""
 
 
 class Waitable(Protocol):
@@ -203,7 +208,7 @@ class Waitable(Protocol):
 
 
 class Poller(Protocol):
-    """Waits for events on several descriptors at once, like `select.poll`."""
+    """Waits for events on several descriptors at the same time, like `select.poll`."""
 
     def register(self, waitable: Waitable | int, events: int, /) -> None: ...
     def modify(self, waitable: Waitable | int, events: int, /) -> None: ...
@@ -222,18 +227,18 @@ class Wakes(Protocol):
     GONE: int
 
     def sender(self) -> WakeSender:
-        """Makes a new channel for wakes and returns the sender, which owns both ends."""
+        """Makes a new channel for wakes and returns its sender. The sender owns both ends of the channel."""
 
     def receiver(self, descriptor: int) -> WakeReceiver:
-        """The viewer's end, made from a duplicate of the descriptor; the caller still owns the descriptor. Raises
-        ValueError if the descriptor does not belong to a channel for wakes. Also raises OSError."""
+        """Makes the viewer's end of a channel from a duplicate of the descriptor. The caller still owns the
+        descriptor. Raises ValueError if the descriptor does not belong to a channel for wakes. Also raises OSError."""
 
     def poller(self) -> Poller:
-        """A poller without descriptors."""
+        """Returns a poller without descriptors."""
 
 
 class Child(Protocol):
-    """A child process. Made by `Children.start`.
+    """A child process. `Children.start` makes a Child.
 
     Always: only the process that started the child sends it signals, and only until the child's exit code has been
     read. So no other process can receive these signals by mistake.
@@ -242,19 +247,19 @@ class Child(Protocol):
     pid: int
 
     def send(self, content: bytes) -> None:
-        """Sends the child the whole content of its standard input. Call it only once. No error if the child has
-        ended."""
+        """Sends the child the whole content of its standard input. Call this method only one time. No error is raised
+        if the child has ended."""
 
     def wait(self) -> int | None:
         """Waits until the child has ended. Returns the child's exit code, or minus the signal's number if a signal
-        ended the child. Call it only once. If this process ignores SIGCHLD, or if other code has read the exit
-        code, the exit code is the one that the child has sent. Returns None if the child has not sent it."""
+        ended the child. Call this method only one time. If this process ignores SIGCHLD, or if other code has read
+        the exit code, the child itself must have sent the exit code. Returns None if the child has not sent it."""
 
     def terminate(self) -> None:
-        """Asks the child to end (SIGTERM). No effect if the child has ended."""
+        """Asks the child to end (SIGTERM). This has no effect if the child has ended."""
 
     def kill(self) -> None:
-        """Ends the child by force (SIGKILL). No effect if the child has ended."""
+        """Ends the child by force (SIGKILL). This has no effect if the child has ended."""
 
     def is_stopped(self) -> bool:
         """True while the child is stopped (SIGSTOP). A stopped child cannot obey `terminate`."""
@@ -264,10 +269,11 @@ class Children(Protocol):
     """Starts child processes, and waits for the end of any process."""
 
     def start(self, command: list[str], environ: dict[str, str], reads_order: bool, has_own_group: bool) -> Child:
-        """Starts a child. reads_order: if True, the child's standard input is a socket: the child receives the content
-        of `Child.send` there, and sends its exit code back. If False, the child's standard input is empty.
-        has_own_group: if True, signals from this process' terminal do not reach the child. Raises OSError."""
+        """Starts a child. reads_order: if True, the child's standard input is a socket. The child receives the content
+        of `Child.send` from this socket, and sends its exit code back. If False, the child's standard input is
+        empty. has_own_group: if True, signals from this process' terminal do not reach the child. Raises OSError."""
 
     def wait_for_end(self, pid: int, timeout_s: float | None = None) -> bool:
-        """Waits until a process has ended. The process' parent need not have read the exit code. Returns False after
-        the timeout. Raises OSError or OverflowError if the system cannot wait for the process."""
+        """Waits until a process has ended. The parent of that process need not have read the exit code. Returns False
+        if the process has not ended within `timeout_s`. Raises OSError or OverflowError if the system cannot wait
+        for the process."""

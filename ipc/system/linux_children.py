@@ -1,6 +1,6 @@
-"""Linux: starts child processes and waits for the end of processes, by pidfd and `waitid`.
+"""On Linux, this module starts child processes and waits for the end of processes. It uses pidfd and `waitid`.
 
-A wait does not read the exit code at once. So the kernel does not reuse the process id while a signal may still be
+A wait does not read the exit code immediately. So the kernel does not reuse the process id as long as a signal may be
 sent to the child. If this process cannot read exit codes (SIGCHLD is ignored, or other code waits for every child),
 the child sends its exit code over its standard input, which is then a socket.
 
@@ -19,17 +19,17 @@ import threading
 
 from twixt.ipc.process import fork
 
-assert sys.platform == "linux"  # type checkers for other systems stop reading here
+assert sys.platform == "linux"  # type checkers for other systems read no further
 
 
 class LinuxChild:
     """Implements `interface.Child`."""
 
     def __init__(self, command: list[str], environ: dict[str, str], reads_order: bool, has_own_group: bool) -> None:
-        # imported here, because the import takes some ms and processes without children do not need it
+        # imported here, because the import takes some ms, and processes without children do not need `subprocess`
         import subprocess
 
-        self._is_over = False  # True once the exit code has been read, and in a forked child of this process
+        self._is_over = False  # True after the exit code has been read, and in a forked child of this process
         self._reaping = threading.Lock()
         self._socket: socket.socket | None = None
         with fork.LOCK, contextlib.ExitStack() as theirs:
@@ -48,8 +48,8 @@ class LinuxChild:
                 raise
             self.pid = self._process.pid
             self._pidfd: int | None = None
-            # These errors come from an older Linux, from a Python that was built for an older Linux, or from a child
-            # that has already ended.
+            # There are three causes of these errors: an older Linux, a Python that was built for an older Linux, or a
+            # child that has already ended.
             with contextlib.suppress(AttributeError, OSError):
                 self._pidfd = os.pidfd_open(self.pid)
             fork.guard(self)
@@ -70,7 +70,7 @@ class LinuxChild:
                     code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
                 except ChildProcessError:
                     code = self._sent_code()
-                # set here, else the destructor of the Popen object would wait for the child
+                # The return code is set here. Otherwise the destructor of the Popen object would wait for the child.
                 self._process.returncode = 0 if code is None else code
             self._is_over = True
             self._close()
@@ -92,8 +92,8 @@ class LinuxChild:
                 return False
 
     def close_in_child(self) -> None:
-        """Implements `fork.Guarded`. The forked process must not send signals to the child, which is a child of its
-        parent."""
+        """Implements `fork.Guarded`. The forked process must not send signals to this child, because it is a child of
+        the parent."""
         self._is_over = True
         self._reaping = threading.Lock()
         self._close()
@@ -102,7 +102,7 @@ class LinuxChild:
         with self._reaping, contextlib.suppress(OSError):  # the child has ended, or other code closed the descriptor
             if self._is_over:
                 return
-            # a process id may be reused if other code has read the exit code; a pidfd may not
+            # If other code has read the exit code, the system may reuse the process id. It never reuses a pidfd.
             if self._pidfd is not None:
                 signal.pidfd_send_signal(self._pidfd, number)
             else:

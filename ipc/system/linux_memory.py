@@ -1,9 +1,9 @@
-"""Linux: anonymous shared memory (memfd), its seals, and descriptors sent over a Unix socket.
+"""On Linux, this module makes anonymous shared memory (memfd), seals it, and sends descriptors over a Unix socket.
 
-Anonymous memory has no name in the file system. The kernel frees it when the last process that uses it ends. The
-memory is sealed against shrinking, growing and every *new* way to write, while the mapping of the process that made it
-stays writable. A viewer gets a read-only descriptor. With this descriptor the viewer cannot write, map for writing,
-truncate or punch holes, not even if it opens the descriptor again through /proc.
+Anonymous memory has no name in the file system. The kernel frees such memory when the last process that uses it ends.
+The memory is sealed against shrinking, growing and every *new* way to write, while the mapping of the process that
+made it stays writable. A viewer gets a read-only descriptor. With this descriptor the viewer cannot write, map for
+writing, truncate or punch holes, not even if it opens the descriptor again through /proc.
 
 Always: a forked child has neither a mapping of the memory nor a descriptor. Each mapping is marked MADV_DONTFORK
 before a fork can happen. The child finds all descriptors of such memory in /proc by the memory's name, and closes
@@ -30,7 +30,7 @@ from collections.abc import Sequence
 from twixt.ipc.process import fork
 from twixt.ipc.system.interface import NewMemory, SharedMemoryError
 
-assert sys.platform == "linux"  # type checkers for other systems stop reading here
+assert sys.platform == "linux"  # type checkers for other systems read no further
 
 NEEDED_SYSTEM = "Linux 5.1 or newer with /proc"
 NAME = "twixt"  # name of the memory in /proc; the names of twixt's other memories begin with the same word
@@ -43,7 +43,7 @@ SIZE_SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
 # Advice of madvise since Linux 5.14, for which Python has no name. It fills the page tables of a mapping.
 MADV_POPULATE_READ = 22
 READS, WRITES = mmap.PROT_READ, mmap.PROT_READ | mmap.PROT_WRITE
-# MSG_DONTWAIT: do not wait. MSG_NOSIGNAL: no SIGPIPE if the receiver has disconnected.
+# MSG_DONTWAIT: the call does not wait. MSG_NOSIGNAL: the system sends no SIGPIPE if the receiver has disconnected.
 SEND_FLAGS = socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL
 
 
@@ -142,7 +142,7 @@ def new_memory(size: int, name: str = NAME) -> int:
 
 
 def map_shared(descriptor: int, size: int, access: int = WRITES) -> mmap.mmap:
-    """Map the memory in this process but not in its forked children. access: READS or WRITES.
+    """Maps the memory in this process, but not in its forked children. access: READS or WRITES.
 
     Raises OSError. Raises ValueError or OverflowError if the memory is smaller than `size` or `size` is invalid.
     """
@@ -154,7 +154,7 @@ def map_shared(descriptor: int, size: int, access: int = WRITES) -> mmap.mmap:
 
 
 def populate(mapping: mmap.mmap) -> None:
-    """Fill the page tables of a mapping at once, so that later accesses cause no page faults. Raises OSError."""
+    """Fills all page tables of a mapping in one call, so that later accesses cause no page faults. Raises OSError."""
     try:
         mapping.madvise(MADV_POPULATE_READ)
     except OSError as error:
@@ -164,8 +164,8 @@ def populate(mapping: mmap.mmap) -> None:
 
 
 class _Mapped:
-    """All mappings of this process. A mapping exists as long as a view of it exists, perhaps longer than the object
-    that made it."""
+    """All mappings of this process. A mapping exists as long as a view of it exists. So a mapping may exist longer
+    than the object that made it."""
 
     def __init__(self) -> None:
         self.mappings: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()

@@ -1,11 +1,11 @@
-"""Linux: names of simulations as Unix sockets in a folder that belongs to this user.
+"""On Linux, the name of a simulation is a Unix socket in a folder that belongs to this user.
 
 A name is in use while its socket accepts connections. If the socket refuses connections, the simulation was killed,
 and the socket is replaced. The replacement is made under a lock on the folder. So if two simulations start at the same
 time, exactly one gets the name.
 
-Always: the folder belongs to this user, and other users have no access (mode 0700). A socket's file is removed only by
-the listener that made it, or while no process listens on it.
+Always: the folder belongs to this user, and other users have no access (mode 0700). The listener that made a socket
+may remove the socket's file. Any other process removes the file only if no process listens on the socket.
 
 Functions and classes without a docstring are described in `interface.Names`.
 """
@@ -25,18 +25,18 @@ from collections.abc import Iterator
 from twixt.ipc.process import fork
 from twixt.ipc.system.interface import Listener, ListenerError, NoFolder
 
-assert sys.platform == "linux"  # type checkers for other systems stop reading here
+assert sys.platform == "linux"  # type checkers for other systems read no further
 
-# Most connections that wait for an answer while the simulation imports its world. Calls of `running` make connections
-# as well.
+# Largest number of connections that wait for an answer while the simulation imports its world. Calls of `running` make
+# connections as well.
 BACKLOG = 128
-# Longest socket address that is used, bytes. Linux allows 108 bytes, including the final zero.
+# Longest socket address that is used, in bytes. Linux allows 108 bytes, including the final zero.
 ADDRESS_BYTES = 100
-# Longest wait for the folder's lock. Processes hold the lock for microseconds. So after a longer wait, the process
-# that holds the lock must be stopped.
+# Longest wait for the folder's lock, in seconds. Processes hold the lock for microseconds. If a wait takes longer than
+# this, the process that holds the lock is probably stopped.
 LOCK_PATIENCE_S = 5.0
 SUFFIX = ".socket"
-# Folders that Python uses for temporary files. SHARED_MEMORY: the folder for shared memory.
+# TEMPORARY: folders that Python uses for temporary files. SHARED_MEMORY: the folder for shared memory.
 TEMPORARY = ("/tmp", "/var/tmp", "/usr/tmp")
 SHARED_MEMORY = "/dev/shm"
 
@@ -105,12 +105,12 @@ def remove_stale(name: str, patience_s: float) -> bool:
 
 
 def own_user() -> int:
-    """Implements `interface.Names.own_user`: the user id."""
+    """Implements `interface.Names.own_user`. Returns the user id."""
     return os.geteuid()
 
 
 def peer_user(connection: socket.socket) -> int:
-    """Implements `interface.Names.peer_user`: the user id."""
+    """Implements `interface.Names.peer_user`. Returns the user id."""
     return _credentials(connection)[1]
 
 
@@ -121,7 +121,7 @@ def peer_pid(connection: socket.socket) -> int | None:
 
 
 def _credentials(connection: socket.socket) -> tuple[int, ...]:
-    """Process id, user id and group id of the process at the other end."""
+    """Returns the process id, the user id and the group id of the process at the other end of the connection."""
     return struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
 
 
@@ -147,10 +147,10 @@ def runtime_folder() -> str:
 
 
 def _folders() -> Iterator[str]:
-    """Possible folders, best first: `twixt` in XDG_RUNTIME_DIR if that is a folder of this user; `twixt-<uid>` in the
-    temporary folder; `twixt-<uid>` in shared memory, which is writable even in read-only containers. If Python uses
-    the working folder as temporary folder, this folder comes last, because viewers that are started in another
-    folder would not find it."""
+    """Yields the possible folders, the best first. The first is `twixt` in XDG_RUNTIME_DIR if XDG_RUNTIME_DIR is a
+    folder of this user. The next is `twixt-<uid>` in the temporary folder. The last is `twixt-<uid>` in shared
+    memory, which is writable even in read-only containers. If Python uses the working folder as temporary folder,
+    the folder there comes last: viewers that are started in another folder would not find it."""
     given = os.environ.get("XDG_RUNTIME_DIR", "")
     if given and os.path.isdir(given) and os.stat(given).st_uid == os.geteuid():
         yield os.path.join(given, "twixt")
@@ -178,7 +178,7 @@ def _check_closed(folder: str, status: os.stat_result) -> None:
         raise NoFolder(
             f"{folder} must be a folder, and no link to one; remove it, or set XDG_RUNTIME_DIR to a folder of your own"
         )
-    if stat.S_IMODE(status.st_mode) & 0o077:  # other users may have made files there
+    if stat.S_IMODE(status.st_mode) & 0o077:  # other users may have made files in this folder
         raise NoFolder(
             f"{folder} must be closed to others, mode 700, it has mode {stat.S_IMODE(status.st_mode):o}; "
             "remove it, or set XDG_RUNTIME_DIR to a folder of your own"
@@ -200,8 +200,8 @@ def _answers(path: str) -> bool:
 
 @contextlib.contextmanager
 def _address(path: str) -> Iterator[str]:
-    """Address of the socket at `path`. If the path is too long for an address, the address is a path through /proc and
-    the folder's descriptor."""
+    """Yields the address of the socket at `path`. If the path is too long for an address, the address leads through
+    /proc and the folder's descriptor."""
     if len(os.fsencode(path)) <= ADDRESS_BYTES:
         yield path
         return
@@ -211,7 +211,7 @@ def _address(path: str) -> Iterator[str]:
 
 @contextlib.contextmanager
 def _locked(folder: str, patience_s: float = LOCK_PATIENCE_S) -> Iterator[None]:
-    """Hold the folder's lock during the `with` block. Sockets are made and removed only under this lock. The kernel
+    """Holds the folder's lock during the `with` block. Sockets are made and removed only under this lock. The kernel
     releases the lock if the process ends. Raises ListenerError if the lock is not free within `patience_s`."""
     opened = _OpenFolder(folder)
     try:
@@ -230,14 +230,14 @@ def _locked(folder: str, patience_s: float = LOCK_PATIENCE_S) -> Iterator[None]:
         yield
     finally:
         with contextlib.suppress(OSError, ValueError):  # in a child that was forked in this block the descriptor is -1
-            # Unlock explicitly: if C code has called fork(2) without Python's hooks, the child has a copy of the
-            # descriptor, and the copy would keep the lock.
+            # The lock is released explicitly. If C code has called fork(2) without Python's hooks, the child has a
+            # copy of the descriptor, and this copy would keep the lock.
             fcntl.flock(opened.descriptor, fcntl.LOCK_UN)
         opened.close()
 
 
 class _OpenFolder:
-    """Descriptor of a folder; -1 once it is closed. Forked children close their copy."""
+    """Descriptor of a folder. The descriptor is -1 after it is closed. Forked children close their copy."""
 
     def __init__(self, folder: str) -> None:
         with fork.LOCK:
@@ -251,7 +251,7 @@ class _OpenFolder:
                 os.close(descriptor)
 
     def close_in_child(self) -> None:
-        """Implements `fork.Guarded`: closes the child's copy."""
+        """Implements `fork.Guarded`. Closes the child's copy of the descriptor."""
         self.close()
 
 

@@ -1,4 +1,4 @@
-"""Linux: each viewer has a pipe for its wakes, and waits by `poll`.
+"""On Linux, each viewer has a pipe for its wakes, and waits by `poll`.
 
 A wake through a pipe takes half the time of a wake through a socket. The stepping thread can write to the pipe while
 another thread sends messages on the socket.
@@ -16,7 +16,7 @@ import threading
 
 from twixt.ipc.process import fork
 
-assert sys.platform == "linux"  # type checkers for other systems stop reading here
+assert sys.platform == "linux"  # type checkers for other systems read no further
 
 READABLE, WRITABLE, GONE = select.POLLIN, select.POLLOUT, select.POLLHUP | select.POLLERR
 
@@ -26,7 +26,7 @@ class PipeSender:
     without a reader raises SIGPIPE, which may kill the process."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()  # prevents a write to a descriptor number that was closed and reused
+        self._lock = threading.Lock()  # The lock prevents a write to a descriptor number that was closed and reused.
         with fork.LOCK:
             self._ends: tuple[int, int] | None = os.pipe()
             fork.guard(self)
@@ -49,7 +49,8 @@ class PipeSender:
             self.close_in_child()
 
     def close_in_child(self) -> None:
-        """Implements `fork.Guarded`. Does not acquire `_lock`, because a thread of the parent may have held it."""
+        """Implements `fork.Guarded`. Does not acquire `_lock`, because a thread of the parent may have held the
+        lock."""
         with fork.LOCK:
             if self._ends is not None:
                 for end in self._ends:

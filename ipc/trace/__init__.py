@@ -1,1 +1,1 @@
-"""Modules for `--profile`. spans: records timed spans and the phases of the start. trace_file: writes the file."""
+"""Modules for `--profile`. spans records timed spans and the phases of the start. trace_file writes the file."""

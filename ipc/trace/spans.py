@@ -1,12 +1,12 @@
-"""Records timed spans of a process for `--profile`, in memory that survives the process.
+"""This module records timed spans of a process for `--profile`. The spans are in memory that survives the process.
 
 A span is five numbers in a ring. Each process of a run has a ring. Both processes have mapped both rings, and the
-process that ends last reads them. So the spans of a killed process are available up to its end.
+process that ends last reads both. So the spans of a killed process are available up to its end.
 
-Always: the newest `KEPT_SPANS` spans of a process are available. Only the thread that made a `Recorder` uses it. A
-span is visible only after it is complete. Instants are read from `time.perf_counter_ns`, the same clock in all
-processes. Without `--profile` the recorder is the null object `NOT_RECORDED`, so callers need not test for it. In a
-forked child the copy of a recorder records nothing. Not here: the format of the trace file (`trace_file`).
+Always: the newest `KEPT_SPANS` spans of a process are available. Only the thread that made a `Recorder` uses this
+recorder. A span is visible only after it is complete. Instants are read from `time.perf_counter_ns`, the same clock in
+all processes. Without `--profile` the recorder is the null object `NOT_RECORDED`, so callers need not test for it. In
+a forked child the copy of a recorder records nothing. Not here: the format of the trace file (`trace_file`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.process import fork
 
-# Durations of the phases of this process' start, from the command to the first frame.
+# The start of this process has phases, from the command to the first frame. The code below measures their durations.
 #
 # A phase begins when the previous phase ends, so the phases add up to the whole start.
 #
@@ -30,18 +30,17 @@ from twixt.ipc.process import fork
 # is also a span, call `Spans.end_phase`.
 
 
-# Phase -> instant of its end, from `time.perf_counter_ns`, the same clock in all processes.
+# Instant at which each phase ended, in ns. `time.perf_counter_ns` is the same clock in all processes.
 _ended_ns: dict[str, int] = {}
 
 
 def end_start_part(phase: str, at_ns: int | None = None) -> None:
-    """Records that this phase of the start ended at `at_ns`; None for the current time. Phases may be recorded in any
-    order."""
+    """Records that this phase of the start ended at `at_ns`, by default now. Phases may be recorded in any order."""
     _ended_ns.setdefault(phase, time.perf_counter_ns() if at_ns is None else at_ns)
 
 
 def start_phases_ms(begin_ns: int) -> dict[str, float]:
-    """Phase -> duration in ms, for the phases that ended since `begin_ns`, in the order of their ends."""
+    """Returns the duration in ms of each phase that ended after `begin_ns`, in the order of the ends."""
     ends = sorted((at_ns, phase) for phase, at_ns in _ended_ns.items() if at_ns >= begin_ns)
     begins = [begin_ns, *(at_ns for at_ns, _ in ends)]
     return {phase: (at_ns - before_ns) / 1e6 for before_ns, (at_ns, phase) in zip(begins, ends, strict=False)}
@@ -58,22 +57,24 @@ def forget_start() -> None:
 
 
 # Number of spans in the ring of a process. This is enough for six minutes of a viewer at 60 frames a second (12 spans
-# per frame), and for two minutes of physics at 1000 steps a second. A span has 40 bytes, and a ring 10 MB. The kernel
-# allocates each page at its first use.
+# per frame), and for two minutes of the physics process at 1000 steps a second. A span has 40 bytes, a ring has 10 MB.
+# The kernel allocates each page at its first use.
 KEPT_SPANS = 1 << 18
 SPAN = struct.Struct("<5q")  # begin_ns, end_ns, a, b, kind
-HEAD_BYTES = 64  # size of the head of the memory; each ring has a head of the same size
-# words of the memory's head: start of the time axis, id of the process that made the memory
+HEAD_BYTES = 64  # size of the head of the memory in bytes; each ring has a head of the same size
+# Indices of words in the memory's head. One has the start of the time axis. The other has the id of the process that
+# made the memory.
 ORIGIN_WORD, MAKER_WORD = 0, 1
-COUNT_WORD, PROCESS_WORD = 0, 1  # words of a ring's head: number of spans recorded, id of the recording process (or 0)
+# indices of words in a ring's head: number of recorded spans, id of the recording process (or 0)
+COUNT_WORD, PROCESS_WORD = 0, 1
 
 PHYSICS, VIEWER = 0, 1
 SIDES = ("physics", "viewer")
 
 
 class Kind(NamedTuple):
-    """Kind of a span. a, b: names of the span's two values; "" for an unused value. start_phase: the phase of the
-    start that the span measures, by its name in the report. beside: True for work of another thread."""
+    """Kind of a span. a, b: names of the span's two values; "" for an unused value. start_phase: the report's name of
+    the phase of the start that the span measures. beside: True for work of another thread."""
 
     name: str
     a: str = ""
@@ -127,7 +128,7 @@ USER_DRAW = _kind("user's drawing")
 
 
 class Span(NamedTuple):
-    """One recorded span. kind: index into `KINDS`. The names of the values a and b are in `KINDS` too."""
+    """One recorded span. kind: index into `KINDS`. `KINDS` also has the names of the values a and b."""
 
     begin_ns: int
     end_ns: int
@@ -147,14 +148,14 @@ class Recorded(NamedTuple):
 
 
 class Spans:
-    """Interface of a recorder. The methods of this base class record nothing, so an instance of it is a null
+    """Interface of a recorder. The methods of this base class record nothing, so an instance of this class is a null
     object."""
 
     def add(self, kind: int, begin_ns: int, end_ns: int, a: int = 0, b: int = 0) -> None:
-        """Records one span. It does not end the current lap."""
+        """Records one span. This does not end the current lap."""
 
     def start(self, begin_ns: int) -> None:
-        """Begins a lap at `begin_ns`."""
+        """Begins a lap at the instant `begin_ns`."""
 
     def lap(self, kind: int, a: int = 0, b: int = 0) -> None:
         """Records the current lap as a span that ends now, and begins the next lap."""
@@ -169,8 +170,8 @@ NOT_RECORDED = Spans()
 
 
 class Recorder(Spans):
-    """Records the spans of this process into its ring. Made by `SpanMemory.recorder`. Only the thread that made the
-    recorder may use it. Garbage collections in this thread are recorded automatically."""
+    """Records the spans of this process into its ring. `SpanMemory.recorder` makes a Recorder. Only the thread that
+    made the recorder may use it. Garbage collections in this thread are recorded automatically."""
 
     def __init__(self, ring: memoryview, kept: int) -> None:
         self._bytes = ring
@@ -219,10 +220,10 @@ class Recorder(Spans):
 
 
 class SpanMemory:
-    """The rings of both processes, in memory without a name. The kernel frees the memory when both processes have
-    ended.
+    """The rings of both processes. They are in memory without a name. The kernel frees the memory when both processes
+    have ended.
 
-    path: path by which another process of this user can open the memory, until `close`.
+    path: path by which another process of this user can open the memory until `close` is called.
     """
 
     def __init__(self, descriptor: int, kept: int = KEPT_SPANS, path: str = "") -> None:
@@ -250,8 +251,8 @@ class SpanMemory:
 
     @classmethod
     def open(cls, path: str, kept: int = KEPT_SPANS) -> SpanMemory:
-        """Opens the span memory that another process made. path: its `SpanMemory.path`. Raises OSError if that process
-        has ended."""
+        """Opens the span memory that another process made. path: `SpanMemory.path` of that process. Raises OSError if
+        that process has ended."""
         memory = cls(os.open(path, os.O_RDWR), kept)
         memory.close()
         return memory
@@ -267,16 +268,16 @@ class SpanMemory:
         return int(self._words[MAKER_WORD])
 
     def recorder(self, side: int) -> Recorder:
-        """Makes a recorder of this process, which writes into the ring of `side`."""
+        """Makes a recorder of this process. The recorder writes into the ring of `side`."""
         return Recorder(self._ring(side), self._kept)
 
     def recorded(self) -> list[Recorded]:
-        """Spans recorded so far, for each side that has made a recorder."""
+        """Returns the spans that were recorded so far, for each side that has made a recorder."""
         return [recorded for side in range(len(SIDES)) if (recorded := self._read(side)) is not None]
 
     def close(self) -> None:
-        """Closes the descriptor. Other processes can no longer open the memory, but this process may still use it.
-        Idempotent."""
+        """Closes the descriptor. Other processes can no longer open the memory, but this process may still use it. A
+        second call has no effect."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -300,13 +301,13 @@ class SpanMemory:
             return None
         spans = [Span(*each) for each in SPAN.iter_unpack(ring[HEAD_BYTES : HEAD_BYTES + min(count, kept) * SPAN.size])]
         if count > kept:
-            # Leave out the oldest span, because a killed process may have been overwriting it.
+            # The oldest span is left out, because a killed process may have been overwriting it.
             spans = spans[count % kept + 1 :] + spans[: count % kept]
         return Recorded(side, process_id, spans, count - len(spans))
 
 
 def _private_memory() -> memoryview:
-    """Private memory for rings of one span."""
+    """Returns private memory for two rings of one span each."""
     return memoryview(bytearray(_bytes_of(1)))
 
 

@@ -1,13 +1,14 @@
-"""Writes the spans of all processes on one time axis, for Perfetto and chrome://tracing (`--profile FILE`).
+"""This module writes the spans of all processes on one time axis, for Perfetto and chrome://tracing (`--profile
+FILE`).
 
 The process that begins the run makes the span memory, and the viewer of the run records into the same memory. The
 process that ends last writes the file from both rings of `spans`. If both processes are killed, no file is written.
 Always: FILE is either complete or unchanged, because it is written under another name and then renamed. Only one
-process writes it.
+process writes the file.
 
-The format is Chrome's Trace Event Format: complete events for spans, counters, and an arrow from each publish to the
-first frame that draws its snapshot. `ts` is in microseconds since the command's start. `otherData.origin_ns` is the
-instant of the command's start on the frame log's clock.
+The format is Chrome's Trace Event Format. The file has a complete event for each span, counters, and an arrow from
+each publish to the first frame that draws the published snapshot. `ts` is in microseconds since the command's start.
+`otherData.origin_ns` is the instant of the command's start on the frame log's clock.
 Two libraries were considered and not used. viztracer is a 16 MB wheel, hooks every Python call, and loses the spans of
 a killed process. perfetto's package needs protobuf; it only writes files and records nothing. For a dozen spans per
 frame neither is necessary.
@@ -29,15 +30,17 @@ from twixt.ipc.process.notices import print_notice
 from twixt.ipc.trace import spans as kinds
 from twixt.ipc.trace.spans import KINDS, NOT_RECORDED, PHYSICS, SIDES, VIEWER, Recorded, Span, SpanMemory, Spans
 
-# Length of the time window over which frames per second are averaged, ns.
+# Length of the time window over which the frame rate is averaged, in ns.
 FPS_OVER_NS = 500_000_000
-# Ids of a process' threads in the trace: MAIN for the thread that records, BESIDE for all others together.
+# Ids of a process' threads in the trace. MAIN is the thread that records; BESIDE stands for all other threads
+# together.
 MAIN, BESIDE = 1, 2
 THREADS = {MAIN: ("steps", "frames"), BESIDE: ("beside", "beside")}
 
 
 class Trace:
-    """Records this process for the trace of a run, and writes the file. spans: the recorder."""
+    """Records the spans of this process for the trace of a run, and writes the file. spans: the recorder of these
+    spans."""
 
     def __init__(self, path: str, command: str, memory: SpanMemory, side: int) -> None:
         self.path, self.spans = path, memory.recorder(side)
@@ -46,7 +49,7 @@ class Trace:
         self._is_open, self._process_id = True, os.getpid()
 
     def shared_with(self, config: Config) -> Config:
-        """The config of a viewer that records into this trace."""
+        """Returns the config of a viewer that records into this trace."""
         return replace(config, span_memory=self._memory.path)
 
     @property
@@ -62,8 +65,8 @@ class Trace:
         self._is_open = False
 
     def write(self) -> None:
-        """Writes the file and prints its path, or the error. A second call has no effect, and neither has a call in a
-        forked child."""
+        """Writes the file, and prints its path or the error. A second call has no effect. A call in a forked child has
+        no effect."""
         if not self._is_open or os.getpid() != self._process_id:
             return
         self.close()
@@ -83,7 +86,7 @@ class Trace:
 
 
 def open_trace(config: Config, side: int) -> Trace | None:
-    """Makes a new trace; None without `--profile`."""
+    """Makes a new trace. Returns None if the run has no `--profile`."""
     if config.profile is None:
         return None
     origin_ns = time.perf_counter_ns() if config.started_ns is None else config.started_ns
@@ -91,8 +94,8 @@ def open_trace(config: Config, side: int) -> Trace | None:
 
 
 def shared_trace(config: Config) -> Trace | None:
-    """Trace of a viewer, in the span memory of the process that started the viewer. None if that process makes no
-    trace or has ended."""
+    """Returns the trace of a viewer, in the span memory of the process that started the viewer. Returns None if that
+    process makes no trace or has ended."""
     if config.profile is None or config.span_memory is None:
         return None
     try:
@@ -119,9 +122,9 @@ def written_at_the_end(trace: Trace | None) -> Iterator[None]:
 
 @contextlib.contextmanager
 def tracing_viewer(config: Config, owned: bool) -> Iterator[Spans]:
-    """Recorder of a viewer. The viewer writes the file at the end. But if `owned`, the process that started the viewer
-    writes the file. If this process ends before the viewer, the viewer writes the file. A viewer that is refused
-    writes no file."""
+    """Yields the recorder of a viewer. The viewer writes the file at the end of the block. If `owned` is True, the
+    process that started the viewer writes the file instead. If that process ends before the viewer, the viewer
+    writes the file. A viewer that is refused writes no file."""
     trace = shared_trace(config) if owned else open_trace(config, VIEWER)
     if trace is None:
         yield NOT_RECORDED
@@ -215,8 +218,8 @@ def _counters(one: Recorded, of: str, origin_ns: int) -> Iterator[str]:
 
 
 def _arrows(physics: Recorded, viewer: Recorded, origin_ns: int) -> Iterator[str]:
-    """Arrows from each publish to the first frame that draws its snapshot. Ticks start again at 0 after a reset, so an
-    arrow to a frame may begin only at a publish that came before the end of this frame."""
+    """Yields an arrow from each publish to the first frame that draws the published snapshot. Ticks start again at 0
+    after a reset. So an arrow to a frame may begin only at a publish that came before the end of this frame."""
     published = deque(span for span in physics.spans if span.kind == kinds.PUBLISH)
     undrawn: dict[int, Span] = {}
     number = 0

@@ -1,7 +1,8 @@
-"""MuJoCo: mujoco_viewer replaces MuJoCo's passive viewer by one import; model_world runs a model file as a world.
+"""This folder is for MuJoCo. mujoco_viewer replaces MuJoCo's passive viewer by one import. model_world runs a model
+file as a world.
 
 If the package `mujoco` is not installed, the import of `mujoco_viewer` from here raises an error with advice. All
-modules can be imported without the package. handle: the viewer's handle.
+modules can be imported without the package. handle defines the handle of a passive viewer.
 """
 
 from __future__ import annotations

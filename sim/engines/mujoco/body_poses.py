@@ -1,4 +1,4 @@
-"""Converts poses and velocities of a model's bodies from MuJoCo's arrays to twixt's records.
+"""This module converts poses and velocities of a model's bodies from MuJoCo's arrays to twixt's records.
 
 `xpos` and `xquat` are adjacent in MuJoCo's memory, so `gate` saves a state with a single copy. Records are written
 from this copy, or directly from MuJoCo's memory.
@@ -34,8 +34,9 @@ MOST_WATCHED = 2_000
 
 
 class PoseArrays(NamedTuple):
-    """Poses of n bodies: position (n, 3), metres; quaternion (n, 4), wxyz. memory: the single block of bytes that
-    holds both arrays, with any padding between them; None if the arrays are not adjacent."""
+    """Poses of n bodies. position: array of shape (n, 3), in metres. quaternion: array of shape (n, 4), each (w, x, y,
+    z). memory: the single block of bytes that holds both arrays, with any padding between them; None if the arrays
+    are not adjacent."""
 
     memory: memoryview | None
     position: NDArray[np.float64]
@@ -51,7 +52,7 @@ class PoseArrays(NamedTuple):
 
 
 class RecordViews(NamedTuple):
-    """Views of the fields of n records that are written here. Each view has n rows."""
+    """Views of the fields of n records. Only the fields that this module writes have a view. Each view has n rows."""
 
     position: NDArray[np.float32]
     xyz: NDArray[np.float32]  # x, y, z of the quaternion
@@ -62,7 +63,7 @@ class RecordViews(NamedTuple):
 
     @staticmethod
     def of(records: NDArray[np.void]) -> RecordViews:
-        """Field views of records of dtype `BODY`."""
+        """Returns views of the fields of records of dtype `BODY`."""
         orientation = records["orientation"]
         return RecordViews(
             records["position"],
@@ -74,7 +75,7 @@ class RecordViews(NamedTuple):
         )
 
     def write_poses(self, poses: PoseArrays) -> None:
-        """Writes the poses and nothing else."""
+        """Writes the poses and no other fields."""
         self.position[...] = poses.position
         self.xyz[...] = poses.quaternion[:, 1:]
         self.w[...] = poses.quaternion[:, 0]
@@ -88,7 +89,7 @@ class RecordViews(NamedTuple):
 
 
 class BodyPoses:
-    """Poses and velocities of the bodies of `model`, read from the arrays of `data`. count: number of bodies.
+    """Poses and velocities of the bodies of `model`. They are read from the arrays of `data`. count: number of bodies.
     watches_jumps: if True, bodies that jump get new epochs (`StateJumps`). This needs a model of at most
     MOST_WATCHED bodies."""
 
@@ -125,7 +126,7 @@ class BodyPoses:
         return PoseArrays(memoryview(block), position.reshape(-1, POSITION), quaternion.reshape(-1, QUATERNION))
 
     def memory(self) -> memoryview | None:
-        """MuJoCo's memory of the current poses, in the form of `PoseArrays.memory`."""
+        """Returns MuJoCo's memory of the current poses, in the form of `PoseArrays.memory`."""
         return self._live.memory
 
     def copy_to(self, poses: PoseArrays) -> None:
@@ -133,7 +134,8 @@ class BodyPoses:
         self._live.copy_to(poses)
 
     def present(self) -> PoseArrays:
-        """The current poses, as views of MuJoCo's memory. After `mj_resetData` they are computed from `qpos`."""
+        """Returns the current poses, as views of MuJoCo's memory. After `mj_resetData` the poses are computed from
+        `qpos`."""
         return self._live if self._live.quaternion[0].any() else self._after_reset()
 
     def write_into(self, slot: OpenSlot) -> None:
@@ -152,8 +154,8 @@ class BodyPoses:
 
     def _written(self) -> NDArray[np.uint64] | None:
         """Updates a private copy of the records to the current state and returns its words. With few bodies, copying
-        these words is much faster than writing the fields of the caller's records. None if there is no private
-        copy, and after `mj_resetData`."""
+        these words is much faster than writing the fields of the caller's records. Returns None if there is no
+        private copy, and after `mj_resetData`."""
         gathered = self._gathered
         if gathered is None or self._live.quaternion.item(0) == 0:
             return None
@@ -188,8 +190,8 @@ class BodyPoses:
 
     def _write(self, records: NDArray[np.void]) -> None:
         views = RecordViews.of(records)
-        with np.errstate(over="ignore", invalid="ignore"):  # the model may diverge
-            # the w of the world body is 0 only after `mj_resetData`, otherwise 1
+        with np.errstate(over="ignore", invalid="ignore"):  # numbers overflow if the model diverges
+            # w of the world body's quaternion is 1; only after `mj_resetData` it is 0
             if self._live.quaternion.item(0) == 0:
                 views.write_poses(self._after_reset())
                 views.flags[...] = VISIBLE
@@ -206,7 +208,7 @@ class BodyPoses:
         if self._jumps is None or self._gathered is None:
             return
         # The comparison uses the current velocities. They are close to the velocities of the deferred state, because
-        # the program has hardly advanced since then.
+        # the program has advanced very little since this state was stored.
         gathered = self._gathered
         older = gathered.records.copy()
         self._jumps.is_suspect(gathered.read())
@@ -227,8 +229,8 @@ class BodyPoses:
 
 
 class _SummedRecords:
-    """Records for models with too many bodies for `GatheredRecords`; same interface. live: poses in MuJoCo's
-    memory."""
+    """Records for models with too many bodies for `GatheredRecords`. Both classes have the same interface. live: poses
+    in MuJoCo's memory."""
 
     def __init__(
         self, model: MjModel, live: PoseArrays, velocity: OriginVelocity | None, flags: NDArray[np.uint16]
@@ -260,24 +262,25 @@ def _live_poses(data: MjData) -> PoseArrays:
     return PoseArrays(memory, position, quaternion)
 
 
-# Computes the velocities of the bodies' origins from MuJoCo's `cvel`.
+# The code below computes the velocities of the bodies' origins from MuJoCo's `cvel`.
 #
-# `cvel` refers to the centre of mass of the body's tree, so v = cvel[3:] + cvel[:3] x (xpos - subtree_com[root])
-# (Featherstone, "Rigid Body Dynamics Algorithms").
+# `cvel` refers to the centre of mass of the body's tree. So the velocity of the origin is v = cvel[3:] + cvel[:3] x
+# (xpos - subtree_com[root]) (Featherstone, "Rigid Body Dynamics Algorithms").
 #
 # Numpy is slow in loops over three numbers per body. So the velocities of few bodies are computed with one matrix
 # product, in as few calls as possible. The velocities of many bodies are computed component by component, in long
-# loops: 1,000 bodies take 30 us instead of 75. If each body is a tree by itself and has its centre of mass at its
-# origin, the cross product is zero and is not computed.
+# loops. For 1,000 bodies this takes 30 us instead of 75 us. If each body is a tree by itself and has its centre of
+# mass at its origin, the cross product is zero and is not computed.
 #
 # Always: the arrays of `data` are only read.
 
 
-# From this number of bodies on, computing component by component is faster.
+# Smallest number of bodies for which computing component by component is faster.
 MANY = 150
-# If the distance between centre of mass and origin is below this, it counts as zero, metres.
+# If the distance between centre of mass and origin is below this limit, in metres, the distance counts as zero.
 CENTERED_M = 1e-12
-# Matrix (9, 3). The nine products a_j b_k, multiplied by this matrix, give a x b.
+# Matrix of shape (9, 3). The nine products a_j b_k of two vectors, multiplied by this matrix, give the cross product a
+# x b.
 _CROSS = np.zeros((3, 3, 3))
 for _axis in range(3):
     _after, _last = (_axis + 1) % 3, (_axis + 2) % 3
@@ -286,7 +289,7 @@ _CROSS_PRODUCT = _CROSS.reshape(9, 3)
 
 
 class OriginVelocity:
-    """Velocities of the origins of all bodies of `model`, computed from the arrays of `data`."""
+    """Velocities of the origins of all bodies of `model`. They are computed from the arrays of `data`."""
 
     def __init__(self, model: MjModel, data: MjData) -> None:
         count = int(model.nbody)
@@ -295,18 +298,18 @@ class OriginVelocity:
         self._root = None if np.array_equal(root, np.arange(count)) else root
         is_alone = (model.body_subtreemass == model.body_mass) & (np.abs(model.body_ipos) < CENTERED_M).all(axis=1)
         self._has_arms = not (is_alone | (model.body_weldid == 0)).all()
-        # These views are made once. Making a view takes as long as the product for few bodies.
+        # These views are made only one time. Making a view takes as long as the matrix product for few bodies.
         self._omega, self._linear = self._cvel[:, :3], self._cvel[:, 3:]
         self._own_centers, self._arm = np.zeros((count, 3)), np.zeros((count, 1, 3))
         self._omega_column, self._products = self._omega[:, :, None], np.zeros((count, 3, 3))
         self._flat_products = self._products.reshape(-1, 9)
         self._is_many = count >= MANY
-        if self._is_many:  # rows are x, y, z, x, y, so a slice gives the next axes
+        if self._is_many:  # The rows are x, y, z, x, y. So a slice gives the axes that follow an axis.
             self._omegas, self._arms = np.zeros((5, count)), np.zeros((5, count))
             self._velocities, self._other = np.zeros((3, count)), np.zeros((3, count))
 
     def write(self, velocity: NDArray[np.float32], angular_velocity: NDArray[np.float32]) -> None:
-        """Writes velocities and angular velocities of all bodies, (n, 3) each."""
+        """Writes velocities and angular velocities of all bodies. Each array has the shape (n, 3)."""
         angular_velocity[...] = self._omega
         if not self._has_arms:
             velocity[...] = self._linear

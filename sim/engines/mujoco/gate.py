@@ -1,11 +1,12 @@
-"""Limits the rate at which a passive viewer publishes: each new state is published or deferred, without waiting.
+"""This module limits the rate at which a passive viewer publishes. Each new state is published or deferred, without
+waiting.
 
-To defer a state means to copy its poses. Its geoms and flexes are copied as well if marks or flexes are shown. If no
-newer state follows, a thread publishes the copy within 50 ms. So when a program stops between two steps, the screen
-shows the last state.
+To defer a state means to copy the state's poses. If marks or flexes are shown, the state's geoms or flexes are copied
+as well. If no newer state follows, a thread publishes the copy within 50 ms. So when a program stops between two
+steps, the screen shows the last state.
 
-Always: a state is published at most once, and never after a newer state. The caller waits neither for the thread nor
-for a viewer. The thread sleeps while no state is deferred. It ends when the publisher is garbage-collected.
+Always: a state is published at most one time, and never after a newer state. The caller does not wait for the thread
+or for a viewer. The thread sleeps while no state is deferred. The thread ends when the publisher is garbage-collected.
 """
 
 from __future__ import annotations
@@ -36,18 +37,18 @@ if TYPE_CHECKING:
     from mujoco import MjData
 
 
-# A deferred state is published when it is this old, ns. Even if the thread has to wait for a processor, the state is
+# Age in ns at which a deferred state is published. Even if the thread has to wait for a processor, the state is
 # published within 50 ms. In a loop with more than 33 steps a second, newer states usually come first, and the thread
 # seldom publishes.
 IDLE_NS = 30_000_000
-# Pause before the next attempt to publish if the other thread is publishing, seconds.
+# Pause in seconds before the next attempt to publish, if the other thread is publishing.
 BUSY_S = 0.001
 
 
 class Shown(Protocol):
     """Scene, camera and options of a view."""
 
-    is_unfinished: bool  # True if a check or a change was postponed
+    is_unfinished: bool  # True if `refresh` has postponed a check or a change
 
     def refresh(self, at_once: bool, is_model_fixed: bool) -> bool:
         """Publishes all changes. Returns True if there were changes. at_once: if True, no change is postponed.
@@ -56,7 +57,8 @@ class Shown(Protocol):
 
 class GatedPublisher:
     """Publishes states on `view`. poses, marks, surfaces: objects that read a state. publish_hz: see `PublishGate`.
-    shown: refreshed before each publish. deferred: memory for a state that comes before the next publish is due.
+    shown: object that is refreshed before each publish. deferred: memory for a state that comes before the next
+    publish is due.
     """
 
     def __init__(
@@ -95,7 +97,7 @@ class GatedPublisher:
                 self._marks.release_geoms(older)
             geoms = self._marks.copy_geoms(is_lasting=False)
             marks = None if geoms is None else self._marks.marks(geoms)
-            # comes after the marks, because the marks may have new labels
+            # This call comes after the marks are made, because the marks may have new labels.
             self._shown.refresh(False, self._deferred.is_model_fixed)
             flexes = self._surfaces.copy_flexes() if self._surfaces.count else None
             self._publish(None, flexes, self._time_s(), marks)
@@ -107,8 +109,8 @@ class GatedPublisher:
             self._marks.release_geoms(geoms)
 
     def defer_until_next(self) -> None:
-        """Lets `sync` store states without any check until the next publish is due. This is done only if a state
-        consists of poses and time alone. Call it after `publish_or_defer`."""
+        """Lets `sync` store states without any check until the next publish is due. This is done only if a state has
+        nothing but poses and time. Call this method after `publish_or_defer`."""
         if self._marks.is_quiet and not self._surfaces.count:
             self._deferred.defer_until(self._gate.next_ns)
             if not self._wake.is_set:  # tested last, because the thread clears `_wake` before it requests a check
@@ -119,8 +121,8 @@ class GatedPublisher:
         _end(self._wake, self._ended)
 
     def publish_idle(self) -> float:
-        """Publishes the deferred state if it is old enough. Returns the time in seconds after which to call again; 0
-        if no state is deferred."""
+        """Publishes the deferred state if it is old enough. Returns the time in seconds after which to call this
+        method again. Returns 0 if no state is deferred."""
         deferred = self._deferred
         if not deferred.has_pending:
             return 0.0
@@ -153,7 +155,8 @@ class GatedPublisher:
             self._marks.release_geoms(state.geoms)  # released last, because the marks were made from these geoms
 
     def _publish(self, poses: PoseArrays | None, flexes: Flexes, time_s: float, marks: Marks | None) -> None:
-        """Publishes a state. poses: poses of the state; None for the current poses and velocities."""
+        """Publishes a state. poses: poses of the state. If `poses` is None, the current poses and velocities are
+        used."""
         surfaces, bodies = self._surfaces, self._poses.count
         vertices = None
         if surfaces.count:
@@ -206,9 +209,10 @@ def _publish_idle_states(
         except Exception as error:  # for example an invalid array in the model; the next `sync` may succeed
             print_notice(f"the last state cannot be shown: {type(error).__name__}: {error}")
             wait_s = 0.0
-        if wait_s == 0 and publisher.published == published:  # no state came for a while, so sleep until the next one
+        # no state came for a while, so sleep until the next state comes
+        if wait_s == 0 and publisher.published == published:
             wake.clear()
-            deferred.request_check()  # so that the next `sync` runs its checks and wakes this thread
+            deferred.request_check()  # after this call the next `sync` runs its checks and wakes this thread
             if deferred.has_pending:
                 wake.set()
         published = publisher.published
@@ -216,30 +220,32 @@ def _publish_idle_states(
         ended.wait(wait_s or IDLE_NS / 1e9)
 
 
-# The newest state of `data` that is not published yet, as a copy of its poses, time, geoms and flexes.
+# The deferred state is the newest state of `data` that is not published yet. It is a copy of the state's poses, time,
+# geoms and flexes.
 #
 # `sync` checks drags, options and the model only when they may have changed. Until `until_ns`, `sync` only copies
-# poses and time. The copy takes half a microsecond. With a lock, numpy or MuJoCo's attributes it would take five
-# microseconds. Whoever changes something that `sync` must check calls `request_check`, on any thread.
+# poses and time. The copy takes half a microsecond. If it used a lock, numpy or MuJoCo's attributes, the copy would
+# take five microseconds. Code that changes something that `sync` must check calls `request_check`. Any thread may call
+# it.
 #
 # Always: poses, time, geoms and flexes belong to the same state. The code of `put`, without geoms and flexes, is
-# repeated in `Handle.sync`, because a call would cost a third more. `put_ns` is stored first, and a copy by
+# repeated in `Handle.sync`, because a call of `put` would cost a third more. `put_ns` is stored first, and a copy by
 # `memoryview` is atomic for other threads. So if a reader on another thread finds `put_ns` unchanged after reading,
 # the reader has read a complete state.
 
 
 # Size of `mjData.time` in bytes. The field is a double, directly before `mjData.energy`.
 TIME_BYTES = 8
-# Value for a search in memory. No other field contains it by chance. Seconds.
+# Simulated time in seconds that is written to be searched in memory. No other field contains this value by chance.
 PROBE_S = 1234.56789
 
 
-Flexes = NDArray[np.float64] | None  # vertices from `ModelSurfaces.copy_flexes`
+Flexes = NDArray[np.float64] | None  # vertices that `ModelSurfaces.copy_flexes` returns
 
 
 class PoppedState(NamedTuple):
-    """A deferred state without its poses. put_ns: time at which it was stored. geoms, flexes: copies for the marks and
-    surfaces of the state. The caller must release the geoms."""
+    """A deferred state without its poses. put_ns: instant at which the state was stored. geoms, flexes: copies for the
+    marks and surfaces of the state. The caller must release the geoms."""
 
     put_ns: int
     time_s: float
@@ -250,10 +256,10 @@ class PoppedState(NamedTuple):
 class DeferredState:
     """Memory for one deferred state.
 
-    until_ns: until this time `sync` may store states without any check; 0 if `sync` must check. put_ns: time at which
-    the state was stored; 0 before the first state. done_ns: states stored up to this time need no publish.
-    is_model_fixed: argument `state_only` of the last `sync`. poses, time: copies of poses and time. live_poses,
-    live_time: MuJoCo's memory. is_usable: True if `sync` may copy from MuJoCo's memory directly.
+    until_ns: instant until which `sync` may store states without any check; 0 if `sync` must check. put_ns: instant at
+    which the state was stored; 0 before the first state. done_ns: states that were stored up to this instant need no
+    publish. is_model_fixed: argument `state_only` of the last `sync`. poses, time: copies of poses and time.
+    live_poses, live_time: MuJoCo's memory. is_usable: True if `sync` may copy from MuJoCo's memory directly.
     """
 
     __slots__ = (
@@ -283,8 +289,8 @@ class DeferredState:
         self._poses, self._data, self._kept = poses, data, poses.empty()
         self._geoms: GeomBuffer | None = None
         self._flexes: Flexes = None
-        # Held during a copy, except by the code of `put` that is repeated in `sync`. Re-entrant, because a signal
-        # handler may call `sync`.
+        # A thread holds the lock during a copy. The code of `put` that is repeated in `sync` does not hold it. The
+        # lock is re-entrant, because a signal handler may call `sync`.
         self._lock = threading.RLock()
         live_time, live_poses = time_memory(data), poses.memory()
         self.is_usable = live_time is not None and live_poses is not None
@@ -303,7 +309,8 @@ class DeferredState:
         self.until_ns = 0
 
     def defer_until(self, instant_ns: int) -> None:
-        """Lets `sync` store states without any check until this time. No effect unless `is_usable`."""
+        """Lets `sync` store states without any check until this instant. This has an effect only if `is_usable` is
+        True."""
         if self.is_usable:
             self.until_ns = instant_ns
 
@@ -344,7 +351,8 @@ class DeferredState:
         return PoppedState(put_ns, self.shown_time(time_s), geoms, self._flexes)
 
     def present_time(self) -> float:
-        """The current `data.time` in seconds, or the last valid time if a view cannot show it (see `shown_time`)."""
+        """Returns the current `data.time` in seconds. If a view cannot show this time, returns the last valid time
+        (see `shown_time`)."""
         time_s: float = self._data.time
         if abs(time_s) < LONGEST_S:
             self.last_time_s = time_s
@@ -353,7 +361,7 @@ class DeferredState:
 
     def shown_time(self, time_s: float) -> float:
         """Returns `time_s` if a view can show this time, else the last valid time. A time that cannot be shown (NaN,
-        for example) is reported once."""
+        for example) is reported one time."""
         if abs(time_s) < LONGEST_S:
             self.last_time_s = time_s
         elif not self.is_time_reported:
@@ -364,8 +372,8 @@ class DeferredState:
 
 
 def time_memory(data: MjData) -> memoryview | None:
-    """The bytes of `data.time`, valid as long as `data` exists. None if they are not found in this version of
-    MuJoCo."""
+    """Returns the bytes of `data.time`. They are valid as long as `data` exists. Returns None if these bytes are not
+    found in this version of MuJoCo."""
     probe = mujoco.MjData(mujoco.MjModel.from_xml_string("<mujoco/>"))
     probe.time = PROBE_S
     if struct.unpack("d", _before_energy(probe))[0] != PROBE_S:

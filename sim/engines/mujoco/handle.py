@@ -1,8 +1,9 @@
-"""Handle of the passive viewer, with the same names and rules as MuJoCo's own handle; its key callback.
+"""This module defines the handle of the passive viewer, and calls its key callback. The handle has the same names and
+rules as MuJoCo's own handle.
 
 Always: `sync` never waits for a viewer. After `close`, `sync` has no effect, but `m`, `d` and `viewport` still work.
-Model and data are the user's own objects; only mouse drags write into them. Unsupported settings are accepted and
-reported once.
+Model and data are the user's own objects; only mouse drags write into them. Unsupported settings are accepted, and
+each is reported one time.
 """
 
 from __future__ import annotations
@@ -35,14 +36,14 @@ if TYPE_CHECKING:
     from mujoco import MjData, MjModel, MjrRect, MjvCamera, MjvOption, MjvPerturb, MjvScene
 
 
-# Interval at which `is_running` polls the window, ns. Most calls do not poll, because loops call `is_running` in each
-# step.
+# Interval at which `is_running` polls the window, in ns. Most calls do not poll, because loops call `is_running` in
+# each step.
 ASK_NS = 5_000_000
 DEFAULT_SIZE_PX = (800, 600)
 
 
 class Handle:
-    """One passive viewer, returned by `launch_passive`."""
+    """The handle of one passive viewer. `launch_passive` returns it."""
 
     def __init__(
         self,
@@ -75,7 +76,8 @@ class Handle:
         self._mouse = MouseForces(model, data, self._unsupported.perturb, self._view.actions)
         self._view.actions.on_pulls = deferred.request_check
         self._lock = threading.RLock()
-        self._is_watched = False  # True once the program has got the lock or the options; `sync` then always checks
+        # True after the program has got the lock or the options; `sync` then always runs its checks
+        self._is_watched = False
         self._is_closed, self._asked_ns, self._was_running = False, 0, True
         self._size_px = options.get("size_px", DEFAULT_SIZE_PX)
 
@@ -93,34 +95,35 @@ class Handle:
 
     @property
     def perturb(self) -> MjvPerturb:
-        """The selected or dragged body. The user or the code selects it."""
+        """The selected or dragged body. The user or the code selects this body."""
         self._deferred.request_check()
         return self._unsupported.perturb
 
     @property
     def user_scn(self) -> MjvScene:
-        """A scene to which the code adds geoms. The next `sync` shows them. Of the scene's flags, only the flag for
-        the sky has an effect."""
+        """A scene to which the code adds geoms. The next `sync` shows these geoms. Of the scene's flags, only the flag
+        for the sky has an effect."""
         self._deferred.request_check()
         return self._users.scene
 
     @property
     def m(self) -> MjModel:
-        """The model, the user's own object."""
+        """The model. It is the user's own object."""
         return self._model
 
     @property
     def d(self) -> MjData:
-        """The data, the user's own object."""
+        """The data. It is the user's own object."""
         return self._data
 
     @property
     def viewport(self) -> MjrRect:
-        """The rectangle of the window, pixels."""
+        """The rectangle of the window, in pixels."""
         return mujoco.MjrRect(0, 0, *(self._view.size_px or self._size_px))
 
     def is_running(self) -> bool:
-        """True until the window is closed or `close` is called. Without a display it stays True until `close`."""
+        """True until the window is closed or `close` is called. Without a display, the result is True until `close` is
+        called."""
         if self._is_closed:
             return False
         now_ns = perf_counter_ns()
@@ -128,7 +131,7 @@ class Handle:
             self._asked_ns, self._was_running = now_ns, self._view.is_open
             if not self._was_running:
                 self._deferred.request_check()
-                self._mouse.end()  # ends the drag here as well, because the loop may not call `sync` again
+                self._mouse.end()  # This ends the drag here as well, because the loop may not call `sync` again.
         return self._was_running
 
     def sync(self, state_only: bool = False) -> None:
@@ -137,11 +140,11 @@ class Handle:
         state_only: if True, the model's own arrays (colours, sizes, poses of geoms) are not checked for changes.
         """
         deferred, now_ns = self._deferred, perf_counter_ns()
-        if now_ns < deferred.until_ns:  # the code of `DeferredState.put`, repeated here
+        if now_ns < deferred.until_ns:  # the next lines repeat the code of `DeferredState.put`
             deferred.put_ns, deferred.is_model_fixed = now_ns, state_only
             deferred.poses[:] = deferred.live_poses
             deferred.time[:] = deferred.live_time
-            if deferred.until_ns:  # 0 if another thread has requested a check meanwhile
+            if deferred.until_ns:  # the value is 0 if another thread has requested a check meanwhile
                 return
         self._full_sync(state_only)
 
@@ -153,7 +156,7 @@ class Handle:
             if self._mouse.is_needed:
                 self._mouse.apply()
             self._deferred.is_model_fixed = state_only
-            # clock is read here, because lock waits do not count as publish cost
+            # The clock is read here, because the wait for a lock does not count as a cost of the publish.
             self._publisher.publish_or_defer(perf_counter_ns())
             if not self._needs_check:
                 self._publisher.defer_until_next()
@@ -170,12 +173,12 @@ class Handle:
         self._deferred.request_check()
 
     def lock(self) -> threading.RLock:  # type: ignore[valid-type]  # a class to type checkers alone since 3.14
-        """The lock that `sync` holds, as a context manager. Re-entrant."""
+        """The lock that `sync` holds, as a context manager. The lock is re-entrant."""
         self._watch()
         return self._lock
 
     def close(self) -> None:
-        """Closes the window. May be called repeatedly and from any thread."""
+        """Closes the window. Any thread may call this method, also several times."""
         self._is_closed = True
         self._deferred.request_check()
         self._publisher.end()
@@ -229,8 +232,8 @@ class Handle:
         self._view.set_figures(())
 
     def set_texts(self, texts: Any) -> None:
-        """Shows texts over the picture. texts: one tuple (font, gridpos, text1, text2), or a list of such tuples. None
-        in place of font or gridpos stands for MuJoCo's default."""
+        """Shows texts over the picture. texts: one tuple (font, gridpos, text1, text2), or a list of such tuples. If
+        font or gridpos is None, MuJoCo's default is used."""
         self._view.set_texts(overlay_texts(texts))
 
     def clear_texts(self) -> None:
@@ -250,7 +253,7 @@ class Handle:
         self._view.set_images(())
 
 
-# Calls the `key_callback` of a passive viewer with the codes of pressed keys, on a separate thread.
+# A separate thread calls the `key_callback` of a passive viewer with the codes of pressed keys.
 #
 # Always: as with MuJoCo's own viewer, the callback gets all keys that are pressed in a window, including the keys that
 # the viewer itself uses. No lock is held during a call, so the callback may acquire the handle's lock. If the callback
@@ -265,14 +268,14 @@ NO_EXIT = (
 
 
 def call_on_keys(callback: Callable[[int], None], users: ReceivedActions) -> threading.Thread:
-    """Starts the thread. callback: called with the GLFW code of each pressed key."""
+    """Starts the thread. callback: function that is called with the GLFW code of each pressed key."""
     thread = threading.Thread(target=_pass_keys, args=(callback, users), name="twixt keys", daemon=True)
     thread.start()
     return thread
 
 
 def pass_pending(callback: Callable[[int], None], users: ReceivedActions) -> None:
-    """Passes the keys that were pressed since the last call."""
+    """Passes the keys that were pressed since the last call to `callback`."""
     while (event := users.next_event()) is not None:
         if event.name != KEY or event.action != PRESS:
             continue

@@ -1,13 +1,14 @@
-"""World that is made from a model file: `twixt run humanoid.xml`, `twixt run mujoco:humanoid.xml`.
+"""This module makes a world from a model file. Examples are `twixt run humanoid.xml` and `twixt run
+mujoco:humanoid.xml`.
 
 Steps have the model's own timestep. At the start and after a reset, the model is in the same state as in MuJoCo's own
-viewer. With `--set keyframe=home` it is at this keyframe instead. The overlay has a slider for each actuator, a switch
-for each equality constraint, a button for each keyframe, switches of `mjvOption`, and the values of the joints. When
-the file changes on disk, it is loaded again.
+viewer. With `--set keyframe=home` the model starts at this keyframe instead. The overlay has a slider for each
+actuator, a switch for each equality constraint, a button for each keyframe, switches of `mjvOption`, and the values of
+the joints. When the file changes on disk, the file is loaded again.
 
 Always: a state depends only on the file, the number of steps and the user's actions. When MuJoCo resets an unstable
 model, all bodies are drawn with a cut. If a changed file cannot be loaded, the error is reported and the old model
-stays.
+stays in use.
 """
 
 from __future__ import annotations
@@ -59,18 +60,19 @@ def world_of_file(name: str) -> type[World]:
 
 
 class ModelWorld(World):
-    """World of the model in the file `path`. keyframe: name or number of the keyframe at which to start; empty for the
-    model's own start."""
+    """World of the model in the file `path`. keyframe: name or number of the keyframe at which to start. If `keyframe`
+    is empty, the world begins at the model's own start."""
 
     path = ""
-    dt = 0.0  # 0 stands for the model's own timestep, unless --physics-hz sets another
+    dt = 0.0  # 0 stands for the model's own timestep, unless --physics-hz sets another timestep
 
     def __init__(self, keyframe: str = "") -> None:
         self._stamp = _stamp_of(self.path)
         model = loaded_model(self.path)
         self._keyframe = _number_of(model, keyframe)
         self._epoch, self._is_pulled, self._was_unstable = 0, False, False
-        self._fresh: tuple[MjModel, Scene] | None = None  # model and scene from the file after it has changed on disk
+        # model and scene from the file, loaded after the file has changed on disk
+        self._fresh: tuple[MjModel, Scene] | None = None
         if self.dt:
             model.opt.timestep = self.dt
         self.dt = float(model.opt.timestep)
@@ -93,8 +95,8 @@ class ModelWorld(World):
         self._start_at(self._keyframe if self._keyframe is None or self._keyframe < self._model.nkey else None)
 
     def step(self, dt: float) -> None:
-        """Makes as many steps of the model as fit into `dt` seconds. This is one step, or more with --when-slow
-        widen."""
+        """Makes as many steps of the model as fit into `dt` seconds. This is one step, or several steps with
+        --when-slow widen."""
         keyframe = self._controls.pop_keyframe()
         if keyframe is not None:
             self._start_at(keyframe)
@@ -113,8 +115,8 @@ class ModelWorld(World):
             self._is_pulled = False
 
     def apply_force(self, i: int, force: NDArray[np.float64], point: NDArray[np.float64]) -> None:
-        """Applies a force (N) at a point (metres, world frame) of body i, for the next step. Has no effect on a skin
-        or flex."""
+        """Applies a force (N) for the next step. The force acts at a point (metres, world frame) of body i. It has no
+        effect on a skin or flex."""
         if i >= self._model.nbody:
             return
         applied = self._data.xfrc_applied[i]
@@ -138,7 +140,7 @@ class ModelWorld(World):
     def is_outdated(self) -> bool:
         """True if the file has changed on disk and the new content could be loaded."""
         stamp = _stamp_of(self.path)
-        if stamp != self._stamp and stamp is not None:  # None while an editor is replacing the file
+        if stamp != self._stamp and stamp is not None:  # the stamp is None while an editor replaces the file
             self._stamp = stamp
             try:
                 model = loaded_model(self.path)
@@ -149,8 +151,8 @@ class ModelWorld(World):
         return self._fresh is not None
 
     def diagnostics(self) -> dict[str, float]:
-        """Number of contacts, and the values of the first joints (radians, metres). Viewers accept a limited number,
-        so other joints are left out."""
+        """Returns the number of contacts, and the values of the first joints (radians, metres). Viewers accept a
+        limited number of values, so other joints are left out."""
         joints = islice(joint_values(self._model, self._data), MOST_FIGURES - 1)
         return {"contacts": float(self._data.ncon), **dict(joints)}
 
@@ -192,7 +194,7 @@ class ModelWorld(World):
             self.marks.extend(shown.records)
 
     def _report_unstable(self, time_s: float) -> None:
-        """Reports once that MuJoCo has reset the model."""
+        """Reports one time that MuJoCo has reset the model."""
         if not self._was_unstable:
             self._was_unstable = True
             text = f"the model in {self.path} became unstable after {time_s:g} s, and MuJoCo has reset it; {REMEDIES}"
@@ -203,20 +205,21 @@ class ModelWorld(World):
 
 
 def _scene_of(model: MjModel, shown: ShowOptions, path: str) -> Scene:
-    """The scene of the model in a file, with the scene's first camera. Raises SceneError, with the file's name, if a
+    """Returns the scene of the model in a file, with its first camera. Raises SceneError, with the file's name, if a
     viewer cannot draw the scene, and TwixtError for a damaged file."""
     try:
         made = shown_scene(model, shown, PartMaker(model), opening_view(model))
         made.packed()  # this call may raise SceneError as well
     except SceneError as error:
         raise SceneError(f"{os.path.basename(path)!r} cannot be shown: {error}") from None
-    except (IndexError, ValueError) as error:  # for example, bytes are missing in a binary file
+    except (IndexError, ValueError) as error:  # one cause is that bytes are missing in a binary file
         raise TwixtError(f"the model is damaged, its arrays do not fit each other ({error}); save it again") from error
     return made
 
 
 def _stamp_of(path: str) -> tuple[int, int] | None:
-    """Time of the last change of the file, ns, and size of the file in bytes. None if it does not exist."""
+    """Returns the time of the file's last change in ns, and the size of the file in bytes. None if there is no
+    file."""
     try:
         found = os.stat(path)
     except OSError:
@@ -236,15 +239,15 @@ def _number_of(model: Any, keyframe: str) -> int | None:
     raise TwixtError(f"the model has no keyframe {keyframe!r}; {suggestion_for(keyframe, names) or has}")
 
 
-# Controls of a model in the overlay: a slider for each actuator, a switch for each equality constraint, and a button
+# A model has controls in the overlay: a slider for each actuator, a switch for each equality constraint, and a button
 # for each keyframe.
 #
 # Always: a control that no user moves does not change the model's values. So a run without a viewer gives the same
 # states.
 
 
-# NO_RANGE: range of the slider of an actuator that has no range, as in MuJoCo's own viewer. LARGEST: limit for the
-# ends of a slider's range.
+# NO_RANGE: range of the slider of an actuator that has no range, as in MuJoCo's own viewer. LARGEST: largest magnitude
+# of an end of a slider's range.
 NO_RANGE = -1.0, 1.0
 LARGEST = 1e9
 # Types of joints whose values are shown: the types with one coordinate.
@@ -252,8 +255,8 @@ ONE_NUMBER = "mjJNT_HINGE", "mjJNT_SLIDE"
 
 
 class _Actuator(Slider):
-    """Slider of an actuator. moved: a set of numbers. When a viewer sets a value, the actuator's number is added to
-    this set."""
+    """Slider of an actuator. moved: a set of actuator numbers. When a viewer sets a value, the actuator's number is
+    added to this set."""
 
     def __init__(self, number: int, moved: set[int], name: str, value: float, low: float, high: float) -> None:
         super().__init__(name, value, low, high)
@@ -265,8 +268,8 @@ class _Actuator(Slider):
 
 
 class _Equality(Toggle):
-    """Switch of an equality constraint. moved: a set of numbers. When a viewer sets the switch, the constraint's
-    number is added to this set."""
+    """Switch of an equality constraint. moved: a set of constraint numbers. When a viewer sets the switch, the
+    constraint's number is added to this set."""
 
     def __init__(self, number: int, moved: set[int], name: str, value: bool) -> None:
         super().__init__(name, value)
@@ -278,8 +281,8 @@ class _Equality(Toggle):
 
 
 class ModelControls:
-    """Controls of one model and its state. `offered` contains as many as a world may have: first keyframes, then
-    actuators, then equalities."""
+    """Controls of one model and its state. `offered` contains as many controls as a world may have: first keyframes,
+    then actuators, then equality constraints."""
 
     def __init__(self, model: MjModel, data: MjData) -> None:
         self._data = data
@@ -303,7 +306,8 @@ class ModelControls:
         return offered[:MOST_CONTROLS]
 
     def pop_keyframe(self) -> int | None:
-        """Number of the keyframe whose button was pressed since the last call. None if no button was pressed."""
+        """Returns the number of the keyframe whose button was pressed since the last call. None if no button was
+        pressed."""
         pressed = [number for number, button in enumerate(self._keyframes) if button.taken()]
         return pressed[-1] if pressed else None
 
@@ -317,7 +321,7 @@ class ModelControls:
             self._data.eq_active[number] = self._equalities[number].value
 
     def reflect(self) -> None:
-        """Sets all controls to the values of the state. Call it after a reset."""
+        """Sets all controls to the values of the state. Call this method after a reset."""
         for slider, value in zip(self._actuators, self._data.ctrl, strict=True):
             slider.set(value)
         for toggle, value in zip(self._equalities, self._data.eq_active, strict=True):

@@ -1,13 +1,14 @@
-"""Mouse drags of bodies in viewers: `MjvPerturb`, forces in `xfrc_applied`, and poses of mocap bodies.
+"""A user can drag bodies with the mouse in a viewer. A drag sets `MjvPerturb`, forces in `xfrc_applied`, and poses of
+mocap bodies.
 
-A pull sets MuJoCo's `MjvPerturb`, as the mouse does in MuJoCo's own viewer. From it MuJoCo computes the force of a
-spring, with the body's true mass, and moves mocap bodies. Several handles may show the same `MjData`. So the forces on
-each `MjData` are stored together, and summed.
+A pull sets MuJoCo's `MjvPerturb`, as the mouse does in MuJoCo's own viewer. From `MjvPerturb`, MuJoCo computes the
+force of a spring with the body's true mass, and moves mocap bodies. Several handles may show the same `MjData`. So the
+forces on each `MjData` are stored together, and summed.
 
-Always: only forces that were added here are removed, and only if the value in `xfrc_applied` has not changed since it
-was added. So values that the program writes stay, to the last bit. When a drag or the viewer ends, the next `sync` or
+Always: only forces that this module added are removed, and only if the value in `xfrc_applied` has not changed since
+then. So values that the program writes stay exactly the same. When a drag or the viewer ends, the next `sync` or
 `close` removes the force. One case is not covered. If the program changes a value with `+=` during a pull, the result
-contains the pull, but looks like a value that the program wrote. So it is kept as the program's value.
+contains the pull, but looks like a value that the program wrote. So this result is kept as the program's value.
 """
 
 from __future__ import annotations
@@ -32,22 +33,22 @@ if TYPE_CHECKING:
 
 
 class BodyForce(NamedTuple):
-    """Force (N) and torque (N m) on the centre of mass of a body, in the world frame, (6,)."""
+    """Force (N) and torque (N m) on the centre of mass of a body, in the world frame; an array of shape (6,)."""
 
     body: int
     force: NDArray[np.float64]
 
 
 class _Row(NamedTuple):
-    """A row of `xfrc_applied`, (6,) each. own: the program's value. whole: the sum of `own` and all pulls, as it was
-    written last."""
+    """A row of `xfrc_applied`. Both arrays have the shape (6,). own: the program's value. whole: the last written sum
+    of `own` and all pulls."""
 
     own: NDArray[np.float64]
     whole: NDArray[np.float64]
 
 
 class DataForces:
-    """Pulls of all handles on the bodies of one `data`. May be used from any thread.
+    """Pulls of all handles on the bodies of one `data`. Any thread may use this object.
 
     Always: even if a signal handler raises an exception at any point, each row contains the program's value, with or
     without the pulls. All rows that contain pulls are in `_rows`.
@@ -55,7 +56,7 @@ class DataForces:
 
     def __init__(self, data: MjData) -> None:
         self._data = data
-        self._lock = threading.RLock()  # re-entrant, because a signal handler may call `close`
+        self._lock = threading.RLock()  # the lock is re-entrant, because a signal handler may call `close`
         self._is_busy = False
         self._pending: deque[tuple[object, Callable[[], BodyForce | None] | None]] = deque()
         self._pulls: dict[object, BodyForce] = {}
@@ -63,7 +64,8 @@ class DataForces:
 
     @staticmethod
     def of(data: MjData) -> DataForces:
-        """The `DataForces` of `data`; all callers get the same object. It holds a reference to `data`."""
+        """Returns the `DataForces` of `data`. All callers get the same object. The object holds a reference to
+        `data`."""
         with _known_lock:
             found = _known.get(id(data))
             if found is None:
@@ -84,8 +86,8 @@ class DataForces:
             self._carry_out()
 
     def release_later(self, puller: object) -> None:
-        """Removes the force of a puller that was garbage-collected. Does not wait: if another thread holds the lock, a
-        later call of any method removes the force."""
+        """Removes the force of a puller that was garbage-collected. This method does not wait. If another thread holds
+        the lock, a later call of any method removes the force."""
         self._pending.append((puller, None))
         if self._lock.acquire(blocking=False):
             try:
@@ -98,7 +100,7 @@ class DataForces:
         return puller in self._pulls
 
     def _carry_out(self) -> None:
-        # this call comes from a signal handler or the garbage collector; the interrupted call does the rest
+        # This call comes from a signal handler or the garbage collector. The interrupted call does the remaining work.
         if self._is_busy:
             return
         self._is_busy = True
@@ -126,8 +128,8 @@ class DataForces:
         row[:] = own
         self._rows.pop(body, None)
         if forces:
-            # The record is made before the row is written. So after an interruption between the two, the row still has
-            # the program's value.
+            # The entry in `_rows` is made before the row is written. So after an interruption between these two
+            # actions, the row still has the program's value.
             self._rows[body] = known = _Row(own, own + sum(forces))
             row[:] = known.whole
 
@@ -137,12 +139,12 @@ _known_lock = threading.Lock()
 
 
 class MouseForces:
-    """Pulls by the users of one view on the bodies of `data`. perturb: MuJoCo's struct; the program may read and set
-    it."""
+    """Pulls by the users of one view on the bodies of `data`. perturb: MuJoCo's struct, which the program may read and
+    set."""
 
     def __init__(self, model: MjModel, data: MjData, perturb: MjvPerturb, users: ReceivedActions) -> None:
         self._model, self._data, self._perturb, self._users = model, data, perturb, users
-        self._scene: Any = None  # MuJoCo's struct, required by `mjv_initPerturb`
+        self._scene: Any = None  # MuJoCo's struct that `mjv_initPerturb` requires
         self._pull = Pull()  # the pull with which `perturb` was set
         # body and point that were grabbed, according to `perturb`
         self._grabbed: tuple[int, tuple[float, float, float]] | None = None
@@ -157,7 +159,7 @@ class MouseForces:
         return bool(self._users.pulls or self._is_on or self._perturb.active)
 
     def apply(self) -> None:
-        """Updates forces, mocap poses and `perturb`. Call it in each `sync` while `is_needed` is True."""
+        """Updates forces, mocap poses and `perturb`. Call this method in each `sync` while `is_needed` is True."""
         pulls, perturb = self._users.pulls, self._perturb
         if pulls or self._pull.body is not None:
             self._follow(pulls[-1] if pulls else Pull())
@@ -169,7 +171,7 @@ class MouseForces:
         self._is_on = bool(is_pulling or self._pull.body is not None or perturb.active2)
 
     def end(self) -> None:
-        """Removes the force of this view. Call it when the viewer ends."""
+        """Removes the force of this view. Call this method when the viewer ends."""
         self._forces.release(self._puller)
 
     def _follow(self, pull: Pull) -> None:
@@ -191,7 +193,9 @@ class MouseForces:
             if self._scene is None:
                 scene = mujoco.MjvScene(self._model, 1)
                 mujoco.mjv_updateCamera(self._model, self._data, default_camera(self._model), scene)
-                self._scene = scene  # stored only when complete, because a signal handler may raise anywhere
+                # The scene is stored only when it is complete, because a signal handler may raise an exception
+                # anywhere.
+                self._scene = scene
             mujoco.mjv_initPerturb(self._model, self._data, self._scene, perturb)
             self._begun_turn = np.array(perturb.refquat)
             perturb.active = int(kind)

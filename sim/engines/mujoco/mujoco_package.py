@@ -1,7 +1,7 @@
-"""Imports the package `mujoco` at its first use, and loads model files.
+"""This module imports the package `mujoco` at its first use, and loads model files.
 
-Always: if the package is missing, the error message contains the command that installs it. For an untested version, a
-warning is printed once, and the version is used.
+Always: if the package is missing, the error message contains the command that installs it. If the version is untested,
+a warning is printed one time, and the version is used.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mujoco import MjModel
 
 
-# Oldest and newest tested versions of MuJoCo, (major, minor).
+# Oldest and newest tested version of MuJoCo, each as (major, minor).
 TESTED = (3, 17), (4, 0)
 INSTALL = "pip install 'twixt[mujoco]'"
 
@@ -49,8 +49,8 @@ def required() -> ModuleType:
 
 
 def version_note(version: str) -> str:
-    """Note about a MuJoCo version outside of the range `TESTED`; empty for a tested version. version: such as
-    "4.1.0"."""
+    """Returns a note about a MuJoCo version outside of the range `TESTED`. The note is empty for a tested version.
+    version: a text such as "4.1.0"."""
     numbers = re.match(r"(\d+)\.(\d+)", version)
     found = (int(numbers[1]), int(numbers[2])) if numbers else TESTED[1]
     oldest, newest = (".".join(map(str, tested)) for tested in TESTED)
@@ -71,7 +71,8 @@ else:
     mujoco = _OnFirstUse()
 
 
-# Models in files. Always: if a file cannot be loaded, the error contains the file's name and MuJoCo's message.
+# The code below loads models from files. Always: if a file cannot be loaded, the error contains the file's name and
+# MuJoCo's message.
 
 
 # Endings of the names of the files that MuJoCo loads: MJCF or URDF, binary models, archives.
@@ -98,6 +99,7 @@ def loaded_model(path: str | os.PathLike[str]) -> MjModel:
     load = mujoco.MjModel.from_binary_path if name.endswith(".mjb") else mujoco.MjModel.from_xml_path
     try:
         return load(name)
-    # the class of the error depends on version and fault: ValueError, FatalError and others
+    # The class of the error depends on MuJoCo's version and on the fault. It may be ValueError, FatalError or another
+    # class.
     except Exception as error:
         raise TwixtError(f"MuJoCo cannot load {name!r}: {' '.join(str(error).split())}; correct the file") from error

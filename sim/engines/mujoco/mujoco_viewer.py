@@ -1,4 +1,4 @@
-"""Replacement for MuJoCo's viewer: `from twixt import mujoco_viewer` instead of `import mujoco.viewer`.
+"""This module replaces MuJoCo's viewer. Write `from twixt import mujoco_viewer` instead of `import mujoco.viewer`.
 
     with mujoco_viewer.launch_passive(model, data) as viewer:
         while viewer.is_running():
@@ -36,20 +36,22 @@ if TYPE_CHECKING:
 __all__ = ["Handle", "launch", "launch_from_path", "launch_passive", "publish", "scene"]
 
 KeyCallback = Callable[[int], None]
-# Longest time for which `launch` steps without a publish, seconds of the wall clock.
+# Longest time for which `launch` steps without a publish, in seconds of the wall clock.
 LONGEST_TURN_S = 1 / 60
-# If simulated time is late by more than this, `launch` does not try to catch up, as in MuJoCo's own viewer. Seconds.
+# If simulated time is late by more than this time, in seconds, `launch` does not try to catch up. MuJoCo's own viewer
+# does the same.
 MOST_DEBT_S = 0.1
 
 _states_of: WeakKeyDictionary[View, tuple[MjData, BodyPoses, VisualMarks, ModelSurfaces]] = WeakKeyDictionary()
 
 
 def publish(view: View, data: MjData) -> None:
-    """Shows the current state of `data` on `view`, which `twixt.show(scene(model))` returned. Never waits.
+    """Shows the current state of `data` on `view`, which `twixt.show(scene(model))` returned. This function never
+    waits.
 
-    A state consists of the bodies' poses and velocities, the tendons and simulated time (`data.time`). If `data.time`
-    decreases, all bodies are drawn with a cut. Call `publish` at most once in each step of the loop. Every state is
-    sent. In contrast, `launch_passive` sends no more states than frames can show.
+    A state has the poses and velocities of the bodies, the tendons, and the simulated time (`data.time`). If
+    `data.time` decreases, all bodies are drawn with a cut. Call `publish` at most one time in each step of the loop.
+    Every state is sent. In contrast, `launch_passive` sends no more states than frames can show.
     """
     if not isinstance(view, View) or not isinstance(data, mujoco.MjData):
         raise TwixtError(
@@ -77,13 +79,13 @@ def launch_passive(
     publish_hz: float | None = None,
     **options: Any,
 ) -> Handle:
-    """Opens a window that shows `data`, and returns at once. The user's own loop shows its states by the returned
+    """Opens a window that shows `data`, and returns immediately. The user's own loop shows its states by the returned
     handle.
 
-    show_left_ui, show_right_ui: if both are False, there is no overlay. key_callback: called on a separate thread with
-    the GLFW code of each pressed key. publish_hz: maximum number of states shown per second. None means 120, or fewer
-    if 120 would take more than 1 % of the loop's time. options: the options of `twixt.show`. Raises ValueError in the
-    same cases as MuJoCo's own viewer.
+    show_left_ui, show_right_ui: if both are False, there is no overlay. key_callback: function that is called on a
+    separate thread with the GLFW code of each pressed key. publish_hz: maximum number of shown states per second. The
+    default is 120, or fewer if 120 would take more than 1 % of the loop's time. options: the options of `twixt.show`.
+    Raises ValueError in the same cases as MuJoCo's own viewer.
     """
     if not isinstance(model, mujoco.MjModel):
         raise ValueError(f"`model` is not a mujoco.MjModel: got {model!r}")
@@ -92,7 +94,7 @@ def launch_passive(
     if key_callback is not None and not callable(key_callback):
         raise ValueError(f"`key_callback` is not callable: got {key_callback!r}")
     if publish_hz is not None:
-        Config(publish_hz=publish_hz)  # called to raise an error for an invalid rate
+        Config(publish_hz=publish_hz)  # this call raises an error for an invalid rate
     mujoco.mj_forward(model, data)
     options.setdefault("overlay", show_left_ui or show_right_ui)
     handle = Handle(model, data, publish_hz, key_callback, **options)
@@ -109,10 +111,10 @@ def launch(
     show_right_ui: bool = True,
     **options: Any,
 ) -> None:
-    """Steps the model in real time and shows it until the window is closed. data: None for a new `MjData` of the
-    model.
+    """Steps the model in real time and shows it until the window is closed. data: an `MjData` of the model; by default
+    a new `MjData`.
 
-    loader: function that returns model and data; used in place of the arguments `model` and `data`. options: as for
+    loader: function that returns model and data. Its results replace the arguments `model` and `data`. options: as for
     `launch_passive`. Raises ValueError in the same cases as MuJoCo's own viewer, and TwixtError if there is no model.
     """
     if model is None and data is not None:
@@ -129,7 +131,7 @@ def launch(
 
 
 def launch_from_path(path: str | os.PathLike[str], **options: Any) -> None:
-    """Calls `launch` with the model in a file: MJCF, URDF or MJB. Raises TwixtError for a file that cannot be
+    """Calls `launch` with the model in an MJCF, URDF or MJB file. Raises TwixtError for a file that cannot be
     loaded."""
     launch(loaded_model(path), **options)
 

@@ -1,6 +1,7 @@
-"""Converts MuJoCo's values to overlay content: texts, images and figures of a handle, switches of an `mjvOption`.
+"""This module converts MuJoCo's values to overlay content. The content is the texts, images and figures of a handle,
+and the switches of an `mjvOption`.
 
-Always: if images or figures together exceed a limit, only the first ones are shown, as many as the limit allows.
+Always: if all images or all figures together exceed a limit, only the first are shown, as many as the limit allows.
 """
 
 from __future__ import annotations
@@ -36,14 +37,14 @@ if TYPE_CHECKING:
 
 # MuJoCo's font scale at which letters have the height of the overlay's letters.
 OWN_FONT_PERCENT = 100
-# Margins of an axis that is extended to its points. MARGIN_SHARE: margin of the y axis, as a share of the points'
-# range. HALF_BAR: margin of the x axis, half a bar.
+# Margins of an axis that is extended to its points. MARGIN_SHARE: margin of the y axis, as a fraction of the points'
+# range. HALF_BAR: margin of the x axis, half the width of a bar.
 MARGIN_SHARE, HALF_BAR = 0.05, 0.5
 
 
 def overlay_texts(texts: Any) -> list[OverlayText]:
-    """Converts the texts of `set_texts`: font scale in percent, mjtGridPos, and two columns of text. Raises
-    TwixtError."""
+    """Converts the texts of `set_texts`. Each text has a font scale in percent, an mjtGridPos, and two columns of
+    text. Raises TwixtError for invalid values."""
     found = []
     for font, grid, left, right in _tuples("set_texts", texts, "(font, gridpos, text1, text2)", 4):
         size = _whole("the font of a text", mujoco.mjtFontScale.mjFONTSCALE_150 if font is None else font)
@@ -84,7 +85,7 @@ def overlay_images(images: Any) -> tuple[list[OverlayImage], int]:
 
 def overlay_figures_of(figures: Any) -> tuple[list[OverlayFigure], int]:
     """Converts the figures of `set_figures`. Returns the converted figures, and the number of omitted figures. Raises
-    TwixtError."""
+    TwixtError for invalid values."""
     pairs = _tuples("set_figures", figures, "(viewport, figure)", 2)
     for viewport, figure in pairs:
         _require_rect(viewport)
@@ -103,7 +104,8 @@ def overlay_figures_of(figures: Any) -> tuple[list[OverlayFigure], int]:
 
 
 def _tuples(call: str, given: Any, form: str, length: int) -> list[Any]:
-    """The argument of `call` as a list. The argument is one tuple of the form `form`, or several such tuples."""
+    """Returns the argument `given` of the method `call` as a list. The argument is one tuple of the form `form`, or
+    several such tuples."""
     rows = [given] if isinstance(given, tuple) else items(given)
     if rows is None or not all(isinstance(row, tuple | list) and len(row) == length for row in rows):
         raise TwixtError(f"{call} takes {form}, or a list of them, got {text_of(given)}")
@@ -137,8 +139,8 @@ def _figure_of(viewport: MjrRect, figure: MjvFigure) -> OverlayFigure:
 
 
 def _range(figure: MjvFigure, axis: int, values: NDArray[Any]) -> tuple[float, float] | None:
-    """Range of an axis of a figure. `flg_extend` extends the range to the points. `flg_symmetric` centres the y axis
-    at zero. None if the figure has no range; the overlay then uses the range of the points."""
+    """Returns the range of an axis of a figure. `flg_extend` extends the range to the points. `flg_symmetric` centres
+    the y axis at zero. Returns None if the figure has no range. The overlay then uses the range of the points."""
     low, high = figure.range[axis].tolist()
     if not low < high:
         return None
@@ -152,7 +154,7 @@ def _range(figure: MjvFigure, axis: int, values: NDArray[Any]) -> tuple[float, f
     return low, high
 
 
-# Switches of the overlay for the flags of one `mjvOption`, for the groups of geoms and sites that the model uses, and
+# The overlay has switches for the flags of one `mjvOption`, for the groups of geoms and sites that the model uses, and
 # for rendering flags of one `mjvScene`.
 #
 # Each flag or group has two copies of its value: the option, which the code may change, and the switch, which users
@@ -162,10 +164,10 @@ def _range(figure: MjvFigure, axis: int, values: NDArray[Any]) -> tuple[float, f
 # Always: a flag has a switch only if it has an effect in twixt and the model has objects of its kind.
 
 
-# Name of the overlay's fold that contains the switches.
+# Name of the overlay's section that contains the switches.
 FOLD = "show"
 # Flags in the order of their switches. Each value is the name of the model's field that counts objects of the flag's
-# kind. None: every model has such objects.
+# kind. A value is None if every model has such objects.
 FLAGS = {
     "CONTACTPOINT": None, "CONTACTFORCE": None, "CONTACTSPLIT": None, "TRANSPARENT": None, "JOINT": "njnt",
     "ACTUATOR": "nu", "ACTIVATION": "na", "TENDON": "ntendon", "CONSTRAINT": "neq", "INERTIA": None,
@@ -183,7 +185,7 @@ class HasFlags(Protocol):
 
 
 class ShowSwitches:
-    """Switches for `opt` and `rendering`. offered: the switches, as controls for a view or world. parts: current
+    """Switches for `opt` and `rendering`. offered: the switches, as controls of a view or a world. parts: current
     options for geoms and sites."""
 
     def __init__(self, model: MjModel, opt: MjvOption, rendering: HasFlags) -> None:
@@ -203,7 +205,7 @@ class ShowSwitches:
         self._seen = self._values()
         self._offered_values = [
             self._seen[place] != 0 for place in self._places
-        ]  # these values are kept in `_seen`, because each publish compares them
+        ]  # `_seen` stores these values, because each publish compares them with the current values
         self.offered = [Toggle(name, is_on, FOLD) for (name, _), is_on in zip(found, self._offered_values, strict=True)]
 
     def exchange(self) -> bool:
@@ -244,5 +246,5 @@ def _has(model: MjModel, flag: str) -> bool:
 
 
 def _words(flag: int) -> str:
-    """Name of a flag, the same as in MuJoCo's own viewer."""
+    """Returns the name of a flag. MuJoCo's own viewer has the same name."""
     return str(mujoco.mjVISSTRING[flag][0]).lower()

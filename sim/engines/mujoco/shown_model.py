@@ -1,4 +1,4 @@
-"""Updates scene, camera and options of a view when the user's code changes MuJoCo's structs.
+"""This module updates scene, camera and options of a view when the user's code changes MuJoCo's structs.
 
 The user's code changes the structs (`cam`, `opt`, the model) in place, and twixt gets no notice. So before a publish
 the structs are compared with the values that were shown last. Camera and options are compared each time, the model's
@@ -6,7 +6,7 @@ fields a few times a second (`WatchedModel`).
 
 Always: the scene is replaced only if something differs, and no faster than a viewer can follow. Colours are part
 columns (`model/geom_shapes.py`), so a change of colours does not replace the scene. If a changed field has no effect
-on twixt's picture, this is reported once on standard error.
+on twixt's picture, this is reported one time on standard error.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from twixt.sim.show.view import View
 
 
-# Detects which fields of a model the program has changed since the last comparison, and what these changes affect.
+# The code below detects which fields of a model the program has changed since the last comparison, and what these
+# changes affect.
 #
 # MuJoCo's arrays are adjacent in memory, so a few pieces of memory contain all of them. A piece is compared as a
 # whole. The fields of a piece are compared one by one only if the piece differs. `EFFECTS` has the effect of each
@@ -47,8 +48,8 @@ if TYPE_CHECKING:
 # recorded before the new content replaces the copy of the old content. So no change is lost if a call is interrupted.
 
 
-# Effects of a changed field, as bits. UNSHOWN: the change affects MuJoCo's picture, but not twixt's. The bits are
-# plain integers, because each publish tests them.
+# Effects of a changed field, as bits. UNSHOWN: the change affects MuJoCo's picture, but not the picture of twixt. The
+# bits are plain integers, because each publish tests them.
 SHAPES, COLORS, LIGHT, CAMERA, UNSHOWN = 1, 2, 4, 8, 16
 ALL_BUT_COLORS = SHAPES | LIGHT | CAMERA | UNSHOWN
 
@@ -57,9 +58,9 @@ def _named(prefix: str, effect: int, names: str) -> dict[str, int]:
     return {prefix + name: effect for name in names.split()}
 
 
-# Field of `mjModel` -> effects of a change. Two groups of fields are not watched. The first are fields from which
-# poses, marks, and vertices of skins and flexes are computed: they are read for each state anyway. The second are the
-# data of meshes, height fields and textures: for these, programs call `update_mesh` and so on.
+# Effects of a change, for each field of `mjModel`. Two groups of fields are not watched. The first group determines
+# poses, marks, and vertices of skins and flexes: these fields are read for each state anyway. The second group has the
+# data of meshes, height fields and textures: programs call `update_mesh` and so on after such a change.
 EFFECTS: dict[str, int] = {
     **_named("geom_", SHAPES, "type dataid bodyid sameframe group matid size pos quat contype conaffinity"),
     **_named("site_", SHAPES, "type dataid bodyid sameframe group matid size pos quat"),
@@ -77,7 +78,7 @@ EFFECTS: dict[str, int] = {
     "vis.map.alpha": SHAPES,
     **_named("", UNSHOWN, "geom_castshadow mat_reflectance light_specular light_castshadow vis.headlight.specular "
              "vis.map.znear vis.map.zfar stat.extent"),
-    # Layout of the model's arrays. A program should not change it.
+    # These fields are the layout of the model's arrays. A program should not change them.
     **_named("body_", UNSHOWN, "geomadr geomnum"),
     **_named("mesh_", UNSHOWN, "texcoordadr"),
     **_named("skin_", UNSHOWN, "vertadr vertnum face faceadr facenum texcoordadr"),
@@ -87,20 +88,20 @@ EFFECTS: dict[str, int] = {
 # INERTIA_FIELDS: fields that affect only geoms and sites in the inertia frame of their body. INERTIA_FRAMES: values of
 # `mjtSameFrame` for the inertia frame.
 INERTIA_FIELDS, INERTIA_FRAMES = ("body_sameframe", "body_ipos", "body_iquat"), (2, 4)
-# PIECE: longest piece of memory that is compared as a whole, bytes. GAP: longest gap between two fields of a piece,
-# bytes.
+# PIECE: longest piece of memory that is compared as a whole, in bytes. GAP: longest gap between two fields of a piece,
+# in bytes.
 PIECE, GAP = 65_536, 256
 # The other fields of `mjVisual` and `mjStatistic` are searched from BEFORE bytes before `vis.headlight.ambient` to
 # AFTER bytes after it.
 BEFORE, AFTER = 256, 1_024
-# Value that is written for the search. No field has it by default.
+# Value that is written for the search. No field has this value by default.
 PROBE = 77
-# Size of a number in `mjVisual`, and size of a number in `mjStatistic`, bytes.
+# Size of a number in `mjVisual`, and size of a number in `mjStatistic`, in bytes.
 VISUAL_BYTES, STATISTIC_BYTES = 4, 8
 
 
 class _Field(NamedTuple):
-    """A field in memory. name: key of the field in `EFFECTS`. start: address. size: bytes."""
+    """A field in memory. name: key of the field in `EFFECTS`. start: address of the field. size: its size in bytes."""
 
     name: str
     start: int
@@ -128,7 +129,7 @@ class WatchedModel:
         self.unshown: list[str] = []
         names = [name for name, effect in EFFECTS.items() if effect & effects]
         frames = np.concatenate([model.geom_sameframe, model.site_sameframe])
-        # in this case these fields have no effect, and programs may change them often
+        # without an inertia frame these fields have no effect, and programs may change the fields often
         if not np.isin(frames, INERTIA_FRAMES).any():
             names = [name for name in names if name not in INERTIA_FIELDS]
         self._pieces = _pieces_of(_fields(model, names))
@@ -161,8 +162,8 @@ class WatchedModel:
 
 
 def value_of(model: MjModel, name: str) -> Any:
-    """Value of the field with this name, such as "vis.map.alpha". None if this version of MuJoCo does not have the
-    field."""
+    """Returns the value of the field with this name, such as "vis.map.alpha". None if this version of MuJoCo does not
+    have the field."""
     found: Any = model
     for part in name.split("."):
         found = getattr(found, part, None)
@@ -184,8 +185,8 @@ def _fields(model: MjModel, names: Iterable[str]) -> list[_Field]:
 
 @cache
 def _offsets() -> dict[str, int]:
-    """Offsets of the scalar fields of `EFFECTS` from `vis.headlight.ambient`, bytes. The offset of a field is found by
-    changing the field in a test model. Fields that are not found are left out."""
+    """Returns the offsets in bytes of the scalar fields of `EFFECTS` from `vis.headlight.ambient`. The offset of a
+    field is found by changing the field in a test model. Fields that are not found are left out."""
     probe, found = mujoco.MjModel.from_xml_string("<mujoco/>"), dict[str, int]()
     start = probe.vis.headlight.ambient.ctypes.data - BEFORE
     memory = np.frombuffer(_memory(start, BEFORE + AFTER), np.uint8)
@@ -230,11 +231,11 @@ def _pieces_of(fields: list[_Field]) -> list[_Piece]:
     return pieces
 
 
-# Shortest interval between two scenes, ns. The interval limits the cost, because a scene is sent as a whole, with its
-# meshes.
+# Shortest interval between two scenes, in ns. The interval limits the cost, because a scene is sent as a whole, with
+# its meshes.
 SCENE_NS = 33_000_000
-# MODEL_NS: interval at which the model's fields are compared, ns. MOST_BYTES: maximum number of bytes compared per
-# publish. Comparing this many bytes takes half as long as a publish of 10,000 bodies.
+# MODEL_NS: interval at which the model's fields are compared, in ns. MOST_BYTES: maximum number of bytes that are
+# compared per publish. This comparison takes half as long as a publish of 10,000 bodies.
 MODEL_NS, MOST_BYTES = 100_000_000, 262_144
 # Effects that require a new scene.
 SCENE_EFFECTS = SHAPES | LIGHT
@@ -251,14 +252,14 @@ class ShownModel:
         self._texts, self._rendering = texts, rendering
         self.camera, self.opt = default_camera(model), mujoco.MjvOption()
         self._switches = ShowSwitches(model, self.opt, rendering)
-        self.view: View | None = None  # set by `show_in`
+        self.view: View | None = None  # `show_in` sets this view
         self._model, self._unsupported = model, unsupported
         self._maker = PartMaker(model)
         self._fields = WatchedModel(model, ALL_BUT_COLORS)
         self._color_fields = WatchedModel(model, COLORS)
         self._is_comparing = False
         self._pending = 0  # effects of changes that the view does not show yet
-        self._has_wrong_index = False  # True once an invalid index was reported
+        self._has_wrong_index = False  # True after an invalid index was reported
         self._shown = self._shown_parts()
         found = found_parts(model, self._maker, self._shown)
         self._scene = scene_of(model, found, self._maker, scene_camera(model, self.camera), (), self._shown)
@@ -273,17 +274,17 @@ class ShownModel:
 
     @property
     def scene(self) -> Scene:
-        """The scene that is shown now."""
+        """Returns the scene that is shown now."""
         return self._scene
 
     def show_in(self, view: View) -> None:
-        """Sets the view, and adds the switches of the options to its controls."""
+        """Sets the view, and adds the switches of the options to the view's controls."""
         self.view = view
         view.controls = self._switches.offered
 
     def refresh(self, at_once: bool, is_model_fixed: bool = False) -> bool:
         """Updates scene or colours of the view if anything has changed. Returns True if something has changed.
-        at_once: True if the other thread calls; the least interval between two scenes is then ignored.
+        at_once: True if the other thread calls. The shortest interval between two scenes is then ignored.
         is_model_fixed: if True, the model's fields are not compared, as for `sync(state_only=True)`."""
         if not at_once:
             self._switches.exchange()
@@ -335,7 +336,7 @@ class ShownModel:
         return True
 
     def _replace_light(self) -> bool:
-        """Replaces the light of the scene. Returns True if the new light differs from the old one."""
+        """Replaces the light of the scene. Returns True if the new light differs from the old light."""
         lit = lit_scene(self._scene, self._model)
         if lit == self._scene:
             return False
@@ -345,8 +346,8 @@ class ShownModel:
         return True
 
     def _compare_fields(self, now_ns: int, at_once: bool) -> bool:
-        """Compares the model's fields, a few times a second. A call compares at most MOST_BYTES, or all fields if
-        `at_once`. Returns True if all fields have now been compared."""
+        """Compares the model's fields, a few times a second. A call compares at most MOST_BYTES. If `at_once` is True,
+        it compares all fields. Returns True if all fields have now been compared."""
         is_due = at_once or self._is_comparing or now_ns - self._model_ns >= MODEL_NS
         if is_due:
             if not self._is_comparing:

@@ -1,16 +1,17 @@
-"""Detects bodies that jump because the program writes `qpos`. Such bodies are drawn with a cut, without blending.
+"""This module detects bodies that jump because the program writes `qpos`. Such bodies are drawn with a cut, which
+means without blending.
 
 MuJoCo integrates `qpos` from `qvel`. So between two published states, the distance that a body moves is about its
-speed times the time between the states. A motion counts as a jump (`Motion.is_jump`) if
+speed times the time between the states. A motion counts as a jump (`Motion.is_jump`) if the condition below holds
+twice: for all bodies of the model together (roots of sums of squares), and for the body alone.
 
     moved > gap x (speed before + speed after) + acceleration x gap^2 / 2
 
-holds both for all bodies of the model together (roots of sums of squares) and for the body alone. The test for
-rotations is similar. The gap is the simulated time between the two states plus one timestep, because poses may be one
-step old. All bodies are tested together because a body at rest that is hit gets its speed from another body. The
-acceleration term allows for a motion that begins and ends within the gap. The term is 1 cm at 120 states a second,
-half a metre at 15, and a hundred metres at 1. So if `sync` is called at a low rate, a jump may be missed, but a
-continuous motion is never cut.
+The test for rotations is similar. The gap is the simulated time between the two states plus one timestep, because
+poses may be one step old. All bodies are tested together because a body at rest that is hit gets its speed from
+another body. The acceleration term allows for a motion that begins and ends within the gap. The term is 1 cm at 120
+states a second, half a metre at 15 states a second, and a hundred metres at 1 state a second. So if `sync` is called
+at a low rate, a jump may be missed, but a continuous motion is never cut.
 
 If a program moves bodies in every state, as in a replay of recorded `qpos`, the bodies are blended. For this reason a
 jump counts only if the velocities explain the motion that ended in the previous state.
@@ -35,30 +36,30 @@ if TYPE_CHECKING:
     from mujoco import MjData, MjModel
 
 
-# ACCELERATION: largest acceleration that does not count as a jump, m/s^2. It is 20 g; a robot's hand reaches 5 g.
-# TURN_ACCELERATION: largest angular acceleration that does not count as a jump, rad/s^2. It is 20 g at a radius of 0.1
-# m.
+# ACCELERATION: largest acceleration that does not count as a jump, in m/s^2. It is 20 g; a robot's hand reaches 5 g.
+# TURN_ACCELERATION: largest angular acceleration that does not count as a jump, in rad/s^2. At a radius of 0.1 m it is
+# 20 g.
 ACCELERATION, TURN_ACCELERATION = 200.0, 2_000.0
-# Smaller motions do not count as jumps, in metres and in half radians. Small motions come from rounding, or from a
-# program that normalizes quaternions.
+# LEAST_M: smallest distance that counts as a jump, in metres. LEAST_TURN: smallest rotation that counts as a jump, as
+# half its angle in radians. Smaller motions come from rounding, or from a program that normalizes quaternions.
 LEAST_M, LEAST_TURN = 1e-3, 2e-3
-# Shortest time between two states that is used in the test, seconds. A shorter time counts as this time.
+# Shortest time between two states that the test uses, in seconds. A shorter time counts as this time.
 SHORTEST_S = 1 / 120
-# Bodies are compared if the sum changes by more than LARGER times its largest recent change. With each state, the
-# largest recent change is multiplied by KEPT; at 120 states a second it halves in 6 s.
+# Bodies are compared if the weighted sum of all poses changes by more than LARGER times its largest recent change.
+# With each state, the largest recent change is multiplied by KEPT. At 120 states a second, it halves in 6 s.
 LARGER, KEPT = 2.0, 0.999
 # Weight of values that are in the sum only to detect NaN and infinity. The weight is so small that 100 m/s change the
 # sum by less than LEAST_M.
 FINITE_WEIGHT = 1e-6
-# Rounding error of positions in records, relative to the largest coordinate.
+# Rounding error of positions in records, as a fraction of the largest coordinate.
 ROUNDING = 2.0**-22
 
 
 class Motion(NamedTuple):
     """Motion of one body or many bodies between two states. Values for many bodies are roots of sums of squares.
-    moved: metres. turned: difference of quaternions, which is half the angle in radians. speed: sum of the speeds
-    in both states, m/s. spin: sum of the angular speeds in both states, rad/s. gap_s: gap between the states,
-    seconds. bodies: number of bodies.
+    moved: distance in metres. turned: length of the difference of the quaternions, which is half the angle in
+    radians. speed: sum of the speeds in both states, in m/s. spin: sum of the angular speeds in both states, in
+    rad/s. gap_s: gap between the states, in seconds. bodies: number of bodies.
     """
 
     moved: float
@@ -79,14 +80,15 @@ class Motion(NamedTuple):
 
 
 class StateJumps:
-    """Compares each published state of `model` with the previous one, and stores the epochs of the bodies.
+    """Compares each published state of `model` with the previous state, and stores the epochs of the bodies.
 
     Comparing all bodies takes a sixth of the time of a publish. So first the sum of all poses, with constant random
     weights, is compared with the sum of the previous state. Bodies are compared only if the change of this sum is
     larger than its recent changes.
 
-    epochs: epochs of all bodies, (n,), for records of dtype `BODY`. cuts: number of states with a jump. time_s,
-    time_before_s: simulated times of the last state and of the previous state; the caller sets both after each state.
+    epochs: epochs of all bodies, an array of shape (n,), for records of dtype `BODY`. cuts: number of states with a
+    jump. time_s, time_before_s: simulated times of the last state and of the previous state; the caller sets both
+    after each state.
     """
 
     def __init__(self, model: MjModel) -> None:
@@ -97,20 +99,21 @@ class StateJumps:
         self._before, self._change, self._last_change, self._largest = math.nan, 0.0, 0.0, 0.0
 
     def is_suspect(self, total: float) -> bool:
-        """Call it for each state. total: weighted sum of the state. Returns True if the state may have a jump; if so,
-        call `compare`."""
+        """Call this method for each state. total: weighted sum of the state. Returns True if the state may have a
+        jump. In this case call `compare`."""
         self._last_change, self._change = self._change, total - self._before
         self._before = total
         self._largest = largest = self._largest * KEPT
         return not -largest <= self._change <= largest
 
     def compare(self, older: NDArray[np.void], newer: NDArray[np.void], time_s: float) -> bool:
-        """Compares a suspect state with the previous one. older, newer: records of dtype `BODY`, (n,). If bodies have
-        jumped, changes their epochs and returns True. A jump does not increase the largest recent change, so that
-        the next jump is found as well."""
+        """Compares a suspect state with the previous state. older, newer: records of dtype `BODY`, shape (n,). If
+        bodies have jumped, changes their epochs and returns True. A jump does not increase the largest recent
+        change, so that the next jump is found as well."""
         gap_s, change = time_s - self.time_s, abs(self._change)
-        # Three kinds of states are not compared. The first state has no previous state. The first state of a restarted
-        # world is cut anyway. If three states have the same time, the third replaces the second without blending.
+        # Three kinds of states are not compared. The first state has no previous state. In the first state of a
+        # restarted world, all bodies are drawn with a cut anyway. If three states have the same time, the third
+        # replaces the second without blending.
         if gap_s > 0 or (gap_s == 0 and self.time_s > self.time_before_s):
             gap_s = max(gap_s, SHORTEST_S) + self._step_s
             if self._has_jumps(older[self._moves], newer[self._moves], gap_s):
@@ -135,8 +138,8 @@ class StateJumps:
         speed, spin = (sum(_root(each) for each in both) for both in (speeds, spins))
         if not Motion(_root(moved) - rounding, _root(turned), speed, spin, gap_s, len(moved)).is_jump:
             return False
-        # No jump if the velocities do not explain the previous change of the sum: the program then moves bodies in
-        # every state. The weights are at most 1, so the change of the sum is at most the sum of all motions.
+        # There is no jump if the velocities do not explain the previous change of the sum. The program then moves
+        # bodies in every state. The weights are at most 1, so the change of the sum is at most the sum of all motions.
         if abs(self._last_change) > 2 * gap_s * (_root(speeds[0]) + _root(spins[0])) + LEAST_M + rounding:
             return False
         rows = zip(moved - rounding, turned, speeds[0] + speeds[1], spins[0] + spins[1], strict=True)
@@ -150,13 +153,14 @@ class StateJumps:
 
 
 def moving_bodies(model: MjModel) -> NDArray[np.bool_]:
-    """Mask of the bodies that can move and for which MuJoCo computes a velocity."""
+    """Returns a mask of the bodies that can move and for which MuJoCo computes a velocity."""
     return np.asarray((model.body_weldid > 0) & (model.body_mocapid[model.body_rootid] < 0))
 
 
 def pose_weights(model: MjModel) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Weights of positions, (n, 3), and of quaternions, (n, 4), for the sum of `StateJumps`. The magnitude of a weight
-    is from 0.3 to 1; for a body outside `moving_bodies` it is almost 0."""
+    """Returns weights for the sum of `StateJumps`: weights of positions, shape (n, 3), and weights of quaternions,
+    shape (n, 4). The magnitude of a weight is from 0.3 to 1. For a body outside `moving_bodies` the weight is
+    almost 0."""
     random = np.random.default_rng(5)
     weights = random.choice((-1.0, 1.0), (int(model.nbody), 7)) * random.uniform(0.3, 1.0, (int(model.nbody), 7))
     weights[~moving_bodies(model)] = FINITE_WEIGHT
@@ -171,22 +175,22 @@ def _root(values: NDArray[np.float64]) -> float:
     return float(np.sqrt(values @ values))
 
 
-# Writes the records of few bodies, in as few numpy calls as possible.
+# The code below writes the records of few bodies, in as few numpy calls as possible.
 #
-# With few bodies, the call of a numpy function costs more than its arithmetic. After a step, when caches are cold, the
-# call costs ten times as much. All inputs are in one block of MuJoCo's memory. So a single numpy `take` gathers all
-# inputs, in the order that the next operations need; these operations work on long rows. The velocity of an origin is
-# computed as in `OriginVelocity`: v = cvel[3:] + cvel[:3] x (xpos - subtree_com[root]).
+# With few bodies, the call of a numpy function costs more than its arithmetic. After a step, the processor's caches do
+# not have the data, and the call costs ten times as much. All inputs are in one block of MuJoCo's memory. So a single
+# numpy `take` gathers all inputs, in the order that the next operations need; these operations work on long rows. The
+# velocity of an origin is computed as in `OriginVelocity`: v = cvel[3:] + cvel[:3] x (xpos - subtree_com[root]).
 #
 # Always: `data` is only read.
 
 
 # Largest number of bodies for which gathering saves time.
 MOST_GATHERED = 150
-# Longest block of memory from which values are gathered, bytes.
+# Longest block of memory from which values are gathered, in bytes.
 MOST_BYTES = 1 << 26
-# Limit for the weighted sum of a state's numbers. Below it, no product of two of these numbers is too large for a
-# record. Most states are below the limit. They do not need `np.errstate`, within which each numpy call takes twice as
+# Limit for the weighted sum of a state's numbers. Below the limit, no product of two of these numbers is too large for
+# a record. Most states are below the limit. They do not need `np.errstate`, in which each numpy call takes twice as
 # long. The test by the sum is reliable: one number that is not finite makes the sum not finite, and large numbers are
 # unlikely to cancel each other to the last digit.
 MOST = 1e8
@@ -195,7 +199,7 @@ AFTER, BEFORE = [1, 2, 0], [2, 0, 1]
 
 
 class GatheredRecords:
-    """Records of all bodies of `model`, from the arrays of `data`. flags: flags of each body, (n,).
+    """Records of all bodies of `model`, from the arrays of `data`. flags: flags of each body, an array of shape (n,).
 
     records: dtype `BODY`, shape (n,); `write` overwrites them. words: the same memory as an array of words.
     """
@@ -253,8 +257,9 @@ class GatheredRecords:
         return total
 
     def write(self) -> None:
-        """Writes the poses and velocities of the last `read` into `records`. Call it once after each `read`."""
-        if -MOST < self._total < MOST:  # False also for NaN
+        """Writes the poses and velocities of the last `read` into `records`. Call this method exactly one time after
+        each `read`."""
+        if -MOST < self._total < MOST:  # the test is False for NaN as well
             self._compute()
         else:  # numbers are very large because the model diverges
             with np.errstate(over="ignore", invalid="ignore"):

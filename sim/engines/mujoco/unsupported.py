@@ -1,5 +1,5 @@
-"""Features of MuJoCo's viewer that twixt does not have. If a program uses such a feature, there is no effect, and the
-feature is reported once.
+"""MuJoCo's viewer has features that twixt does not have. If a program uses such a feature, there is no effect, and the
+feature is reported one time.
 
 Always: the program continues. The report is a line on standard error with the feature's name.
 """
@@ -19,11 +19,11 @@ from twixt.sim.engines.mujoco.visual.user_geoms import UserGeoms
 if TYPE_CHECKING:
     from mujoco import MjModel, MjvOption, MjvPerturb
 
-# Numbers of `mjvOption` that have no effect.
+# Fields of `mjvOption` that are numbers and have no effect.
 NUMBERS = ("flex_layer",)
 # Flags of `mjvOption` that have no effect.
 FLAGS = ("FLEXVERT",)
-# Flags of `mjvScene` that have an effect. All other flags of `mjvScene` have none.
+# Flags of `mjvScene` that have an effect. All other flags of `mjvScene` have no effect.
 RENDER_FLAGS = ("mjRND_SKYBOX",)
 
 
@@ -37,7 +37,7 @@ class Unsupported:
         self._reported: set[str] = set()
 
     def note(self, what: str) -> None:
-        """Reports that `what` has no effect. Each text is reported only once."""
+        """Reports that `what` has no effect. Each text is reported only one time."""
         if what not in self._reported:
             self._reported.add(what)
             print_notice(f"{what}: no effect yet in twixt's viewer, see docs/engines.md")

@@ -1,4 +1,5 @@
-"""Converts a MuJoCo model to a scene. model_scene: scene, light; geom_shapes: geoms, sites; model_camera: cameras.
+"""This folder converts a MuJoCo model to a scene.
 
-model_assets: textures, meshes, height fields; model_surfaces: skins and flexes.
+model_scene makes the scene and its light. geom_shapes converts geoms and sites. model_camera converts cameras.
+model_assets converts textures, meshes and height fields. model_surfaces converts skins and flexes.
 """

@@ -1,4 +1,5 @@
-"""Converts geoms and sites of a model to parts of twixt's bodies, with shape, colour, and pose in the body's frame.
+"""This module converts geoms and sites of a model to parts of twixt's bodies. A part has a shape, a colour, and a pose
+in the body's frame.
 
 Always: the groups and flags of `mjvOption` determine which geoms and sites are visible. Colours and materials are the
 same as in MuJoCo's renderer. A geom with an alpha of 0, or with a size or position that is not finite, is left out.
@@ -36,7 +37,8 @@ if TYPE_CHECKING:
 
 # MuJoCo's default colour. If a geom with this colour has a material, it is drawn in the colour of the material.
 DEFAULT_RGBA = (0.5, 0.5, 0.5, 1.0)
-# Side of an infinite plane, as a multiple of the model's extent. MuJoCo's default far plane is at the same distance.
+# Side of the square that stands for an infinite plane, as a multiple of the model's extent. MuJoCo's default far plane
+# is at the same distance.
 INFINITE_EXTENTS = 100.0
 
 
@@ -44,7 +46,7 @@ Rgba = tuple[float, float, float, float]
 
 
 class Appearance(NamedTuple):
-    """Colour and material: the last two arguments of a shape's constructor."""
+    """Colour and material. They are the last two arguments of a shape's constructor."""
 
     color: Rgba
     material: Material | None
@@ -56,10 +58,10 @@ ShapeMaker = Callable[[NDArray[np.float64], int, Appearance], OneShape | None]
 
 class ShowOptions(NamedTuple):
     """Settings of `mjvOption` for geoms and sites. geomgroup, sitegroup: True for each shown group. shows_static: True
-    to show geoms and sites of bodies that never move. dynamic_alpha: factor on the alpha of geoms and sites of
-    bodies that move. shows_hulls: True to show the convex hull in place of each mesh that may collide.
-    shows_materials: True to show textures and highlights, False for plain colours. shows_sky: True to show the
-    model's sky as background."""
+    to show geoms and sites of bodies that never move. dynamic_alpha: factor by which the alpha of geoms and sites
+    of moving bodies is multiplied. shows_hulls: True to show the convex hull in place of each mesh that may
+    collide. shows_materials: True to show textures and highlights, False for plain colours. shows_sky: True to show
+    the model's sky as background."""
 
     geomgroup: tuple[bool, ...]
     sitegroup: tuple[bool, ...]
@@ -71,7 +73,7 @@ class ShowOptions(NamedTuple):
 
     @staticmethod
     def of(opt: MjvOption, model: MjModel, render_flags: NDArray[np.uint8] | None = None) -> ShowOptions:
-        """Reads the settings of `opt` for `model`. render_flags: flags of an `mjvScene` (`mjtRndFlag`); None for the
+        """Reads the settings of `opt` for `model`. render_flags: flags of an `mjvScene` (`mjtRndFlag`); if None, the
         default flags."""
         flags, names = opt.flags, mujoco.mjtVisFlag
         return ShowOptions(
@@ -86,8 +88,8 @@ class ShowOptions(NamedTuple):
 
 
 class ModelParts(NamedTuple):
-    """All geoms, or all sites, as arrays of the model with one row each. dataid: number of the asset, or -1. collides:
-    not 0 if the geom may collide."""
+    """All geoms, or all sites, as arrays of the model with one row for each geom or site. dataid: number of the asset,
+    or -1. collides: not 0 if the geom may collide."""
 
     type: NDArray[np.int32]
     size: NDArray[np.float64]
@@ -123,8 +125,9 @@ Rows = NDArray[np.float64]
 
 
 def _local_poses(model: MjModel, kind: str) -> tuple[Rows, Rows]:
-    """Positions and quaternions of all geoms ("geom") or sites ("site") in the frames of their bodies. If `sameframe`
-    names a frame of the body, this frame replaces the pose of the geom or site, as in MuJoCo's kinematics."""
+    """Returns positions and quaternions of all geoms ("geom") or sites ("site") in the frames of their bodies. If
+    `sameframe` names a frame of the body, this frame replaces the pose of the geom or site, as in MuJoCo's
+    kinematics."""
     position, quaternion, frame = (getattr(model, f"{kind}_{name}") for name in ("pos", "quat", "sameframe"))
     if not frame.any():
         return position, quaternion
@@ -139,8 +142,8 @@ def _local_poses(model: MjModel, kind: str) -> tuple[Rows, Rows]:
 
 
 def _in_own_frame(frame: NDArray[np.uint8], position: Rows, quaternion: Rows) -> tuple[Rows, Rows]:
-    """The poses relative to the frames of their bodies. `frame` says for each pose whether it equals the body's frame,
-    or only its rotation does. What is equal is replaced by the identity."""
+    """Returns the poses in the frames of their bodies. `frame` tells for each pose whether the whole pose equals the
+    body's frame, or only its rotation. The equal values are replaced by the identity."""
     names = mujoco.mjtSameFrame
     is_there = frame == int(names.mjSAMEFRAME_BODY)
     is_turned = is_there | (frame == int(names.mjSAMEFRAME_BODYROT))
@@ -150,7 +153,7 @@ def _in_own_frame(frame: NDArray[np.uint8], position: Rows, quaternion: Rows) ->
     )
 
 
-# Kind of asset -> function that makes its surface.
+# For each kind of asset, the function that makes its surface.
 READERS: dict[str, Callable[[Any, int], Surface | None]] = {
     "mesh": mesh_surface,
     "hull": hull_surface,
@@ -159,16 +162,17 @@ READERS: dict[str, Callable[[Any, int], Surface | None]] = {
 
 
 class ColorInputs(NamedTuple):
-    """Inputs for the colours of geoms or sites, (n,) each, in addition to the model's arrays of colours. material:
-    number of the material, or -1. alpha: factor on alpha. is_blended_twice: see `_blended_twice`."""
+    """Inputs for the colours of geoms or sites, in addition to the model's arrays of colours. Each array has the shape
+    (n,). material: number of the material, or -1. alpha: factor for the alpha. is_blended_twice: see
+    `_blended_twice`."""
 
     material: NDArray[np.int32]
     alpha: NDArray[np.float64]
     is_blended_twice: NDArray[np.bool_]
 
     def colors(self, rgba: NDArray[np.float32], of_materials: NDArray[np.float32]) -> NDArray[np.float64]:
-        """Returns the shown colours, 0 to 1, (n, 4). rgba: colours of the geoms or sites. of_materials: colours of all
-        materials."""
+        """Returns the shown colours, an array of shape (n, 4) with numbers from 0 to 1. rgba: colours of the geoms or
+        sites. of_materials: colours of all materials."""
         own = rgba.astype(np.float64)
         is_default = (self.material >= 0) & (own == DEFAULT_RGBA).all(axis=1)
         if is_default.any():
@@ -181,15 +185,15 @@ class ColorInputs(NamedTuple):
 
 
 class FoundParts(NamedTuple):
-    """Parts made from geoms or sites. parts: for each part its body, its row and the part itself. clear: rows that
-    were left out because their alpha is 0."""
+    """Parts that were made from geoms or sites. parts: for each part its body, its row and the part itself. clear:
+    rows that were left out because their alpha is 0."""
 
     parts: list[tuple[int, int, Part]]
     clear: NDArray[np.intp]
 
 
 class PartMaker:
-    """Makes parts from a model's geoms and sites. Each mesh and height field is read only once."""
+    """Makes parts from a model's geoms and sites. Each mesh and height field is read only one time."""
 
     def __init__(self, model: MjModel) -> None:
         self._model = model
@@ -253,15 +257,16 @@ class PartMaker:
 
     @property
     def sky(self) -> Texture | None:
-        """Texture of the model's sky; None if it has no sky."""
+        """Texture of the model's sky; None if the model has no sky."""
         return self._materials.sky
 
     def color_of(self, of: ModelParts, row: int) -> Rgba:
-        """Colour of a row; the colour of the row's material if the row has MuJoCo's default colour."""
+        """Returns the colour of a row. If this is MuJoCo's default colour, returns the colour of the row's
+        material."""
         return self._color(of, row)
 
     def material_of(self, of: ModelParts, row: int) -> Material | None:
-        """Material of a row; None if it has no material."""
+        """Returns the material of a row; None if the row has no material."""
         return self._materials.of(int(of.matid[row]), None)
 
     def _color(self, of: ModelParts, row: int) -> Rgba:
@@ -292,7 +297,8 @@ class PartMaker:
 
 
 def _part(of: ModelParts, row: int, maker: ShapeMaker, looks: Appearance) -> Part | None:
-    """Makes the part of a geom or site; None if there is no shape for it, or if its size or position is invalid."""
+    """Makes the part of a geom or site. Returns None if there is no shape for it, or if its size or position is
+    invalid."""
     w, x, y, z = of.quat[row].tolist()
     try:
         shape = maker(of.size[row], int(of.dataid[row]), looks)
@@ -302,8 +308,8 @@ def _part(of: ModelParts, row: int, maker: ShapeMaker, looks: Appearance) -> Par
 
 
 def _blended_twice(alpha: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Opacity that an alpha gives in MuJoCo's renderer. MuJoCo blends transparent geoms twice. Not used for
-    transparent meshes, because twixt itself blends both their back and their front."""
+    """Returns the opacity that an alpha gives in MuJoCo's renderer. MuJoCo blends transparent geoms twice. This
+    function is not used for transparent meshes, because twixt itself blends both their back and their front."""
     return 1 - (1 - alpha) ** 2
 
 
@@ -312,8 +318,8 @@ def _doubled(size: NDArray[np.float64]) -> Vector:
     return x, y, z
 
 
-# Colours of a model's parts while the model runs. The colours are a part column, so a change of colours does not
-# require a new scene.
+# The colours of a model's parts may change while the model runs. They are a part column, so a change of colours does
+# not require a new scene.
 #
 # A program that uses other colours in each step (domain randomization) writes `model.geom_rgba`. The first change
 # declares the column `color`. After that, a change costs a few array operations, and the column's bytes in each
@@ -328,17 +334,17 @@ DECLARED = {"color": Column("u1", 4, per="part")}
 
 
 class ShownColors:
-    """Colours of the parts of the scene that was set last by `set_scene`."""
+    """Colours of the parts of the scene that was last passed to `set_scene`."""
 
     def __init__(self, model: MjModel) -> None:
         self._model = model
         self._columns: Columns | None = None
-        self.are_declared = False  # True once a colour has changed: the column is declared then
+        self.are_declared = False  # True after the first change of a colour, which declares the column
         self._kinds: list[_Kind] = []
 
     def set_scene(self, scene: Scene, found: Sequence[FoundParts], maker: PartMaker, opt: MjvOption) -> None:
-        """Call it for each published scene. If the column `color` is declared, writes the scene's colours into it.
-        found: the scene's geoms and sites."""
+        """Call this method for each published scene. If the column `color` is declared, writes the scene's colours
+        into this column. found: the scene's geoms and sites."""
         model = self._model
         self._colors = part_colors(scene, len(scene.shapes))
         self._can_show = len(scene.shapes) == model.nbody
@@ -373,7 +379,7 @@ class ShownColors:
 
 
 class _Kind(NamedTuple):
-    """The geoms or the sites. name: name of the model's array with their colours. rows: rows in this array. places:
+    """All geoms or all sites. name: name of the model's array with their colours. rows: rows in this array. places:
     rows in the column; None for rows that were left out of the scene."""
 
     name: str
@@ -383,9 +389,10 @@ class _Kind(NamedTuple):
 
 
 def _places(scene: Scene, found: Sequence[FoundParts]) -> list[NDArray[np.intp]]:
-    """Index of the scene part of each geom, and of each site. A body without parts counts as one part in a scene."""
+    """Returns the index of each geom's part in the scene, and of each site's part. A body without parts counts as one
+    part in a scene."""
     bodies = np.array([body for of_a_kind in found for body, _, _ in of_a_kind.parts], np.intp)
-    order = np.argsort(bodies, kind="stable")  # of each body, geoms come before sites
+    order = np.argsort(bodies, kind="stable")  # within each body, geoms come before sites
     number = np.arange(len(order)) - np.searchsorted(bodies[order], bodies[order])
     places = np.empty(len(order), np.intp)
     places[order] = np.searchsorted(scene.part_bodies(), bodies[order]) + number

@@ -1,11 +1,11 @@
-"""Converts assets of a model: materials, textures, sky, meshes and height fields.
+"""This module converts the assets of a model: materials, textures, the sky, meshes and height fields.
 
-MuJoCo's renderer and twixt both map a texture along the object's x and y, or as a cube around the object. They differ
-in the units of repetition. MuJoCo's `texrepeat` is the number of repetitions over the whole object; with `texuniform`,
-and along infinite sides of a plane, it is the number of repetitions over two units of length.
+MuJoCo's renderer and twixt both map a texture along the object's x and y axes, or as a cube around the object. They
+differ in the unit of repetition. MuJoCo's `texrepeat` is the number of repetitions over the whole object. But with
+`texuniform`, and along infinite sides of a plane, `texrepeat` is the number of repetitions over two units of length.
 
-Always: each texture of a model is read once. A texture's own alpha is ignored, as in MuJoCo's renderer for an opaque
-geom.
+Always: each texture of a model is read only one time. A texture's own alpha is ignored, as in MuJoCo's renderer for an
+opaque geom.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 # MuJoCo's default values. A material with these values looks the same as no material.
 DEFAULT_SPECULAR, DEFAULT_SHININESS = 0.5, 0.5
-# Least repetition. It replaces a zero in the model.
+# Smallest number of repetitions. This number replaces a zero in the model.
 LEAST_REPEAT = 1e-6
-# Longest side of a sky's six images, px. A larger image is reduced: only every second pixel is used, or fewer. The
-# scene contains each image once.
+# Longest side of a sky's six images, in px. A larger image is reduced: only every second pixel is used, or fewer. The
+# scene contains each image only one time.
 MOST_SKY_PX = 1024
 
 
@@ -45,9 +45,11 @@ class ModelMaterials:
         return np.array(self._model.mat_rgba[material])
 
     def of(self, material: int, plane_size: NDArray[np.float64] | None = None) -> Material | None:
-        """The material with this number. None for -1, and for a material that would make no visible difference.
+        """Returns the material with this number. Returns None for -1, and for a material that would make no visible
+        difference.
 
-        plane_size: half the sides of a plane, metres, 0 for infinite sides; None for other geoms.
+        plane_size: half the sides of a plane, in metres; 0 for an infinite side. If the geom is no plane, `plane_size`
+        is None.
         """
         if material < 0:
             return None
@@ -91,8 +93,8 @@ def _share(name: str, value: float) -> float:
 
 
 def _pixels(model: MjModel, texture: int, most_px: int = MOST_SIDE_PX) -> NDArray[np.uint8]:
-    """Pixels of a texture, (h, w, 3), or (6, h, h, 3) for a cube. most_px: longest side. A larger texture is reduced:
-    only every second pixel is used, or fewer."""
+    """Returns the pixels of a texture, an array of shape (h, w, 3), or (6, h, h, 3) for a cube. most_px: longest side,
+    in px. A larger texture is reduced: only every second pixel is used, or fewer."""
     height, width = int(model.tex_height[texture]), int(model.tex_width[texture])
     channels, start = int(model.tex_nchannel[texture]), int(model.tex_adr[texture])
     image: Any = model.tex_data[start : start + height * width * channels].reshape(height, width, channels)
@@ -105,32 +107,32 @@ def _pixels(model: MjModel, texture: int, most_px: int = MOST_SIDE_PX) -> NDArra
 
 
 def _z_up(sides: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Rotates the sides of a cube, (6, h, h, 3), so that the upper side changes from y (third side) to z (fifth
-    side)."""
+    """Rotates a cube texture, an array of shape (6, h, h, 3). Before, y points up (third side); afterwards z points up
+    (fifth side)."""
     right, left, up, down, near, far = sides
     turned = np.rot90(right), np.rot90(left, -1), np.rot90(far, 2), near, up, np.rot90(down, 2)
     return np.ascontiguousarray(turned)
 
 
-# Converts the mesh assets and height fields of a model to surfaces.
+# The code below converts the mesh assets and the height fields of a model to surfaces.
 #
 # Always: vertices are in the frame of the geom that shows the asset. MuJoCo's compiler moves an asset's vertices into
 # the asset's inertia frame, and changes the geom's pose to match. So neither `mesh_pos` nor `mesh_quat` is applied
 # here.
 
 
-# Maximum number of points along a side of a height field. A square height field with this many points per side has
-# 260,000 vertices, and adds 10 MB to the scene's message.
+# Maximum number of points along a side of a height field. A square height field with this number of points per side
+# has 260,000 vertices, and adds 10 MB to the scene's message.
 MOST_HFIELD_POINTS = 512
 # In a mesh without texture coordinates, MuJoCo's renderer compares the normal of a face with the mesh's normal at each
-# corner. If the cosine of the angle between the two is below this, the renderer uses the face's normal (MuJoCo 4.0,
-# mjr_uploadMesh).
+# corner. If the cosine of the angle between the two normals is below this limit, the renderer uses the face's normal
+# (MuJoCo 4.0, mjr_uploadMesh).
 SHARP_EDGE_COSINE = 0.8
 
 
 class Surface(NamedTuple):
-    """Arguments of `Mesh`. vertices (v, 3), metres; faces (f, 3); normals (v, 3), or "smooth", or None for flat faces;
-    uv (v, 2)."""
+    """Arguments of `Mesh`. vertices: array of shape (v, 3), in metres. faces: array of shape (f, 3). normals: array of
+    shape (v, 3), or "smooth", or None for flat faces. uv: array of shape (v, 2)."""
 
     vertices: NDArray[np.float32]
     faces: NDArray[np.int64]
@@ -139,8 +141,8 @@ class Surface(NamedTuple):
 
 
 def mesh_surface(model: mujoco.MjModel, mesh: int) -> Surface | None:
-    """Surface of mesh asset number `mesh`, with the asset's normals, and with sharp edges as in MuJoCo. None if the
-    asset has no faces."""
+    """Returns the surface of mesh asset number `mesh`. The surface has the asset's normals, and sharp edges as in
+    MuJoCo. Returns None if the asset has no faces."""
     vertices = _rows(model.mesh_vert, model.mesh_vertadr[mesh], model.mesh_vertnum[mesh])
     faces = _rows(model.mesh_face, model.mesh_faceadr[mesh], model.mesh_facenum[mesh]).astype(np.int64)
     if not len(faces):
@@ -170,7 +172,7 @@ def mesh_surface(model: mujoco.MjModel, mesh: int) -> Surface | None:
 
 
 def hull_surface(model: mujoco.MjModel, mesh: int) -> Surface | None:
-    """Convex hull of mesh asset number `mesh`, with flat faces. None if the asset has no hull."""
+    """Returns the convex hull of mesh asset number `mesh`, with flat faces. Returns None if the asset has no hull."""
     graph = int(model.mesh_graphadr[mesh])
     if graph < 0:
         return None
@@ -185,7 +187,8 @@ def hull_surface(model: mujoco.MjModel, mesh: int) -> Surface | None:
 
 
 def hfield_surface(model: mujoco.MjModel, hfield: int) -> Surface:
-    """Surface of height field number `hfield`: its top, and walls from the edges of the top down to its base."""
+    """Returns the surface of height field number `hfield`: its top, and walls from the edges of the top down to the
+    base."""
     rows, columns = int(model.hfield_nrow[hfield]), int(model.hfield_ncol[hfield])
     half_x, half_y, top, base = model.hfield_size[hfield]
     start = int(model.hfield_adr[hfield])
@@ -208,9 +211,9 @@ def hfield_surface(model: mujoco.MjModel, hfield: int) -> Surface:
 def _with_sharp_edges(
     corners: NDArray[np.float32], normals: NDArray[np.float32], of_corner: NDArray[np.int64]
 ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Returns normals, and the index of the normal of each corner, (f, 3). If the mesh's normal at a corner deviates
-    too far from the normal of the face, the corner gets the normal of the face. corners: positions, (f, 3, 3).
-    of_corner: indices of the mesh's normals."""
+    """Returns normals. Also returns the index of each corner's normal, an array of shape (f, 3). If the mesh's normal
+    at a corner differs too much from the normal of the face, the corner gets the normal of the face. corners:
+    positions of the corners, shape (f, 3, 3). of_corner: indices of the mesh's normals."""
     across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     lengths = np.linalg.norm(across, axis=1, keepdims=True)
     of_face = np.divide(across, lengths, out=np.zeros_like(across), where=lengths > 0)
@@ -225,11 +228,11 @@ def _rows(array: Any, start: int, count: int) -> NDArray[Any]:
 
 
 def _kept(points: int) -> NDArray[np.int64]:
-    """Indices of at most `MOST_HFIELD_POINTS` points along a side, including both ends."""
+    """Returns the indices of at most `MOST_HFIELD_POINTS` points along a side. Both ends of the side are included."""
     return np.unique(np.linspace(0, points - 1, min(points, MOST_HFIELD_POINTS)).round().astype(np.int64))
 
 
 def _grid_faces(number: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Two triangles for each cell of a grid of vertex numbers. Columns of the grid go along x, rows along y."""
+    """Returns two triangles for each cell of a grid of vertex numbers. Columns of the grid follow x, rows follow y."""
     a, b, c, d = number[:-1, :-1], number[:-1, 1:], number[1:, 1:], number[1:, :-1]
     return np.stack([np.stack([a, b, c], -1), np.stack([a, c, d], -1)]).reshape(-1, 3)

@@ -1,4 +1,4 @@
-"""Converts MuJoCo's cameras to cameras of a scene, and computes the opening view of a model.
+"""This module converts MuJoCo's cameras to cameras of a scene, and computes the opening view of a model.
 
 Always: a camera of the model that is attached to a body moves with that body.
 """
@@ -22,26 +22,27 @@ if TYPE_CHECKING:
     from mujoco import MjData, MjModel, MjvCamera
 
 
-# Smallest and largest vertical angle of view of a scene's camera, and MuJoCo's default, degrees.
+# Smallest and largest vertical angle of view of a scene's camera, and MuJoCo's default angle, all in degrees.
 LEAST_FOV_DEG, MOST_FOV_DEG, DEFAULT_FOV_DEG = 1.0, 170.0, 45.0
 
 LEAST_DISTANCE_M = 1e-6
-# A camera counts as looking straight down or up if the horizontal share of its direction of view is below this.
+# A camera counts as looking straight down or up if the horizontal length of its unit direction is below this limit.
 VERTICAL_SHARE = 1e-6
-# Farthest position of a camera or its target, m. This limit matters if a program follows a body that has diverged.
+# Largest magnitude of a coordinate of a camera or its target, in m. The limit matters if a program follows a body that
+# has diverged.
 FARTHEST_M = 1e9
 
 
 def default_camera(model: MjModel) -> MjvCamera:
-    """The camera with which MuJoCo's own viewer opens `model`."""
+    """Returns the camera with which MuJoCo's own viewer opens `model`."""
     camera = mujoco.MjvCamera()
     mujoco.mjv_defaultFreeCamera(model, camera)
     return camera
 
 
 def scene_camera(model: MjModel, camera: MjvCamera) -> Camera:
-    """Camera of a scene with the same view as `camera`. If the camera tracks a body, it moves with the body, but never
-    turns with it."""
+    """Returns a scene's camera with the same view as `camera`. If `camera` tracks a body, the scene's camera moves
+    with this body, but never turns with it."""
     if camera.type == mujoco.mjtCamera.mjCAMERA_FIXED and 0 <= camera.fixedcamid < model.ncam:
         return _fixed(model, int(camera.fixedcamid))
     azimuth, elevation = math.radians(_finite(camera.azimuth)), math.radians(_finite(camera.elevation))
@@ -81,14 +82,14 @@ def adopt_view(camera: MjvCamera, seen: Camera) -> None:
 
 
 def _horizontal_direction(seen: Camera) -> tuple[float, float]:
-    """Horizontal direction for a camera that looks straight down or up. It is the direction in which the camera would
-    look if it were tilted to the horizon."""
+    """Returns the horizontal direction of a camera that looks straight down or up. If the camera were tilted to the
+    horizon, it would look in this direction."""
     x, y, _ = seen.up if any(seen.up[:2]) else (0.0, 1.0, 0.0)
     return (x, y) if seen.target[2] < seen.eye[2] else (-x, -y)
 
 
 def tracked_body(model: MjModel, camera: MjvCamera) -> int | None:
-    """The body of the model that `camera` tracks; None for other cameras."""
+    """Returns the body of the model that `camera` tracks. Returns None if `camera` tracks no body."""
     is_tracking = camera.type == mujoco.mjtCamera.mjCAMERA_TRACKING and 0 <= camera.trackbodyid < model.nbody
     return int(camera.trackbodyid) if is_tracking else None
 
@@ -111,12 +112,12 @@ def _fixed(model: MjModel, number: int) -> Camera:
 
 
 def _has_sensor(model: MjModel, number: int) -> bool:
-    """True if the camera's picture is defined by a sensor size and focal lengths, not by an angle of view."""
+    """True if a sensor size and focal lengths define the camera's picture, and not an angle of view."""
     return bool((model.cam_sensorsize[number] > 0).all() and (model.cam_intrinsic[number][:2] > 0).all())
 
 
 def _fov_y_deg(model: MjModel, number: int) -> float:
-    """Vertical angle of view of a fixed camera, degrees."""
+    """Vertical angle of view of a fixed camera, in degrees."""
     if not _has_sensor(model, number):
         return float(model.cam_fovy[number])
     return math.degrees(
@@ -125,8 +126,8 @@ def _fov_y_deg(model: MjModel, number: int) -> float:
 
 
 def _principal_point(model: MjModel, number: int) -> tuple[float, float]:
-    """Principal point, as shares of the sensor's height. (0, 0) if there is no sensor, or if a share is outside of -1
-    to 1."""
+    """Returns the principal point of a camera, as two fractions of the sensor's height. Returns (0, 0) if there is no
+    sensor, or if a fraction is outside of -1 to 1."""
     if not _has_sensor(model, number):
         return 0.0, 0.0
     height_m = float(model.cam_sensorsize[number][1])
@@ -136,14 +137,14 @@ def _principal_point(model: MjModel, number: int) -> tuple[float, float]:
 
 
 def _least_distance(target: NDArray[np.float64]) -> float:
-    """Least distance of an eye from this target. At a smaller distance, both could have the same coordinates as 64-bit
-    floats."""
+    """Returns the smallest distance between a camera's eye and this target. At a smaller distance, the eye and the
+    target could have the same coordinates as 64-bit floats."""
     return max(LEAST_DISTANCE_M, 4 * float(np.spacing(np.abs(target).max())))
 
 
 def _orthographic(view: Camera, height_m: float) -> Camera:
-    """The same view without perspective. height_m: height of the picture. If it is invalid, the height at the view's
-    target is used."""
+    """Returns the same view without perspective. height_m: height of the picture. If this height is invalid, the
+    height that `view` shows at its target is used."""
     return dataclasses.replace(view, orthographic=height_m if 0 < height_m < math.inf else True)
 
 
@@ -166,11 +167,12 @@ def _looking(
     return Camera(tuple(eye.tolist()), tuple(target.tolist()), fov_deg, body, turns=turns)
 
 
-# First camera of a model that is run without code (`twixt run model.xml`).
+# The code below chooses the first camera of a model that is run without code (`twixt run model.xml`).
 #
 # MuJoCo's own camera frames the whole model, including floors and arenas. But users look at the parts that move. If
-# these parts would be small in the picture, or cut off, the camera gets another distance and keeps its direction of
-# view. If a framed body moves a skin or flex, the whole skin or flex is framed. A height field counts as a geom.
+# these parts would be small in the picture, or cut off, the camera gets another distance from them. It keeps its
+# direction of view. If a framed body moves a skin or flex, the whole skin or flex is framed. A height field counts as
+# a geom.
 #
 # Always: if a single tree of bodies can travel without limit, the camera follows this tree. If a single tree turns
 # about a fixed place and would be small in the picture, it is framed with everything that it can reach. Several trees
@@ -178,8 +180,8 @@ def _looking(
 # visible, only this tree is framed. In all other cases, such as a cart on rails, MuJoCo's own camera is used.
 
 
-# FILL: share of the picture's height or width that the moving bodies get. LEAST_FILL, MOST_FILL: if MuJoCo's own
-# camera gives the moving bodies a share between these two, MuJoCo's own camera is used.
+# FILL: fraction of the picture's height or width that the moving bodies get. LEAST_FILL, MOST_FILL: if MuJoCo's own
+# camera gives the moving bodies a fraction between these two, MuJoCo's own camera is used.
 FILL, LEAST_FILL, MOST_FILL = 0.67, 0.5, 0.95
 # Aspect ratio for which the subject is framed. The ratio is narrow, so that wider pictures also show the whole
 # subject.
@@ -191,10 +193,10 @@ Rows = NDArray[np.float64]
 
 
 class Subject(NamedTuple):
-    """Subject of a picture. middle: its middle in the world, metres. half_sizes: half its size along the picture's x
-    and y, metres. body: the body that the camera follows, or None. is_whole: True if the subject must not be cut
-    off. places: centres of the subject's bounding spheres, along the picture's x, y and forward axes, (n, 3),
-    metres. radii: radii of these spheres, (n, 1), metres."""
+    """Subject of a picture. middle: the subject's middle in the world, in metres. half_sizes: half the subject's size
+    along the picture's x and y axes, in metres. body: the body that the camera follows, or None. is_whole: True if
+    the subject must not be cut off. places: centres of the subject's bounding spheres along the picture's x, y and
+    forward axes, shape (n, 3), in metres. radii: radii of these spheres, shape (n, 1), in metres."""
 
     middle: Rows
     half_sizes: tuple[float, float]
@@ -205,7 +207,7 @@ class Subject(NamedTuple):
 
 
 def opening_view(model: MjModel) -> Camera:
-    """The camera with which a scene of `model` opens."""
+    """Returns the camera with which a scene of `model` opens."""
     usual = scene_camera(model, default_camera(model))
     data = mujoco.MjData(model)
     mujoco.mj_kinematics(model, data)
@@ -228,16 +230,16 @@ def opening_view(model: MjModel) -> Camera:
 
 
 def _nearest_eye_m(subject: Subject, target: Sequence[float] | Rows, axes: Rows, slope: float) -> float:
-    """Least distance of the eye from the target, so that the whole subject is visible. Parts of the subject that are
-    nearer to the eye appear larger."""
+    """Returns the smallest distance between the eye and the target at which the whole subject is visible. Parts of the
+    subject that are nearer to the eye appear larger."""
     places = subject.places - axes @ np.asarray(target)
     across = ((np.abs(places[:, :2]) + subject.radii) / SCREEN).max(axis=1)
     return float((across / (MOST_FILL * slope) - places[:, 2]).max())
 
 
 def _subject(model: MjModel, data: MjData, axes: Rows) -> Subject | None:
-    """The moving bodies in their poses at the start; everything except planes if nothing moves; None if MuJoCo's own
-    camera is better."""
+    """Returns the moving bodies in their poses at the start. If no body moves, returns everything except planes.
+    Returns None if MuJoCo's own camera is better."""
     moves = model.body_dofnum[model.body_weldid] > 0
     trees, bodies = np.unique(model.body_rootid[moves], return_counts=True)
     if not len(trees):
@@ -261,7 +263,7 @@ def _travels(model: MjModel, root: int) -> bool:
 
 
 def _joints(model: MjModel, body: int) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-    """Types of a body's joints, and a mask of the joints that are limited."""
+    """Returns the types of a body's joints, and a mask of the joints that are limited."""
     first, count = int(model.body_jntadr[body]), int(model.body_jntnum[body])
     return model.jnt_type[first : first + count], model.jnt_limited[first : first + count] != 0
 
@@ -282,8 +284,8 @@ def _of_tree(model: MjModel, data: MjData, root: int, axes: Rows) -> Subject | N
 
 
 def _framed(model: MjModel, data: MjData, bodies: NDArray[np.bool_], axes: Rows) -> Subject | None:
-    """Subject that consists of two things: the bounding spheres of all geoms of these bodies, and the vertices of the
-    skins and flexes that these bodies move."""
+    """Returns a subject. It has the bounding spheres of all geoms of these bodies, and the vertices of the skins and
+    flexes that these bodies move."""
     geoms = bodies[model.geom_bodyid] & (model.geom_rbound > 0)
     soft = _surface_vertices(model, data, bodies)
     if not geoms.any() and not len(soft):
@@ -296,7 +298,7 @@ def _framed(model: MjModel, data: MjData, bodies: NDArray[np.bool_], axes: Rows)
 
 
 def _surface_vertices(model: MjModel, data: MjData, bodies: NDArray[np.bool_]) -> Rows:
-    """All vertices, (v, 3), of the shown skins and flexes that are moved by at least one of these bodies."""
+    """Returns all vertices of the shown skins and flexes that at least one of these bodies moves; shape (v, 3)."""
     surfaces = ModelSurfaces(model, data)
     if not surfaces.count:
         return np.zeros((0, 3))
@@ -308,7 +310,7 @@ def _surface_vertices(model: MjModel, data: MjData, bodies: NDArray[np.bool_]) -
 
 
 def _carriers(model: MjModel, surface: int) -> NDArray[np.int32]:
-    """Bodies that move a skin or flex. surface: its number in `ModelSurfaces`."""
+    """Returns the bodies that move a skin or flex. surface: number of the skin or flex in `ModelSurfaces`."""
     if surface < model.nskin:
         return _segment(model.skin_bonebodyid, model.skin_boneadr, model.skin_bonenum, surface)
     flex = surface - int(model.nskin)
@@ -325,7 +327,7 @@ def _segment(
 
 
 def _axes(camera: Camera) -> Rows:
-    """Unit vectors of a camera's right, up and forward directions, (3, 3)."""
+    """Returns the unit vectors of a camera's right, up and forward directions, an array of shape (3, 3)."""
     forward = np.subtract(camera.target, camera.eye)
     forward /= np.linalg.norm(forward)
     right = np.cross(forward, (0.0, 0.0, 1.0))

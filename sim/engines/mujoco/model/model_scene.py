@@ -1,4 +1,5 @@
-"""Makes the scene and the light of a MuJoCo model. Body i of the scene is body i of the model.
+"""This module makes the scene and the light of a MuJoCo model. A body has the same index in the scene and in the
+model.
 
 The geoms and sites of a body become parts of the body, with constant poses. So a snapshot contains only the poses of
 bodies, which are MuJoCo's `xpos` and `xquat`.
@@ -42,12 +43,14 @@ def scene(
     maker: PartMaker | None = None,
     labels: Sequence[str] = (),
 ) -> Scene:
-    """The scene of `model`, for `twixt.show` and `publish(view, data)`. Its body i is MuJoCo's body i.
+    """Returns the scene of `model`, for `twixt.show` and `publish(view, data)`. A body has the same index in the scene
+    and in MuJoCo.
 
-    opt: its `geomgroup`, `sitegroup` and flags select the shown geoms and sites and their look. None stands for the
-    options of MuJoCo's own viewer, which shows groups 0 to 2. camera: None for the camera of MuJoCo's own viewer.
-    maker: pass the same object for each scene of a model, to reuse meshes. labels: texts of marks. If the world body
-    has no plane and no height field, a grid on the ground is shown. Raises TwixtError if `model` is no `MjModel`.
+    opt: options whose `geomgroup`, `sitegroup` and flags select the shown geoms and sites and their look. By default
+    these are the options of MuJoCo's own viewer, which shows groups 0 to 2. camera: camera of the scene; by default
+    the camera of MuJoCo's own viewer. maker: object that stores the meshes. Pass the same object for each scene of a
+    model, to reuse meshes. labels: texts of marks. If the world body has no plane and no height field, a grid on the
+    ground is shown. Raises TwixtError if `model` is no `MjModel`.
     """
     if not isinstance(model, mujoco.MjModel):
         raise TwixtError(f"scene(model) takes a mujoco.MjModel, got {text_of(model)}")
@@ -58,12 +61,12 @@ def scene(
 def shown_scene(
     model: MjModel, shown: ShowOptions, maker: PartMaker, camera: Camera | None, labels: Sequence[str] = ()
 ) -> Scene:
-    """The scene of a model's shown geoms and sites."""
+    """Returns the scene of a model's shown geoms and sites."""
     return scene_of(model, found_parts(model, maker, shown), maker, camera, labels, shown)
 
 
 def found_parts(model: MjModel, maker: PartMaker, shown: ShowOptions) -> tuple[FoundParts, FoundParts]:
-    """The geoms that are shown, and the sites that are shown."""
+    """Returns the geoms that are shown, and the sites that are shown."""
     return (
         maker.parts(ModelParts.geoms(model), shown.geomgroup, shown),
         maker.parts(ModelParts.sites(model), shown.sitegroup, shown),
@@ -78,7 +81,7 @@ def scene_of(
     labels: Sequence[str],
     shown: ShowOptions,
 ) -> Scene:
-    """The scene of these parts of a model. shown: settings for materials and sky."""
+    """Returns the scene of these parts of a model. shown: settings for materials and sky."""
     camera = scene_camera(model, default_camera(model)) if camera is None else camera
     parts_of: list[list[Part]] = [[] for _ in range(model.nbody)]
     for body, _, part in chain.from_iterable(of_a_kind.parts for of_a_kind in found):
@@ -94,14 +97,15 @@ def scene_of(
 
 
 def lit_scene(scene: Scene, model: MjModel) -> Scene:
-    """The same scene with the model's current light."""
+    """Returns the same scene with the model's current light."""
     return replace(scene, **_lit(model, scene.background if isinstance(scene.background, Texture) else None))
 
 
 def _lit(model: MjModel, sky: Texture | None) -> dict[str, Any]:
     """Light and background of a scene."""
     lit, background = light(model), Scene().background
-    # dimmed by the same factor as the bodies, so that the contrast between them and the background stays the same
+    # The background is dimmed by the same factor as the bodies. So the contrast between the bodies and the background
+    # stays the same.
     if not isinstance(background, Texture):
         red, green, blue = (min(lit.brightness, 1.0) * part for part in background)
         background = red, green, blue
@@ -109,8 +113,8 @@ def _lit(model: MjModel, sky: Texture | None) -> dict[str, Any]:
 
 
 def _shape(parts: list[Part]) -> Shape:
-    """Shape of a body from its parts: the part's own shape if there is a single part at the body's own pose, else a
-    compound."""
+    """Returns the shape of a body with these parts. If there is a single part at the body's own pose, returns the
+    part's shape. Otherwise returns a compound."""
     if len(parts) == 1 and parts[0].position == NOWHERE and parts[0].orientation == NO_TURN:
         return parts[0].shape
     return Compound(parts)
@@ -122,29 +126,31 @@ def _has_ground(model: MjModel) -> bool:
     return not kinds.isdisjoint(of_the_world.tolist())
 
 
-# Light of a scene that is made from a model, chosen so that the scene looks similar to MuJoCo's rendering.
+# The code below chooses the light of a scene that is made from a model. The scene then looks similar to MuJoCo's
+# rendering.
 #
-# Twixt has one light, and a factor on the brightness of bodies. Both are chosen for two surfaces that represent the
+# Twixt has one light, and one factor for the brightness of bodies. Both are chosen for two surfaces that represent the
 # picture: a ball, seen from MuJoCo's default camera, and a level floor. The light's height is chosen to match MuJoCo's
 # ratio of floor brightness to ball brightness. Then the factor is chosen to match the ball's brightness. The light's
 # azimuth is the azimuth of the sum of the model's lights.
 #
-# Always: the light is above the horizon. A spotlight is weighted by the share of its light that reaches these two
+# Always: the light is above the horizon. The weight of a spotlight is the fraction of its light that reaches these two
 # surfaces. Shadows and highlights are ignored.
 
 
 # Direction towards the eye of MuJoCo's default camera, which looks along y and down by 45 degrees.
 TO_EYE = np.array((0.0, -math.sqrt(0.5), math.sqrt(0.5)))
 UP = np.array((0.0, 0.0, 1.0))
-# Numbers of `lit_by` in render/draw/glsl/light.py. SKY, SKY_UP and SUN are squares of brightness. SKY: brightness of a
-# vertical surface without sun. SKY_UP: increase for a surface that faces up. SUN: increase by the sun. WRAP: how far
-# sunlight reaches past the terminator.
+# Numbers of `lit_by` in render/draw/glsl/light.py. SKY, SKY_UP and SUN are squares of brightness. SKY: squared
+# brightness of a vertical surface without sunlight. SKY_UP: increase for a surface that faces up. SUN: increase by
+# sunlight. WRAP: how far sunlight reaches beyond the line between the lit and the dark side.
 SKY, SKY_UP, SUN, WRAP = 0.34, 0.22, 0.92, 0.15
 # Heights of the light that are tried, as sines of its angle above the horizon.
 HEIGHTS = np.linspace(0.1, 0.98, 23)
-# Range of the brightness factor. Below this range nothing would be visible; above it nearly everything would be white.
+# Smallest and largest brightness factor. With a smaller factor nothing would be visible. With a larger factor nearly
+# everything would be white.
 LEAST_BRIGHTNESS, MOST_BRIGHTNESS = 0.3, 2.0
-# Above this brightness most colours would be clipped.
+# Brightness above which most colours would be clipped.
 WHITE = 1.35
 # The model's middle, and points of the floor around it, as multiples of the model's extent.
 FLOOR_POINTS = np.array([(0, 0, 0), *((r * math.cos(a), r * math.sin(a), 0) for r in (0.35, 0.7) for a in range(6))])
@@ -156,17 +162,17 @@ Rows = NDArray[np.float64]
 
 
 class Light(NamedTuple):
-    """Light of a scene. towards: unit vector in the direction of the light. brightness: factor on the brightness of
-    bodies."""
+    """Light of a scene. towards: unit vector in the direction of the light. brightness: factor by which the brightness
+    of bodies is multiplied."""
 
     towards: Vector
     brightness: float
 
 
 class ModelLights(NamedTuple):
-    """Active lights of a model, including the headlight. towards: unit vectors towards the lights, (n, 3). diffuse:
-    diffuse strength of each light at the model's middle, (n,). on_floor: mean strength of each light over the floor
-    around the middle, (n,). ambient: sum of the ambient strengths."""
+    """Active lights of a model, including the headlight. towards: unit vectors towards the lights, shape (n, 3).
+    diffuse: diffuse strength of each light at the model's middle, shape (n,). on_floor: mean strength of each light
+    over the floor around the middle, shape (n,). ambient: sum of the ambient strengths."""
 
     towards: NDArray[np.float64]
     diffuse: NDArray[np.float64]
@@ -191,8 +197,8 @@ class ModelLights(NamedTuple):
         return ModelLights(np.nan_to_num(towards), middle, floor, float(np.nan_to_num(ambient)))
 
     def on_ball(self, normals: NDArray[np.float64]) -> float:
-        """Mean brightness of surfaces with these normals, (n, 3), in MuJoCo's renderer. At brightness 1 a surface has
-        exactly its own colour."""
+        """Returns the mean brightness in MuJoCo's renderer of surfaces with these normals. At brightness 1 a surface
+        has exactly its own colour. normals: array of shape (n, 3)."""
         seen = np.maximum(normals @ self.towards.T, 0.0) @ self.diffuse + self.ambient
         return float(np.minimum(seen, WHITE).mean())
 
@@ -202,9 +208,9 @@ class ModelLights(NamedTuple):
 
 
 def starting_poses(model: MjModel) -> tuple[Rows, Rows]:
-    """Positions and directions of all lights at the start, (n, 3) each, along the world's axes. Positions are relative
-    to the origins of the lights' bodies, metres. Both are computed from the current arrays of the model, because
-    `light_pos0` and `light_dir0` still have the compiler's values."""
+    """Returns the positions and the directions of all lights at the start, along the world's axes. Each array has the
+    shape (n, 3). Positions are relative to the origins of the lights' bodies, in metres. Both are computed from the
+    current arrays of the model, because `light_pos0` and `light_dir0` still have the compiler's values."""
     if not model.nlight:
         return np.empty((0, 3)), np.empty((0, 3))
     data = mujoco.MjData(model)
@@ -215,11 +221,12 @@ def starting_poses(model: MjModel) -> tuple[Rows, Rows]:
 
 
 def reaching_shares(model: MjModel, light: int, place: Rows, direction: Rows) -> tuple[float, float]:
-    """Two shares of a light's strength: the share at the model's middle, and the mean share over the floor around the
-    middle. place, direction: pose of the light, (3,) each, from `starting_poses`."""
+    """Returns two fractions of a light's strength: the fraction at the model's middle, and the mean fraction over the
+    floor around the middle. place, direction: position and direction of the light from `starting_poses`, shape (3,)
+    each."""
     if model.light_type[light] == int(mujoco.mjtLightType.mjLIGHT_DIRECTIONAL):
         return 1.0, 1.0
-    # For a light on a body, the distance to the lit surfaces is assumed to be the distance to its body.
+    # For a light on a body, the distance between the light and its body is used as the distance to the lit surfaces.
     is_fixed = model.light_bodyid[light] == 0
     ways = model.stat.extent * FLOOR_POINTS - place + (model.stat.center if is_fixed else 0.0)
     away = np.linalg.norm(ways, axis=1)
@@ -233,13 +240,13 @@ def reaching_shares(model: MjModel, light: int, place: Rows, direction: Rows) ->
 
 
 def light(model: MjModel) -> Light:
-    """Light of a model's scene."""
+    """Returns the light of a model's scene."""
     with np.errstate(all="ignore"):  # the fields of a model may contain any values
         return combined_light(ModelLights.of(model))
 
 
 def combined_light(lights: ModelLights) -> Light:
-    """The one light that replaces these lights."""
+    """Returns the one light that replaces these lights."""
     ball = ball_normals()
     floor, body = lights.on_level(), lights.on_ball(ball)
     aside = np.append((lights.towards[:, :2].T @ lights.diffuse) if len(lights.diffuse) else np.zeros(2), 0.0)
@@ -256,15 +263,16 @@ def combined_light(lights: ModelLights) -> Light:
 
 
 def brightness_of(normals: NDArray[np.float64], towards: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Brightness of surfaces with these normals, (n, 3), under twixt's light."""
+    """Returns the brightness of surfaces with these normals under twixt's light. normals: array of shape (n, 3)."""
     sun = np.maximum((1 - WRAP) * (normals @ towards) + WRAP, 0.0)
     return np.sqrt(SKY + SKY_UP * normals[:, 2] + SUN * sun**2)
 
 
 def ball_normals() -> NDArray[np.float64]:
-    """Normals of points on the visible half of a ball, (n, 3). In the picture of the ball the points are evenly
-    distributed."""
-    turn = np.arange(BALL_POINTS) * math.pi * (3 - math.sqrt(5))  # golden angle, as in a sunflower (Vogel 1979)
+    """Returns the normals of points on the visible half of a ball, an array of shape (n, 3). In the picture of the
+    ball these points are evenly distributed."""
+    # each point is turned by the golden angle, as in a sunflower (Vogel 1979)
+    turn = np.arange(BALL_POINTS) * math.pi * (3 - math.sqrt(5))
     radius = np.sqrt((np.arange(BALL_POINTS) + 0.5) / BALL_POINTS)
     right = np.cross(UP, TO_EYE)
     right /= np.linalg.norm(right)

@@ -1,4 +1,4 @@
-"""Skins and flexes of a model, as additional bodies of the scene. Each snapshot contains their vertices.
+"""Skins and flexes of a model are additional bodies of the scene. Each snapshot contains their vertices.
 
 MuJoCo's visualizer computes a skin from the poses of its bones, in a scene that contains only skins. For 24,000
 vertices (dm_control's dog) this takes 0.6 ms. So a deferred state needs no copy of the vertices of skins. The vertices
@@ -25,20 +25,20 @@ from twixt.sim.engines.mujoco.mujoco_package import mujoco
 if TYPE_CHECKING:
     from mujoco import MjData, MjModel, MjvOption
 
-# SIDES: number of sides of the tube around an edge. The array: corners of the tube's cross section for a radius of 1,
-# (SIDES, 2).
+# SIDES: number of sides of the tube around an edge. The array below has the corners of the tube's cross section for a
+# radius of 1; shape (SIDES, 2).
 SIDES = 6
 _AROUND = np.column_stack([f(np.arange(SIDES) * 2 * np.pi / SIDES) for f in (np.cos, np.sin)])
-# Length by which a tube extends beyond its edge, as a share of the radius. The extension closes gaps where a rope
-# bends.
+# Length by which a tube extends beyond its edge, as a fraction of the tube's radius. The extension closes gaps where a
+# rope bends.
 BEYOND = 0.4
 # Direction from which the corners of tubes are computed. In usual models no edge is parallel to this direction.
 _ASIDE = np.array([0.267, 0.535, 0.802])
 
 
 class ModelSurfaces:
-    """Vertices of the skins and flexes of `model` in `data`. opt: options that select the skins and flexes to show;
-    None for MuJoCo's default options.
+    """Vertices of the skins and flexes of `model` in `data`. opt: options that select the skins and flexes to show; by
+    default MuJoCo's default options.
 
     count: number of bodies for skins and flexes. These bodies follow the model's own bodies, skins first.
     """
@@ -55,13 +55,14 @@ class ModelSurfaces:
         self._skins_alone.flags[:] = 0
         self._skins_alone.flags[_flag("SKIN")] = 1
         self._scratch = mujoco.MjData(model)
-        # These fields are read only once. If the program changes them later, the change has no effect.
+        # These fields are read only one time. If the program changes the fields later, the change has no effect.
         self._skin_rows = [_vertex_slice(model.skin_vertadr, model.skin_vertnum, skin) for skin in range(model.nskin)]
         self._flex_rows = [_vertex_slice(model.flex_vertadr, model.flex_vertnum, flex) for flex in range(model.nflex)]
         self._edges = {flex: _edges(model, flex) for flex in self._flexes if model.flex_dim[flex] == 1}
 
     def copy_flexes(self) -> NDArray[np.float64] | None:
-        """Copy of the flex vertices, because poses do not determine them; None if the model has no flexes."""
+        """Returns a copy of the flex vertices, because the poses do not determine these vertices. Returns None if the
+        model has no flexes."""
         return np.array(self._data.flexvert_xpos) if self._flexes else None
 
     def write_flags(self, records: NDArray[np.void]) -> None:
@@ -70,8 +71,8 @@ class ModelSurfaces:
             records["flags"] = np.where(self._shown(), VISIBLE, 0)
 
     def vertices(self, poses: PoseArrays, flex_vertices: NDArray[np.float64] | None) -> dict[int, NDArray[Any]]:
-        """Vertices of all shown skins and flexes: index of the body -> vertices, (v, 3), metres. poses: poses of the
-        model's bodies. flex_vertices: result of `copy_flexes`."""
+        """Returns the vertices of all shown skins and flexes, by the index of the body. The vertices are an array of
+        shape (v, 3), in metres. poses: poses of the model's bodies. flex_vertices: result of `copy_flexes`."""
         model, shown = self._model, self._shown()
         skins, found = int(model.nskin), dict[int, NDArray[Any]]()
         if shown[:skins].any():
@@ -106,7 +107,8 @@ class ModelSurfaces:
 
 
 def surface_shapes(model: MjModel, maker: PartMaker, shows_materials: bool = True) -> list[Shape]:
-    """Shapes of the bodies of `ModelSurfaces`, in the same order. The shapes are at rest and have MuJoCo's colours."""
+    """Returns the shapes of the bodies of `ModelSurfaces`, in the same order. The shapes are rest shapes and have
+    MuJoCo's colours."""
     found: list[Shape] = []
     geoms = ModelParts.geoms(model)  # `color_of` reads only the columns that are replaced in the next lines
     looks = geoms._replace(rgba=model.skin_rgba, matid=model.skin_matid)
@@ -115,8 +117,8 @@ def surface_shapes(model: MjModel, maker: PartMaker, shows_materials: bool = Tru
         faces = _rows(model.skin_face, model.skin_faceadr, model.skin_facenum, skin)
         color, material = maker.color_of(looks, skin), maker.material_of(looks, skin) if shows_materials else None
         start = int(model.skin_texcoordadr[skin])
-        # The v coordinate counts from the lower edge of the image. MuJoCo's compiler converts it for meshes, but not
-        # for skins.
+        # In twixt, the v coordinate counts from the lower edge of the image. MuJoCo's compiler converts v in this way
+        # for meshes, but not for skins.
         uv = None if start < 0 else (0, 1) + model.skin_texcoord[start : start + len(vertices)] * (1, -1)
         found.append(Mesh(vertices, faces, "smooth", color, uv=uv, material=material, deforms=True))
     if model.nflex:
@@ -134,13 +136,14 @@ def surface_shapes(model: MjModel, maker: PartMaker, shows_materials: bool = Tru
 
 
 def drawn_flexes(model: MjModel) -> list[int]:
-    """Numbers of the flexes that have faces or edges."""
+    """Returns the numbers of the flexes that have faces or edges."""
     return [flex for flex in np.flatnonzero(model.flex_vertnum > 0).tolist() if len(_flex_faces(model, flex))]
 
 
 def tubes(places: NDArray[np.float64], edges: NDArray[np.int32], radius: float) -> NDArray[np.float64]:
-    """Corners of a tube around each edge, (e x 2 x SIDES, 3): for each edge both ends, for each end SIDES corners.
-    places: vertices, (v, 3). edges: pairs of vertex numbers, (e, 2)."""
+    """Returns the corners of a tube around each edge, an array of shape (e x 2 x SIDES, 3). Each edge has two ends,
+    and each end has SIDES corners. places: positions of the vertices, shape (v, 3). edges: pairs of vertex numbers,
+    shape (e, 2)."""
     ends = places[edges]
     along = ends[:, 1] - ends[:, 0]
     along /= np.maximum(np.linalg.norm(along, axis=1, keepdims=True), mujoco.mjMINVAL)

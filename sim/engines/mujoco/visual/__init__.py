@@ -1,4 +1,5 @@
-"""Marks made by MuJoCo's visualizer. visual_marks: marks of a state; geom_marks: conversion; user_geoms: `user_scn`.
+"""This folder makes marks from the geoms of MuJoCo's visualizer.
 
-geom_memory: memory layout of MuJoCo's visual structs.
+visual_marks makes the marks of a state. geom_marks converts geoms to marks. user_geoms has the scene `user_scn`.
+geom_memory finds the memory layout of MuJoCo's visual structs.
 """

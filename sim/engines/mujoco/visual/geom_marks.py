@@ -1,4 +1,5 @@
-"""Converts MuJoCo's visual geoms to marks, many at a time: kinds, sizes, orientations, colours and keys.
+"""This module converts MuJoCo's visual geoms to marks, many in one call. It converts kinds, sizes, orientations,
+colours and keys.
 
 Kinds and sizes come from tables with a row for each kind of geom, and all matrices are converted to quaternions in one
 call. So a hundred marks cost about as much as one. A geom that MuJoCo draws as several shapes becomes several marks
@@ -6,8 +7,9 @@ with the same key. An arrow with two heads becomes two arrows, a box of lines be
 becomes three lines. Viewers match marks with the same key by their order.
 
 Sizes are the same as in MuJoCo's renderer (`render_gl3.c`). Sizes of geoms are half sizes, but sizes of lines are full
-sizes. An arrow is half as long as the size of its geom. The head of an arrow has 1.75 times the radius of the shaft,
-or, for some kinds, the same radius. An arrow with two heads extends by this length in both directions.
+sizes. An arrow is half as long as the size of its geom. The head of an arrow has 1.75 times the radius of the shaft.
+For some kinds of arrows, head and shaft have the same radius. An arrow with two heads extends by this length in both
+directions.
 
 Always: the highest byte of a key is the kind of the mark, as in `Marks.add`. Geoms of kinds without a mark are left
 out.
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 
 KIND = {name: number for number, name in enumerate(MARK_KINDS)}
 NO_KIND = 255
-# Upper limit of the numbers of geom kinds; mjGEOM_NONE has the number 1001.
+# Upper limit of the numbers of geom kinds. The kind mjGEOM_NONE has the number 1001.
 MOST_TYPES = 1024
 
 # Matrices that convert a geom's size to the size of its mark.
@@ -43,8 +45,8 @@ _PENCIL = ((1, 0, 1), (0, 0, 0), (0, 0.5, 0))
 _LINE = ((0, 0, 0), (0, 0, 0), (0, 1, 0))
 _NOTHING = ((0, 0, 0), (0, 0, 0), (0, 0, 0))
 _AS_IT_IS = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
-# Kind of geom -> kind of its mark, and matrix of its size. In the first table, each geom has one mark. In the second
-# table, each geom has several marks.
+# For each kind of geom: the kind of its mark, and the matrix that converts its size. In the first table, each geom has
+# one mark. In the second table, each geom has several marks.
 SHAPES = {
     "SPHERE": ("sphere", _RADIUS),
     "CAPSULE": ("capsule", _RADIUS_AND_LENGTH),
@@ -69,8 +71,8 @@ _TRIANGLE_SIDES = np.array([[(0, 0, 0), (1, 0, 0)], [(1, 0, 0), (0, 1, 0)], [(0,
 
 
 def _products() -> NDArray[np.float32]:
-    """Matrix (9, 16) that maps the entries of a rotation matrix to 4 q q^T minus the identity, where q is the
-    rotation's quaternion xyzw (Bar-Itzhack 2000, for exact rotations)."""
+    """Returns a matrix of shape (9, 16). It maps the entries of a rotation matrix to 4 q q^T minus the identity. Here
+    q is the rotation's quaternion (x, y, z, w) (Bar-Itzhack 2000, for exact rotations)."""
     found = np.zeros((9, 4, 4), np.float32)
     for axis in range(3):
         found[4 * axis] = np.diag([1 if each in (axis, 3) else -1 for each in range(4)])
@@ -82,16 +84,17 @@ def _products() -> NDArray[np.float32]:
 
 
 _PRODUCTS = _products()
-# signs that, after a reversal of the components, rotate by 180 degrees about the own x axis
+# Signs of a quaternion's components. Reversing the order of the components and applying these signs rotates by 180
+# degrees about the own x axis.
 _HALF_A_TURN = np.array((1, 1, -1, -1), np.float32)
 _PRODUCTS = _PRODUCTS.reshape(9, 16)
-# added so that w is the largest component for a matrix of zeros
+# This matrix is added so that, for a matrix of zeros, w is the largest component.
 _OF_ONE = np.diag((1, 1, 1, 1 + 1e-6)).astype(np.float32).reshape(16)
 
 
 class _Tables:
-    """Tables indexed by the number of a geom's kind: kinds and sizes of marks, and kinds of geoms that have several
-    marks."""
+    """Tables whose index is the number of a geom's kind. They have kinds and sizes of marks, and the kinds of geoms
+    that have several marks."""
 
     def __init__(self) -> None:
         self.kind = np.full(MOST_TYPES, NO_KIND, np.uint8)
@@ -102,7 +105,7 @@ class _Tables:
                 number = int(getattr(mujoco.mjtGeom, f"mjGEOM_{name}"))
                 self.kind[number], self.size[number] = KIND[kind], size
                 self.is_compound[number] = shapes is COMPOUNDS
-        # True for one mark, False for no mark or several marks
+        # An entry is True for a kind with one mark, and False for a kind with no mark or several marks.
         self.marks_each = (self.kind != NO_KIND) & ~self.is_compound
         sides = {"ARROW2": None, "LINEBOX": _BOX_SIDES, "TRIANGLE": _TRIANGLE_SIDES}
         self.compounds = [(int(getattr(mujoco.mjtGeom, f"mjGEOM_{name}")), each) for name, each in sides.items()]
@@ -112,12 +115,13 @@ _tables: _Tables | None = None
 
 
 def kinds_of(types: NDArray[np.int32]) -> NDArray[np.uint8]:
-    """Numbers of the kinds of marks for these kinds of geoms; `NO_KIND` for kinds that are not drawn."""
-    return _loaded().kind.take(types, mode="clip")  # clipped, because uninitialized memory may have any value
+    """Returns the kinds of marks for these kinds of geoms, as numbers. Kinds that are not drawn give `NO_KIND`."""
+    # The index is clipped, because uninitialized memory may have any value.
+    return _loaded().kind.take(types, mode="clip")
 
 
 def is_drawn(types: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """Mask of the kinds of geoms that have marks."""
+    """Returns a mask of the kinds of geoms that have marks."""
     return np.asarray(kinds_of(types) != NO_KIND)
 
 
@@ -129,11 +133,12 @@ def are_one_each(types: NDArray[np.int32]) -> bool:
 def mark_records(
     geoms: NDArray[np.void], keys: NDArray[np.uint64], labels: NDArray[np.uint32] | None = None
 ) -> NDArray[np.void]:
-    """Converts `geoms` to marks. geoms: records in the form of `geom_records`, (n,), all of kinds that are drawn.
-    keys: keys without the kind, (n,). labels: numbers of label texts, (n,). If a geom has several marks, only the
-    first mark has the label.
+    """Converts `geoms` to marks. geoms: records in the form of `geom_records`, shape (n,). All must be of kinds that
+    are drawn. keys: keys without the kind, shape (n,). labels: numbers of label texts, shape (n,). If a geom has
+    several marks, only the first mark has the label.
 
-    Returns records of dtype `MARK`, (m,) with m >= n. The marks of geoms that have several marks come last.
+    Returns records of dtype `MARK`, an array of shape (m,) with m >= n. The marks of geoms that have several marks
+    come last.
     """
     tables, types = _loaded(), geoms["type"]
     marks = np.zeros(len(geoms), MARK)
@@ -164,8 +169,8 @@ def mark_records(
 
 
 def quaternions(matrices: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Unit quaternions xyzw, (n, 4), of rotation matrices, (n, 9), row by row. The result for a matrix of zeros is no
-    rotation."""
+    """Returns the unit quaternions (x, y, z, w) of rotation matrices, an array of shape (n, 4). matrices: entries row
+    by row, shape (n, 9). A matrix of zeros gives the identity."""
     products = matrices @ _PRODUCTS
     products += _OF_ONE
     rows = np.argmax(products[:, ::5], axis=1)  # the row with the largest value on the diagonal
@@ -176,8 +181,8 @@ def quaternions(matrices: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _lines(marks: NDArray[np.void], turns: NDArray[np.float32], sides: NDArray[np.float64]) -> NDArray[np.void]:
-    """Replaces each mark by k lines. sides: start and end of each line, (k, 2, 3), in the frame of the mark, as
-    multiples of the mark's size. turns: rotation matrices of the marks."""
+    """Replaces each mark by k lines. sides: start and end of each line in the frame of the mark, shape (k, 2, 3). They
+    are multiples of the mark's size. turns: rotation matrices of the marks."""
     lines = np.repeat(marks.view(RECORD), len(sides)).view(MARK)
     lines["label"][np.arange(len(lines)) % len(sides) != 0] = 0
     ends = np.einsum("nij,nj,kej->nkei", turns, marks["size"], sides).reshape(-1, 2, 3)
@@ -190,7 +195,7 @@ def _lines(marks: NDArray[np.void], turns: NDArray[np.float32], sides: NDArray[n
 
 
 def _towards(directions: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Quaternions xyzw of the shortest rotations of the z axis to the unit vectors `directions`, (n, 3)."""
+    """Returns quaternions (x, y, z, w) of the shortest rotations of the z axis to these unit vectors, shape (n, 3)."""
     x, y, z = directions.T
     turns = np.stack((-y, x, np.zeros_like(x), 1 + z), axis=1)
     turns[z < -1 + 1e-9] = 1, 0, 0, 0
@@ -212,7 +217,8 @@ def _loaded() -> _Tables:
     return _tables
 
 
-# Visual geoms that a user's `mjvOption` requests from MuJoCo, except the geoms that are parts of twixt's bodies.
+# A user's `mjvOption` requests visual geoms from MuJoCo. The code below finds them, except the geoms that are parts of
+# twixt's bodies.
 #
 # MuJoCo's visualizer is called with a copy of the user's options. The copy excludes geoms, sites, skins and flexes,
 # because twixt draws them as bodies. Contacts need a separate call, in which each contact is identified by its index.
@@ -235,8 +241,8 @@ BOUND_FLAGS = ("BODYBVH", "MESHBVH", "SDFITER")
 
 
 class RequestedGeoms:
-    """Visual geoms that one `mjvOption` requests in one model. decor, contacts: options for the two calls of MuJoCo's
-    visualizer.
+    """Visual geoms that one `mjvOption` requests in one model. decor, contacts: options for the first and the second
+    call of MuJoCo's visualizer.
 
     has_decor, has_contacts: True if the call with these options is needed. has_perturbed: True if the call with
     `decor` is needed as soon as a body is selected.
@@ -251,7 +257,8 @@ class RequestedGeoms:
         self._has_plugins = bool(model.nplugin)
         kinds = mujoco.mjtSensor
         counts = {
-            "TENDON": int(mujoco.mjtWrap.mjWRAP_SITE) in model.wrap_type.tolist(),  # a fixed tendon has no path
+            # a fixed tendon has no path to draw
+            "TENDON": int(mujoco.mjtWrap.mjWRAP_SITE) in model.wrap_type.tolist(),
             "JOINT": model.njnt,
             "ACTUATOR": model.nu,
             "CAMERA": model.ncam,
@@ -263,8 +270,8 @@ class RequestedGeoms:
         self._flags = [name for name, count in counts.items() if count] + list(self._always)
 
     def is_changed(self) -> bool:
-        """Compares the user's options with the options at the last call. If they differ, reads them and returns
-        True."""
+        """Compares the user's options with the options at the last call. If they differ, reads the user's options and
+        returns True."""
         now = self._bytes.tobytes()
         if now == self._seen:
             return False

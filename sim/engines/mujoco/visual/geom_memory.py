@@ -1,8 +1,9 @@
-"""Maps memory of MuJoCo's visual structs to arrays: geoms of `mjvScene`, `mjvOption`, `mjvCamera`; texts of labels.
+"""This module maps memory of MuJoCo's visual structs to arrays: geoms of `mjvScene`, `mjvOption` and `mjvCamera`. It
+also stores the texts of labels.
 
 Reading the Python attributes of 10,000 geoms takes 10 ms; a strided view of the same memory takes almost no time.
 MuJoCo's versions have different offsets: a geom has 252 bytes in 3.17 and 256 bytes in 4.0. So the offset of each
-field is found once at run time, by setting MuJoCo's own attributes.
+field is found one time per run, by setting MuJoCo's own attributes.
 
 Always: an unknown layout raises UnknownLayout. Memory is read only at offsets that were checked.
 """
@@ -22,11 +23,12 @@ if TYPE_CHECKING:
     from mujoco import MjvCamera, MjvOption, MjvScene
 
 
-# Fields of `mjvGeom` that are used. NUMBERS: names of 32-bit integers. ARRAYS: arrays, with their number of values.
+# Fields of `mjvGeom` that are used. NUMBERS: names of 32-bit integers. ARRAYS: names of arrays, with the number of
+# values of each array.
 NUMBERS = ("type", "objtype", "objid", "category")
 ARRAYS = {"size": 3, "pos": 3, "mat": 9, "rgba": 4}
 LABEL_BYTES = 100
-# Number of bytes of a geom before its field `size`. They are all 32-bit integers.
+# Number of bytes of a geom before its field `size`. All these bytes are 32-bit integers.
 BEFORE_SIZE = 40
 # Maximum size of a geom in bytes. The search for fields ends there.
 MOST_BYTES = 512
@@ -52,9 +54,10 @@ class UnknownLayout(TwixtError):
 
 
 def geom_records(scene: MjvScene) -> NDArray[np.void]:
-    """All geoms of `scene`, shape (maxgeom,), with fields type, objtype, objid, category, size, pos, mat, rgba, label.
+    """Returns all geoms of `scene`, shape (maxgeom,). The fields are type, objtype, objid, category, size, pos, mat,
+    rgba, label.
 
-    Returns a view that is valid as long as `scene` exists. Only the first `scene.ngeom` geoms are set. Raises
+    The result is a view that is valid as long as `scene` exists. Only the first `scene.ngeom` geoms are set. Raises
     UnknownLayout.
     """
     global _layout
@@ -107,8 +110,8 @@ def _address(scene: MjvScene) -> int:
 
 
 def _found_layout() -> np.dtype[np.void]:
-    """Finds the layout of a geom: sets attributes of the second geom of a scene, and searches the values in its
-    memory."""
+    """Finds the layout of a geom. Sets attributes of the second geom of a scene, and searches the values in that
+    geom's memory."""
     model = mujoco.MjModel.from_xml_string("<mujoco/>")
     scene = mujoco.MjvScene(model, 3)
     first, second = scene.geoms[0], scene.geoms[1]
@@ -148,11 +151,11 @@ def _bytes_from(address: int, count: int) -> NDArray[np.uint8]:
     return np.frombuffer(memoryview((ctypes.c_char * count).from_address(address)), np.uint8)
 
 
-# Texts of MuJoCo's labels, and their numbers in `Scene.labels`. The labels come from `opt.label` and from user-defined
-# geoms.
+# This code stores the texts of MuJoCo's labels, and their numbers in `Scene.labels`. The labels come from `opt.label`
+# and from user-defined geoms.
 #
-# A model has few names, and they do not change. So each text gets a number once, and the scene is replaced only when
-# there is a new text. Labels that change with every state, such as contact forces, are not supported.
+# A model has few names, and they do not change. So each text gets its number only one time, and the scene is replaced
+# only when there is a new text. Labels that change with every state, such as contact forces, are not supported.
 #
 # Always: a text always has the same number. After `MOST_TEXTS` texts, new texts get no label.
 
@@ -174,8 +177,8 @@ class LabelTexts:
         self.texts: tuple[str, ...] = ()
 
     def numbers(self, labels: NDArray[np.uint8]) -> NDArray[np.uint32]:
-        """Returns the numbers of labels, (n,): 1 plus the index in `texts`, or 0 for no label. labels: zero-terminated
-        bytes, (n, k)."""
+        """Returns the numbers of labels, an array of shape (n,). A number is 1 plus the index in `texts`, or 0 if
+        there is no label. labels: zero-terminated bytes, shape (n, k)."""
         numbers = np.zeros(len(labels), np.uint32)
         rows = np.flatnonzero(labels[:, 0])[:MOST_LABELS]
         for row, text in zip(rows.tolist(), (bytes(each).split(b"\0")[0] for each in labels[rows]), strict=True):
@@ -191,5 +194,5 @@ class LabelTexts:
 
 
 def is_shown(label: int) -> bool:
-    """True if labels of this number of `mjtLabel` are shown."""
+    """True if labels of this kind are shown. label: number of the kind in `mjtLabel`."""
     return any(label == int(getattr(mujoco.mjtLabel, f"mjLABEL_{name}")) for name in SHOWN)

@@ -1,4 +1,4 @@
-"""`user_scn`, MuJoCo's scene for user-defined geoms. They become marks at the next `sync`.
+"""`user_scn` is MuJoCo's scene for user-defined geoms. These geoms become marks at the next `sync`.
 
 The user's code sets `ngeom` to 0, and then fills geom after geom with `mjv_initGeom` and `mjv_connector`. A geom with
 a label is identified by its label, any other geom by its index.
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 # Capacity of the scene, as in MuJoCo's own viewer.
 MOST_USER_GEOMS = 100_000
-# Odd factors for the words of a label. The label's key is the upper bits of the sum of the products.
+# Odd factors for the words of a label. Each word is multiplied by its factor. The upper bits of the sum of the
+# products are the label's key.
 _WEIGHTS = np.random.default_rng(4).integers(1 << 62, 1 << 63, 25).astype(np.uint64) | np.uint64(1)
 LABEL_KEY_BITS = 48
 
@@ -37,12 +38,12 @@ class UserGeoms:
         self._model = model
         self._scene: MjvScene | None = None
         self._records: NDArray[np.void] | None = None
-        # `mjtRndFlag`; replaced by the scene's own array when the scene is made
+        # Flags of `mjtRndFlag`. When the scene is made, its own array replaces this array.
         self.flags: NDArray[np.uint8] = mujoco.MjvScene(model, 1).flags.copy()
 
     @property
     def scene(self) -> MjvScene:
-        """MuJoCo's struct. It is made at the first call. The user's code may change it."""
+        """Returns MuJoCo's struct `mjvScene`. The struct is made at the first call. The user's code may change it."""
         if self._scene is None:
             self._scene = mujoco.MjvScene(self._model, MOST_USER_GEOMS)
             self._scene.flags[:] = self.flags
@@ -52,7 +53,7 @@ class UserGeoms:
 
     @property
     def is_made(self) -> bool:
-        """True once `scene` has been used."""
+        """True after the first use of `scene`."""
         return self._scene is not None
 
     @property
@@ -62,14 +63,15 @@ class UserGeoms:
         return 0 if scene is None else min(max(scene.ngeom, 0), MOST_USER_GEOMS)
 
     def records(self) -> NDArray[np.void]:
-        """The geoms, shape (count,), as in `geom_records`: a view of the user's memory."""
+        """Returns the geoms as in `geom_records`, shape (count,). The result is a view of the user's memory."""
         assert self._records is not None
         return self._records[: self.count]
 
 
 def user_keys(geoms: NDArray[np.void], places: NDArray[np.intp], named_bit: int) -> NDArray[np.uint64]:
-    """Keys of the user's geoms, (n,). For a geom with a label, the key is `named_bit` with 48 bits computed from the
-    label. For a geom without a label, the key is the geom's index from `places`."""
+    """Returns the keys of the user's geoms, an array of shape (n,). For a geom with a label, the key has the bit
+    `named_bit` and 48 bits that are computed from the label. For a geom without a label, the key is the geom's
+    index from `places`."""
     keys = places.astype(np.uint64)
     named = np.flatnonzero(geoms["label"][:, 0])
     if len(named):
@@ -82,7 +84,7 @@ def user_keys(geoms: NDArray[np.void], places: NDArray[np.intp], named_bit: int)
 
 
 def not_drawn(geoms: NDArray[np.void]) -> list[str]:
-    """Texts about geoms that are not drawn. Each kind of geom has one text, with the number of such geoms."""
+    """Returns texts about geoms that are not drawn. Each kind of geom has one text, with the number of such geoms."""
     types = geoms["type"]
     types = types[kinds_of(types) == NO_KIND]
     texts = []
@@ -93,15 +95,15 @@ def not_drawn(geoms: NDArray[np.void]) -> list[str]:
     return texts
 
 
-# Marks of user-defined geoms. Only geoms that have changed since the last call are converted.
+# The code below makes the marks of user-defined geoms. Only geoms that have changed since the last call are converted.
 #
-# 25,000 geoms have 6 MB. Comparing geoms takes a tenth of the time of converting them.
+# 25,000 geoms have 6 MB. A comparison of geoms takes a tenth of the time of their conversion.
 #
 # Always: if a signal handler raises an exception at any point, the next call converts the remaining geoms.
 
 
-# Number of geoms that are compared or converted at once. Arrays of this size fit into the processor's caches, and
-# numpy reuses their memory. So 10,000 geoms take a third of the time that they would take all at once.
+# Number of geoms that are compared or converted in one call. Arrays of this size fit into the processor's caches, and
+# numpy reuses their memory. So 10,000 geoms take a third of the time that one call for all of them would take.
 PIECE = 1_000
 
 
@@ -116,11 +118,11 @@ class UserMarks:
         self._of_user, self._named_bit = np.uint64(of_user), of_user ^ of_named
         self._seen: NDArray[np.uint32] = np.zeros((0, 1), np.uint32)
         self._geoms = self._rows = 0  # number of geoms at the last call, and number of their marks
-        self._is_one_each = True  # True if mark i belongs to geom i for all i
+        self._is_one_each = True  # True if each geom and its mark have the same index
 
     def show(self, geoms: NDArray[np.void] | None) -> None:
-        """Writes the marks of `geoms`, and removes all other marks. geoms: records in the form of `geom_records`; None
-        for the same geoms as in the last call."""
+        """Writes the marks of `geoms`, and removes all other marks. geoms: records in the form of `geom_records`. If
+        `geoms` is None, the geoms of the last call are used."""
         marks = self._marks
         if geoms is None:
             marks.keep(self._rows)
@@ -135,13 +137,14 @@ class UserMarks:
             self._show_all(geoms, words)
 
     def clear(self) -> None:
-        """Removes all marks. Call it if there are no geoms."""
+        """Removes all marks. Call this method if there are no geoms."""
         self._rows = self._geoms = 0
         self._is_one_each, self.not_drawn = True, []
         self._marks.clear()
 
     def _changed(self, words: NDArray[np.uint32]) -> NDArray[np.intp]:
-        """Indices of the geoms that have changed since the last call, followed by the indices of new geoms."""
+        """Returns the indices of the geoms that have changed since the last call, and then the indices of new
+        geoms."""
         known = min(self._geoms, len(words))
         found = []
         for piece in _pieces(known):
@@ -163,7 +166,8 @@ class UserMarks:
             marks.replace(rows[:old], records[:old])
             marks.extend(records[old:])
             kept = slice(rows[0], rows[0] + len(rows)) if _are_consecutive(rows) else rows
-            # stored after the marks, so that after an interruption the next call replaces old marks
+            # The words are stored after the marks are written. So after an interruption, the next call replaces old
+            # marks.
             self._seen[kept] = words[kept]
         self._rows = self._geoms = count
         self.not_drawn = []

@@ -1,8 +1,9 @@
-"""Marks for the states of one model: user-defined geoms, and MuJoCo's visual geoms that do not belong to bodies.
+"""This module makes the marks for the states of one model. Marks show user-defined geoms, and MuJoCo's visual geoms
+that do not belong to bodies.
 
-There are two steps. First, the user's thread calls `copy_geoms` for each state. This copies the geoms of the current
-state into a private scene, with MuJoCo's `mjv_updateScene`, in microseconds. Second, `marks` converts a copy into
-marks when the state is published. Most states are never published.
+There are two steps. First, the user's thread calls `copy_geoms` for each state. This method copies the geoms of the
+current state into a private scene. It calls MuJoCo's `mjv_updateScene`, which takes microseconds. Second, `marks`
+converts a copy into marks when the state is published. Most states are never published.
 
 The key of an object stays the same while the object exists. The key of a tendon, a joint and so on is its number in
 the model; all segments of a tendon have the same key. The key of a contact is a number from `ContactKeys`. The key of
@@ -35,11 +36,11 @@ FIRST_GEOMS, MOST_GEOMS = 1_000, 1_000_000
 ALL_CATEGORIES = 7
 # Kinds of MuJoCo's objects that this module distinguishes.
 OBJECTS = ("UNKNOWN", "TENDON", "ACTUATOR", "CAMERA", "SENSOR")
-# Bits of a key that identify the source of a mark. They are below the bits for the kind.
+# Bits of a key that identify the source of a mark. These bits are below the bits that give the kind of the mark.
 OF_MODEL, OF_CONTACT, OF_USER, OF_NAMED_USER = (source << 52 for source in range(1, 5))
 OBJECT_BITS = 32
-# A contact's pair may have an element or vertex of a flex in place of a geom. In the number of such an object, the
-# element or vertex has FLEX_BITS + ELEMENT_BITS bits, and the flex has the bits above.
+# A contact's pair may have an element or a vertex of a flex in place of a geom. In the number of such an object, the
+# lower FLEX_BITS + ELEMENT_BITS bits are for the element or vertex, and the bits above are for the flex.
 FLEX_BITS, ELEMENT_BITS = 4, 13
 
 
@@ -47,9 +48,9 @@ class GeomBuffer:
     """Copies of the geoms of one state: MuJoCo's geoms, followed by the geoms of contacts. The user's geoms are stored
     separately.
 
-    decor: number of MuJoCo's geoms. contacts: number of geoms of contacts. users: number of the user's geoms. pairs,
-    positions: geoms of each contact, (c, 2), and its position, (c, 3). user_geoms: None if the user's geoms are
-    unchanged since the last marks.
+    decor: number of MuJoCo's geoms. contacts: number of geoms of contacts. users: number of the user's geoms. pairs:
+    the two geoms of each contact, shape (c, 2). positions: position of each contact, shape (c, 3). user_geoms: the
+    user's geoms, or None if they are unchanged since the last marks.
     """
 
     def __init__(self, model: MjModel) -> None:
@@ -65,7 +66,7 @@ class GeomBuffer:
 
     @property
     def records(self) -> NDArray[np.void]:
-        """Geoms of the model and of contacts, as in `geom_records`."""
+        """Returns the geoms of the model and of contacts, as in `geom_records`."""
         return self._all[: self.decor + self.contacts]
 
     def read_decor(self, data: MjData, opt: MjvOption, perturb: MjvPerturb, camera: MjvCamera) -> None:
@@ -77,7 +78,7 @@ class GeomBuffer:
         self.decor = self._scene.ngeom
 
     def read_contacts(self, data: MjData, opt: MjvOption, perturb: MjvPerturb) -> None:
-        """Appends the geoms of contacts. Call it after `read_decor` or `clear`."""
+        """Appends the geoms of contacts. Call this method after `read_decor` or `clear`."""
         while True:
             self._scene.ngeom = self.decor
             mujoco.mjv_addGeoms(self._model, data, opt, perturb, ALL_CATEGORIES, self._scene)
@@ -119,7 +120,7 @@ class GeomBuffer:
 class VisualMarks:
     """Reads the visual geoms of `data`, and converts them into marks.
 
-    opt, perturb: MuJoCo's structs, which the user's code may change; None for new structs. users: the user's geoms.
+    opt, perturb: MuJoCo's structs, which the user's code may change; by default new structs. users: the user's geoms.
     note: function that is called with a text about geoms that are not drawn. texts: texts of labels.
     """
 
@@ -140,7 +141,8 @@ class VisualMarks:
         self._asked = RequestedGeoms(model, mujoco.MjvOption() if opt is None else opt)
         self._camera = mujoco.MjvCamera()
         self._contact_keys, self._quaternion = ContactKeys(), data.xquat
-        # Bounding radii of geoms; infinite for planes. The last entry, also infinite, is for flexes.
+        # Bounding radii of geoms. The radius of a plane is infinite. The last entry is for flexes and is infinite as
+        # well.
         self._radii = np.append(np.where(model.geom_rbound > 0, model.geom_rbound, np.inf), np.inf)
         self._kinds = {name: int(getattr(mujoco.mjtObj, f"mjOBJ_{name}")) for name in OBJECTS}
         self._label, self._decor = int(mujoco.mjtGeom.mjGEOM_LABEL), int(mujoco.mjtCatBit.mjCAT_DECOR)
@@ -158,15 +160,16 @@ class VisualMarks:
         return not (has_decor or asked.has_contacts or self._users.is_made)
 
     def present(self) -> Marks | None:
-        """Marks of the current state; valid until the next call. None if there are no geoms."""
+        """Returns the marks of the current state, which are valid until the next call. Returns None if there are no
+        geoms."""
         copied = self.copy_geoms()
         self.release_geoms(copied)
         return None if copied is None else self.marks(copied)
 
     def copy_geoms(self, is_lasting: bool = True) -> GeomBuffer | None:
-        """Copies the geoms of the current state. Returns None if there are no geoms. Call it on the user's thread, and
-        release the copy later. is_lasting: False if `marks` is called at once; the user's geoms are then not
-        copied."""
+        """Copies the geoms of the current state. Returns None if there are no geoms. Call this method on the user's
+        thread, and release the copy later. is_lasting: False if `marks` is called immediately afterwards. The
+        user's geoms are then not copied."""
         asked, users = self._asked, self._users.count
         asked.is_changed()
         has_decor = asked.has_decor or (asked.has_perturbed and self._perturb.select > 0)
@@ -181,7 +184,7 @@ class VisualMarks:
         except IndexError:
             copied = GeomBuffer(self._model)
         copied.clear()
-        if self._perturb.select >= self._model.nbody:  # else MuJoCo would read beyond its arrays
+        if self._perturb.select >= self._model.nbody:  # with such an index MuJoCo would read beyond its arrays
             self._perturb.select = 0
         if self._quaternion.item(0) != 0:  # the quaternion is 0 after `mj_resetData`, when there are no poses yet
             if has_decor:
@@ -201,8 +204,8 @@ class VisualMarks:
             self._spare.append(copied)
 
     def marks(self, copied: GeomBuffer) -> Marks:
-        """Marks of a state; valid until the next call. Call it on one thread at a time, and in the order of the
-        states."""
+        """Returns the marks of a state, which are valid until the next call. Call this method on one thread at a time,
+        and in the order of the states."""
         if copied.users:
             self._user_marks.show(copied.user_geoms)
             copied.user_geoms, self._not_drawn = None, self._user_marks.not_drawn
@@ -231,7 +234,8 @@ class VisualMarks:
         return self._marks
 
     def _of_model(self, geoms: NDArray[np.void]) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
-        """Keys of geoms of the model, and a mask of the geoms that are shown as marks because no body shows them."""
+        """Returns the keys of geoms of the model. Also returns a mask of the geoms that are shown as marks because no
+        body shows them."""
         objects, kinds = geoms["objtype"], self._kinds
         keys = objects.astype(np.uint64)
         keys <<= np.uint64(OBJECT_BITS)
@@ -239,7 +243,7 @@ class VisualMarks:
         keys |= np.uint64(OF_MODEL)
         is_own = geoms["category"] == self._decor
         is_own |= (objects == kinds["TENDON"]) | (objects == kinds["ACTUATOR"])
-        # The triangles of a camera's frustum are left out, because its edges are drawn as lines as well.
+        # The triangles of a camera's frustum are left out, because lines show the edges of the frustum.
         is_own &= (objects != kinds["CAMERA"]) | (geoms["type"] != int(mujoco.mjtGeom.mjGEOM_TRIANGLE))
         named = np.flatnonzero(~is_own & (geoms["label"][:, 0] != 0))
         geoms["type"][named] = self._label  # a body shows the geom itself, so this mark shows only the geom's label
@@ -247,8 +251,8 @@ class VisualMarks:
         return keys, is_own
 
     def _of_contacts(self, geoms: NDArray[np.void], copied: GeomBuffer) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
-        """Keys of the geoms that were copied with the contacts, and a mask of the geoms to show: the geoms of contacts
-        and of sensors."""
+        """Returns the keys of the geoms that were copied with the contacts. Also returns a mask of the geoms to show,
+        which are the geoms of contacts and of sensors."""
         reach = np.minimum(*(self._radii.take(side, mode="clip") for side in copied.pairs.T))
         pairs = (copied.pairs[:, 0] << OBJECT_BITS) | copied.pairs[:, 1]
         numbers = self._contact_keys.numbers(pairs, copied.positions, reach).astype(np.uint64) | np.uint64(OF_CONTACT)
@@ -256,7 +260,7 @@ class VisualMarks:
         is_contact = objects == self._kinds["UNKNOWN"]
         if is_contact.all():
             return numbers[geoms["objid"]], is_contact
-        # these are geoms of touch sensors, and of slider-cranks, which appear here a second time
+        # These are geoms of touch sensors and of slider-cranks. Slider-cranks appear here a second time.
         keys, _ = self._of_model(geoms)
         rows = np.flatnonzero(is_contact)
         keys[rows] = numbers[geoms["objid"][rows]]
@@ -266,13 +270,13 @@ class VisualMarks:
 def _new_scene(model: MjModel, count: int) -> tuple[MjvScene, NDArray[np.void]]:
     """Makes a scene with room for `count` geoms. Returns the scene and its memory."""
     scene = mujoco.MjvScene(model, count)
-    scene.status = 1  # else MuJoCo would report a full scene; `_is_full` handles a full scene
+    scene.status = 1  # With another status MuJoCo would report a full scene; `_is_full` handles a full scene.
     return scene, geom_records(scene)
 
 
 def _sides(contacts: object) -> NDArray[np.int64]:
-    """The two objects of each contact, (c, 2). An object is the number of a geom, or a larger number for an element or
-    vertex of a flex."""
+    """Returns the two objects of each contact, an array of shape (c, 2). An object is the number of a geom, or a
+    larger number for an element or vertex of a flex."""
     sides = np.array(contacts.geom, np.int64)  # type: ignore[attr-defined]
     if len(sides) and sides.min() < 0:
         flex, element, vertex = (np.array(getattr(contacts, name), np.int64) for name in ("flex", "elem", "vert"))
@@ -282,11 +286,11 @@ def _sides(contacts: object) -> NDArray[np.int64]:
     return sides
 
 
-# Gives contacts numbers that stay the same while a contact lasts.
+# The code below gives each contact a number that stays the same as long as the contact lasts.
 #
 # MuJoCo's index of a contact changes whenever another contact begins or ends. Here a contact is identified by its pair
 # of geoms. Within a pair, each contact gets the number of the nearest contact at the last call. The contacts with the
-# smallest distance are matched first, and each number is used once.
+# smallest distance are matched first, and each number is used only one time.
 #
 # Always: two contacts of one call have different numbers. A contact that is farther than `reach` from all previous
 # contacts of its pair gets a new number. A number is reused only after 2**32 contacts. This code reads neither a clock
@@ -297,7 +301,7 @@ NUMBER_MASK = 0xFFFF_FFFF
 
 
 class ContactKeys:
-    """Numbers of contacts, constant over successive calls."""
+    """Numbers of contacts. A contact keeps its number over successive calls."""
 
     def __init__(self) -> None:
         self._pairs = np.zeros(0, np.int64)  # pairs of the last call, sorted
@@ -308,11 +312,11 @@ class ContactKeys:
     def numbers(
         self, pairs: NDArray[np.int64], positions: NDArray[np.float64], reach: NDArray[np.float64]
     ) -> NDArray[np.int64]:
-        """Returns the numbers of n contacts, (n,), integers from 0 to 2**32 - 1.
+        """Returns the numbers of n contacts, an array of shape (n,) with integers from 0 to 2**32 - 1.
 
-        pairs: for each contact the number of its pair of geoms, (n,); the same pair always has the same number.
-        positions: (n, 3), metres. reach: largest distance that a contact may have moved since the last call, (n,),
-        metres.
+        pairs: for each contact the number of its pair of geoms, shape (n,). The same pair always has the same number.
+        positions: positions of the contacts, shape (n, 3), in metres. reach: largest distance that each contact may
+        have moved since the last call, shape (n,), in metres.
         """
         order = np.argsort(pairs, kind="stable")
         now, there = pairs[order], positions[order]
@@ -341,15 +345,15 @@ class ContactKeys:
 def _mutual(
     news: NDArray[np.intp], olds: NDArray[np.intp], new_count: int, old_count: int
 ) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Matches new contacts with old contacts, each at most once. news, olds: candidates, sorted by distance. A round
-    matches all contacts that are nearest to each other. So the number of rounds is at most the number of contacts
-    of one pair. Returns the matches of each round."""
+    """Matches new contacts with old contacts. Each contact is matched at most one time. news, olds: candidates, sorted
+    by distance. In each round, two contacts match if each is the nearest candidate of the other. So the number of
+    rounds is at most the number of contacts of one pair. Returns the matches of each round."""
     matches = []
     while len(news):
         place = np.arange(len(news))
         nearest_of_new, nearest_of_old = np.zeros(new_count, np.intp), np.zeros(old_count, np.intp)
-        # If an index is repeated, numpy keeps the last assignment. In this reversed order, that is the nearest
-        # candidate.
+        # If an index is repeated, numpy keeps the last assignment. In this reversed order, the last assignment is that
+        # of the nearest candidate.
         nearest_of_new[news[::-1]] = place[::-1]
         nearest_of_old[olds[::-1]] = place[::-1]
         is_match = (nearest_of_new[news] == place) & (nearest_of_old[olds] == place)
