@@ -71,9 +71,7 @@ LONGEST = (
     "tests/render/draw/test_drivers.py",
 )
 PARALLEL, QUIET, AGAIN = "parallel", "quiet", "again"
-# One more than cores, for many tests wait for windows, frames and processes; each may start several processes of its
-# own, and holds some hundred megabytes.
-MOST_PROCESSES = 4
+MOST_PROCESSES = 4  # a test may start several of its own, and holds some hundred megabytes
 # More failures than these are no chance: trying them again would only delay the answer.
 MOST_TRIED_AGAIN = 20
 # Options of pytest (by their names in its configuration) that belong to a single run in one process.
@@ -190,7 +188,7 @@ class Suite:
 def run_in_turns(arguments: list[str], outcomes: Outcomes) -> int:
     """The exit code, as pytest's."""
     began_s = time.monotonic()
-    processes = min(len(os.sched_getaffinity(0)) + 1, MOST_PROCESSES)
+    processes = min(len(os.sched_getaffinity(0)), MOST_PROCESSES)
     say(f"tests not marked {' or '.join(sorted(ALONE))}, in {processes} processes")
     sharing = ["-n", str(processes), "--dist", "loadfile", "--no-loadscope-reorder"]
     code = run_turn(PARALLEL, outcomes, [*sharing, *arguments])

@@ -60,6 +60,7 @@ class Method:
     def __init__(self, rules: Mapping[str, Rule] | None = None) -> None:
         self._snapshots: list[Snapshot] = []
         self._times: list[int] = []
+        self._began_at: Sequence[int] = ()  # once the first of them is dropped
         self._world_epoch: int | None = None
         self.rules = rules or {}
 
@@ -67,6 +68,11 @@ class Method:
     def snapshots(self) -> Sequence[Snapshot]:
         """The stored snapshots, oldest first."""
         return self._snapshots
+
+    @property
+    def began_at(self) -> Sequence[int]:
+        """Simulated times of the first two snapshots since the last reset, even if they are not stored any more; ns."""
+        return self._began_at or self._times[:2]
 
     @property
     def usual_gap_ns(self) -> int:
@@ -113,6 +119,7 @@ class Method:
         size = snapshot.bodies.nbytes + sum(column.nbytes for column in snapshot.columns.values())
         excess = len(self._times) - max(KEPT_LEAST, min(KEPT_MOST, KEPT_BYTES // max(1, size)))
         if excess > 0:
+            self._began_at = self.began_at
             del self._snapshots[:excess], self._times[:excess]
             index -= excess
         return index
@@ -142,6 +149,7 @@ class Method:
         """Removes all snapshots."""
         self._snapshots.clear()
         self._times.clear()
+        self._began_at = ()
         self._world_epoch = None
 
     def index_at(self, draw_time_ns: int) -> int:

@@ -329,14 +329,14 @@ class Poser:
 
     def is_ready(self, name: str, draw_time_ns: int) -> bool:
         """True if the method `name` can compute poses at `draw_time_ns` (simulated time)."""
-        received = self._received(name, draw_time_ns)
-        return len(received) > 1 and received[0].sim_time_ns <= draw_time_ns
+        began_at = self._began_at(name, draw_time_ns)
+        return len(began_at) > 1 and began_at[0] <= draw_time_ns
 
     def is_settled(self, name: str, draw_time_ns: int) -> bool:
         """True if the method has received a snapshot that is earlier than the two around `draw_time_ns`. Then its poses
         do not depend on when the method was created."""
-        received = self._received(name, draw_time_ns)
-        return len(received) > 1 and received[1].sim_time_ns <= draw_time_ns
+        began_at = self._began_at(name, draw_time_ns)
+        return len(began_at) > 1 and began_at[1] <= draw_time_ns
 
     def reach_ns(self, name: str) -> int:
         """How far beyond the newest snapshot the method can draw, in ns of simulated time."""
@@ -361,9 +361,9 @@ class Poser:
             poses.color[: len(values), :3] = colors(values, color_by)
         return poses if self._frames is None else self._frames.in_world(poses, draw_time_ns)
 
-    def _received(self, name: str, draw_time_ns: int) -> Sequence[Snapshot]:
+    def _began_at(self, name: str, draw_time_ns: int) -> Sequence[int]:
         method = self._at(draw_time_ns).get(name)
-        return () if method is None else method.snapshots
+        return () if method is None else method.began_at
 
     def _at(self, draw_time_ns: int) -> MethodsInUse:
         return self._methods if self._frames is None else self._frames.methods_at(draw_time_ns)

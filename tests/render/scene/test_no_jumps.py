@@ -211,3 +211,14 @@ def test_the_time_that_is_logged_is_that_of_the_method_drawn(window, to):
         newest_ns = show.stage.history.newest.head.sim_time_ns
         assert main.draw_time_ns == (newest_ns if main.method == "latest" else at_ms * MS)
     assert main.method == to
+
+
+@pytest.mark.parametrize("first", ["kalman", "linear"])
+def test_a_method_is_drawn_even_further_behind_than_it_keeps_snapshots(window, monkeypatch, first):
+    monkeypatch.setattr("twixt.render.interpolation.method.KEPT_MOST", 5)
+    show = Show(window, scene(), round_and_round(3), 0, clock="buffered", buffer_ms=1000.0, interpolation=first)
+    for at_ms in range(0, 3000, 20):
+        if at_ms == 1500:
+            show.choose(interpolation="kalman")
+        main = show.draw(at_ms).main
+    assert main.method == "kalman"
