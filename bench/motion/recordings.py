@@ -206,8 +206,8 @@ class Truth:
             poses.visible.reshape(shape),
         )
         self.states = self._in_the_world(self._own)
-        # Mask of the bodies that move. The other bodies do not test an interpolation method. They are the majority in
-        # some worlds.
+        # Mask of the bodies that move. Bodies at rest look the same with every interpolation method, so they are left
+        # out. In some worlds most bodies are at rest.
         self.moves = _changes(self.states.position) | _changes(self.states.orientation) | _changes(self.states.visible)
 
     @property

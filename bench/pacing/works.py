@@ -1,5 +1,5 @@
-"""Makes work traces, from a generator or from recordings. A work trace has the cost of each frame, and stolen time, in
-which other programs run.
+"""Makes work traces, from a generator or from recordings. A work trace contains the cost of each frame and the
+intervals in which other programs run (stolen time).
 
 A whole trace is generated from its seed before the run, so that every contestant gets the same trace. Costs depend on
 the frame number. Loads and stolen time depend on the instant.

@@ -320,9 +320,10 @@ class LapRecorder:
         return Lap(wall_ns, idle_ns, queued_ns, gc_ns, is_stopped)
 
     def lap_in_wait(self, cause: int, until_ns: int, kind: int = NO_SPAN, in_swap: bool = False) -> None:
-        """Ends a lap of work that was done while the frame waited for its swap. The swap was planned at `until_ns`.
+        """Ends a lap of work that was done while the frame waited for its swap. `until_ns` is the planned instant of
+        the swap.
         The whole lap counts if it ended after `until_ns`; otherwise the lap does not count. in_swap: the work was done
-        while the swap waited for the display, and the display was expected at `until_ns`. In this case a lap that ends
+        while the swap waited for the display, and the display's answer was expected at `until_ns`. In this case a lap that ends
         too late delays the next frame and counts for the next frame."""
         lap = self.lap(UNCOUNTED, kind)
         if self.last.wall_ns > until_ns:

@@ -197,7 +197,7 @@ class PresentEvents:
 
 
 class SyncValues:
-    """Present times from the GLX extension GLX_OML_sync_control."""
+    """Instants at which frames were shown, from the GLX extension GLX_OML_sync_control."""
 
     name = "GLX_OML_sync_control"
 

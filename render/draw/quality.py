@@ -88,8 +88,8 @@ CHEAPEST = FLAT  # the cheapest level that is drawn at full size, used for `--qu
 SPARING = 2
 
 
-# The cost of a frame is too high if it exceeds a limit. JUDGED: the median of this many last frames is compared with
-# the limit. AT_ONCE: the level is also lowered if each of this many last frames costs too much.
+# The cost of a frame is too high if it exceeds a limit. JUDGED: number of frames; the median cost of the last JUDGED
+# frames is compared with the limit. AT_ONCE: the level is also lowered if each of the last AT_ONCE frames costs too much.
 JUDGED, AT_ONCE = 10, 4
 # BLOCK: number of frames in a block. BLOCKS: number of blocks that are judged together. If the tails of all these
 # blocks are too long, a cheaper level is chosen. If all are short enough, a finer level is chosen.

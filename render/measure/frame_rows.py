@@ -22,8 +22,8 @@ class FrameRow(NamedTuple):
     """Values of one frame. Instants (`time.perf_counter_ns`) and durations are in ns. They are 0 if nothing was drawn.
 
     draw_time_ns: simulated time that was drawn, after the clock limited it. Without interpolation it is the time of
-    the snapshot that was shown. The work of a frame takes `ahead_ns` before `start_ns`, and `work_end_ns - start_ns`
-    after it. present_ns: the best known instant at which the frame was shown. This instant has three possible sources,
+    the snapshot that was shown. The work of a frame has two parts: `ahead_ns` is its duration before `start_ns`, and
+    `work_end_ns - start_ns` is its duration after `start_ns`. present_ns: the best known instant at which the frame was shown. This instant has three possible sources,
     the best one first: the display's report, the return of the fence after the swap, and the swap's return.
     `present_source` names the source that was used.
     """

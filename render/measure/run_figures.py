@@ -264,8 +264,8 @@ USUAL_OF = 128
 # A frame is handed over late if the time from its hand-over to its predicted present time is below a limit. The limit
 # is this quantile of the times of frames that are not bad.
 HASTY_SHARE = 0.05
-# A frame may jump to compensate for the error of the previous frame. In measurements, this jump was at most this many
-# times as large as that error.
+# The motion drawn in one frame can be too large or too small, because it corrects the error of the previous frame.
+# JUMP_SHARE is the largest measured ratio of this correction to the corrected error.
 JUMP_SHARE = 1.25
 NO_COST = -1
 COST_NAMES = tuple(RENDER_COSTS)

@@ -40,7 +40,7 @@ FITTED_ROOM = 1.01
 # A replay that may widen the interval uses the work of the last WIDEN_BY_NS, but at most WIDEN_BY_FRAMES frames. Such
 # a replay begins every REPLAY_EVERY_FRAMES frames.
 WIDEN_BY_NS, WIDEN_BY_FRAMES, REPLAY_EVERY_FRAMES = 5_000_000_000, 300, 30
-# A replay that may narrow the interval uses the work of the last NARROW_BY_NS, but at least NARROW_BY_FRAMES frames.
+# A replay that may narrow the interval uses the work of the last NARROW_BY_NS, and of at least NARROW_BY_FRAMES frames.
 # Such a replay begins every NARROW_EVERY_NS. If the interval widens within RELAPSE_NS after it narrowed, this is a
 # relapse. Each relapse doubles the length of the replayed work, up to LONGEST_NARROW_BY_NS. Even with this longest
 # time, the end of a load is noticed within 3 s. After each CALM_NS without a relapse, the length is halved.

@@ -108,7 +108,7 @@ class FramesInTime:
 
     @property
     def newest(self) -> MethodsInUse:
-        """Methods of the newest frame of reference."""
+        """Interpolation methods that compute poses in the newest frame of reference."""
         return self._frames[-1].methods
 
     def use(self, names: frozenset[str]) -> None:

@@ -30,8 +30,8 @@ NEARLY_ALL = 0.95
 # Each program has a limit for the typical size of spheres. The last chosen program stays in use up to KEPT times its
 # limit. A program draws single spheres up to LARGER times its limit.
 KEPT, LARGER = 1.15, 1.3
-# FINEST_PX is the largest cost at which software rendering uses the finest program. The cost is the number of pixels of
-# all points, plus BODY_PX for the setup of each body. A cost of 600,000 takes about 5 ms. 300 balls that fill a picture
+# FINEST_PX is the largest cost at which software rendering uses the finest program. Each sphere is
+# drawn as an OpenGL point. The cost is the number of pixels of all points, plus BODY_PX for the setup of each sphere. A cost of 600,000 takes about 5 ms. 300 balls that fill a picture
 # of 800x600 have a cost of 450,000.
 FINEST_PX, BODY_PX = 600_000, 500
 # If there are fewer bodies than MANY_BODIES, LOD 2 is used only up to the typical size FEWER_LOD_2_PX. LOD 2 gives all
