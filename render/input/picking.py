@@ -243,6 +243,11 @@ class SeenBodies:
         """The scene that is drawn."""
         return self._stage.scene
 
+    @property
+    def has_camera(self) -> bool:
+        """False before the first frame, and from the arrival of a new camera until a frame is drawn with it."""
+        return self._stage.view.orbit is not None
+
     def all(self) -> Poses:
         """Poses of all bodies."""
         self._watch(None)
@@ -259,11 +264,11 @@ class SeenBodies:
         self._stage.main.unwatch(WATCHER)
 
     def ray(self, x_px: float, y_px: float, size_px: tuple[int, int]) -> Ray | None:
-        """Ray through a pixel of a window of `size_px`. It is None if the pixel is outside the picture, or if no frame
-        was drawn."""
+        """Ray through a pixel of a window of `size_px`; None if the pixel is outside the picture or there is no
+        camera."""
         stage = self._stage
         viewport = side_by_side(size_px, len(stage.pictures))[-1]
-        if stage.view.orbit is None or x_px < viewport[0]:
+        if not self.has_camera or x_px < viewport[0]:
             return None
         matrices = stage.view.matrices(stage.main, viewport[2:], size_px)
         self.axes, self.eye = matrices.view[:3, :3].astype(np.float64), np.array(matrices.eye)

@@ -67,11 +67,12 @@ class Drag(NamedTuple):
 
 class PointerTool:
     """Pointer tool of one viewer. stage: stage (scene and snapshots) that is drawn. link: connection through which
-    clicks and pulls are sent to the program."""
+    clicks and pulls are sent to the program. before: tool of the simulation that was drawn before; the pointer is still
+    where it was."""
 
-    def __init__(self, stage: Stage, link: Link) -> None:
+    def __init__(self, stage: Stage, link: Link, before: PointerTool | None = None) -> None:
         self._seen, self._renderer, self._link = SeenBodies(stage, link), stage.renderer, link
-        self._at_px: tuple[float, float] | None = None
+        self._at_px: tuple[float, float] | None = None if before is None else before._at_px
         self._pressed: MouseButton | None = None
         self._pressed_px = (0.0, 0.0)
         self._clicked_ns = -DOUBLE_NS
@@ -168,7 +169,7 @@ class PointerTool:
         at_px = self._at_px
         if pressed is None or at_px is None or pressed.button != event.button:
             return
-        if math.dist(at_px, self._pressed_px) > CLICK_PX:
+        if math.dist(at_px, self._pressed_px) > CLICK_PX or not self._seen.has_camera:
             return
         hit = self._hit(self._ray(size_px))
         is_double = event.button == "left" and pressed.acted_ns - self._clicked_ns < DOUBLE_NS

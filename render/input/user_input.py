@@ -56,8 +56,9 @@ class UserInput:
             settings, self._pointer, self._early = before.settings, before._pointer, before._early
             self._note, self.note_ends_ns = before._note, before.note_ends_ns
         self.settings: ViewerSettings = replace(settings, own_loop=link.description.get("loop") == "user")
-        self._reports, self.tool = UserReports(link), PointerTool(stage, link)
-        self._acted_ns = 0  # instant of the last command, or 0 after a new plan has arrived
+        self._reports = UserReports(link)
+        self.tool: PointerTool = PointerTool(stage, link, None if before is None else before.tool)
+        self._acted_ns = 0  # instant of the last command; 0 after a new plan has arrived
         self._plan_number = link.plan().number
         self._status: dict[str, Any] = {}
         self._choose()
@@ -86,14 +87,11 @@ class UserInput:
                     used_ns.add(event.acted_ns)
                 acted_ns = self.press(key, event.acted_ns, draw_time_ns) or acted_ns
         self._reports.keys(events, used_ns, draw_time_ns)
-        camera = self._stage.view.orbit
-        if camera is not None:
-            rest = self.tool.apply_events(events, size_px, draw_time_ns, covers)
-            moved_ns = self._pointer.move_camera(camera, rest, size_px[1], covers)
-            if moved_ns:
-                self._reports.camera_moved()
-            acted_ns = moved_ns or acted_ns
-        return acted_ns
+        rest = self.tool.apply_events(events, size_px, draw_time_ns, covers)
+        moved_ns = self._pointer.move_camera(self._stage.view.orbit, rest, size_px[1], covers)
+        if moved_ns:
+            self._reports.camera_moved()
+        return moved_ns or acted_ns
 
     def report(self, size_px: tuple[int, int], draw_time_ns: int, now_ns: int) -> None:
         """Reports the user's view and drag to the program. Call this after a frame. size_px: size of the window."""
@@ -208,7 +206,7 @@ class Pointer:
 
     def move_camera(
         self,
-        camera: OrbitCamera,
+        camera: OrbitCamera | None,
         events: Iterable[Event],
         height_px: int,
         covers: Callable[[float, float], bool] = covers_nothing,
@@ -216,7 +214,8 @@ class Pointer:
         """Applies this frame's mouse events. Returns the instant, in ns, of the last event that moved the camera, or 0
         if no event moved it.
 
-        covers: function that returns True if a panel covers a pixel.
+        camera: None if the next frame makes a new one; buttons and position are tracked all the same. covers: returns
+        True if a panel covers a pixel.
         """
         acted_ns = 0
         for event in events:
@@ -226,12 +225,12 @@ class Pointer:
                 if event.pressed and not is_panels:
                     self._down.append(event.button)
             elif isinstance(event, Scroll):
-                if self._at_px is None or not covers(*self._at_px):
+                if camera is not None and (self._at_px is None or not covers(*self._at_px)):
                     camera.zoom(event.dy)
                     acted_ns = event.acted_ns
             elif isinstance(event, MouseMove):
                 before, self._at_px = self._at_px, (event.x_px, event.y_px)
-                if not self._down or before is None:
+                if camera is None or not self._down or before is None:
                     continue
                 move = camera.orbit if self._down[-1] == "left" else camera.pan
                 move(event.x_px - before[0], event.y_px - before[1], height_px)

@@ -1,10 +1,17 @@
-"""Mouse control of the camera."""
+"""Mouse control of the camera, and the mouse while there is no camera."""
 
 from __future__ import annotations
 
-from twixt.render.display.input import MouseButton, MouseMove, Scroll
+from types import SimpleNamespace
+from typing import Any
+
+from tests.render.input.test_pointer import MIDDLE, Told, at, click
+from tests.render.scene.staged import ONE, SIZE_PX, Show, along_x
+from twixt.ipc.config.flags import Config
+from twixt.ipc.plan import Plan
+from twixt.render.display.input import Event, MouseButton, MouseMove, Scroll
 from twixt.render.draw.frame.camera import OrbitCamera
-from twixt.render.input.user_input import Pointer
+from twixt.render.input.user_input import Pointer, UserInput
 
 HEIGHT_PX = 600
 
@@ -82,3 +89,55 @@ def test_a_button_that_goes_up_ends_no_other_buttons_drag() -> None:
     assert camera.azimuth_rad != turned
     pointer.move_camera(camera, [MouseButton("left", False, 8), MouseMove(90, 0, 9)], HEIGHT_PX)
     assert pointer.move_camera(camera, [MouseMove(120, 0, 10)], HEIGHT_PX) == 0
+
+
+class Using:
+    """A user's input to a stage with one body, in the middle of the picture."""
+
+    def __init__(self, window: Any, before: Using | None = None) -> None:
+        self.show = Show(window, ONE, lambda _k: along_x()(0))
+        self.told = Told(self.show)
+        link: Any = SimpleNamespace(
+            description={}, status={}, received=SimpleNamespace(camera_version=1), plan=lambda: Plan(1, 0, 0, 0, 1.0),
+            send_action=self.told.send_action, latest_pair=self.told.latest_pair,
+        )  # fmt: skip
+        self.input = UserInput(Config(), link, self.show.stage, (), before and before.input)
+
+    def take(self, *events: Event) -> int:
+        return self.input.apply_events(list(events), SIZE_PX, 7)
+
+    def clicked(self) -> list[int | None]:
+        """The bodies of the clicks that the program was told of."""
+        return [action.body for action in self.told.actions]  # type: ignore[union-attr]
+
+
+def test_a_pointer_that_came_before_the_first_picture_clicks_where_it_is(window: Any) -> None:
+    using = Using(window)
+    using.take(at(*MIDDLE), *click(1))
+    assert using.clicked() == []
+    using.show.draw(150)
+    using.take(*click(2))
+    assert using.clicked() == [0]
+
+
+def test_a_pointer_clicks_where_it_is_though_another_simulation_is_drawn(window: Any) -> None:
+    before = Using(window)
+    before.show.draw(150)
+    before.take(at(*MIDDLE))
+    using = Using(window, before)
+    using.show.draw(150)
+    using.take(*click(1))
+    assert using.clicked() == [0]
+
+
+def test_a_button_that_goes_up_while_a_new_camera_has_come_ends_its_drag(window: Any) -> None:
+    using = Using(window)
+    view = using.show.stage.view
+    using.show.draw(150)
+    assert using.take(at(5, 5), MouseButton("left", True, 2), MouseMove(50, 5, 3)) == 3
+    view.apply_camera(ONE)
+    assert using.take(MouseMove(60, 5, 4), Scroll(0, 1, 5), MouseButton("left", False, 6)) == 0
+    using.show.draw(160)
+    first_view = view.place
+    assert using.take(MouseMove(90, 5, 7)) == 0
+    assert view.place == first_view
