@@ -22,6 +22,20 @@ from twixt.sim.process.viewer_process import ViewerProcess, early_viewer, start_
 PATIENCE_S = 30.0
 
 
+def children() -> set[psutil.Process]:
+    return set(psutil.Process().children())
+
+
+@pytest.fixture(autouse=True)
+def others() -> Iterator[set[psutil.Process]]:
+    """Children of this process that no test here has started. All others are killed in the end, if a test has failed."""
+    before = children()
+    yield before
+    for child in children() - before:
+        with suppress(psutil.NoSuchProcess):
+            child.kill()
+
+
 def python(code: str, on_end: object = None) -> ViewerProcess:
     return ViewerProcess([sys.executable, "-c", code], on_end)  # type: ignore[arg-type]
 
@@ -143,11 +157,12 @@ def test_a_viewer_that_was_begun_early_is_the_one_that_is_told(said: Path) -> No
 
 
 @pytest.mark.filterwarnings("error::ResourceWarning", "error::pytest.PytestUnraisableExceptionWarning")
-def test_one_begun_early_that_nobody_wants_is_gone_at_once_and_shows_nothing(said: Path) -> None:
+def test_one_begun_early_that_nobody_wants_is_gone_at_once_and_shows_nothing(
+    said: Path, others: set[psutil.Process]
+) -> None:
     with early_viewer():
-        before = {child.pid for child in psutil.Process().children()}
-        assert before
-    assert not before & {child.pid for child in psutil.Process().children()}
+        assert children() - others
+    assert not children() - others
     assert not said.exists()
 
 
@@ -162,12 +177,14 @@ def test_one_begun_early_whose_run_never_begins_is_ended_with_the_command(
     assert viewer.wait(PATIENCE_S) == -signal.SIGTERM
 
 
-def test_a_viewer_that_dies_before_it_is_told_breaks_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_viewer_that_dies_before_it_is_told_breaks_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, others: set[psutil.Process]
+) -> None:
     front_door = tmp_path / "front_door.py"
     front_door.write_text("raise SystemExit(3)\n")
     monkeypatch.setattr(twixt, "__file__", str(front_door))
     with early_viewer():
-        for child in psutil.Process().children():
+        for child in children() - others:
             with suppress(ChildProcessError):  # reaped already
                 os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
         assert start_viewer("lab", Config()).wait(PATIENCE_S) == 3
@@ -181,11 +198,12 @@ def no_python(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("no_python")
-def test_where_there_is_no_python_no_process_is_started_and_the_way_out_is_told() -> None:
-    before = psutil.Process().children()
+def test_where_there_is_no_python_no_process_is_started_and_the_way_out_is_told(
+    others: set[psutil.Process],
+) -> None:
     with early_viewer(), pytest.raises(NoViewerProgram, match="set TWIXT_PYTHON to a Python"):
         start_viewer("lab", Config())
-    assert psutil.Process().children() == before
+    assert not children() - others
 
 
 @pytest.mark.filterwarnings("error::ResourceWarning", "error::pytest.PytestUnraisableExceptionWarning")
