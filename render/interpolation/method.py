@@ -60,7 +60,7 @@ class Method:
     def __init__(self, rules: Mapping[str, Rule] | None = None) -> None:
         self._snapshots: list[Snapshot] = []
         self._times: list[int] = []
-        self._began_at: Sequence[int] = ()  # once the first of them is dropped
+        self._began_at: Sequence[int] = ()  # set when the first snapshot is dropped; see `began_at`
         self._world_epoch: int | None = None
         self.rules = rules or {}
 
@@ -68,11 +68,6 @@ class Method:
     def snapshots(self) -> Sequence[Snapshot]:
         """The stored snapshots, oldest first."""
         return self._snapshots
-
-    @property
-    def began_at(self) -> Sequence[int]:
-        """Simulated times of the first two snapshots since the last reset, even if they are not stored any more; ns."""
-        return self._began_at or self._times[:2]
 
     @property
     def usual_gap_ns(self) -> int:
@@ -119,7 +114,7 @@ class Method:
         size = snapshot.bodies.nbytes + sum(column.nbytes for column in snapshot.columns.values())
         excess = len(self._times) - max(KEPT_LEAST, min(KEPT_MOST, KEPT_BYTES // max(1, size)))
         if excess > 0:
-            self._began_at = self.began_at
+            self._began_at = began_at(self)
             del self._snapshots[:excess], self._times[:excess]
             index -= excess
         return index
@@ -200,6 +195,11 @@ class Method:
 #
 # `none` draws the newest state at or before the draw time, like a simple viewer. `latest` draws the newest state of
 # all, whatever the draw time is. It has the least delay and does not smooth the motion.
+
+
+def began_at(method: Method) -> Sequence[int]:
+    """Simulated times, in ns, of the first two snapshots since the last reset, even if they are no longer stored."""
+    return method._began_at or method._times[:2]
 
 
 class Linear(Method):

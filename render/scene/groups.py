@@ -23,6 +23,7 @@ from twixt.render.draw.bodies.shape_rows import colors
 from twixt.render.draw.frame.layers import ALL_BLENDED, Discrete, Layer, SurfacePair
 from twixt.render.draw.glsl.uniform_blocks import METHODS
 from twixt.render.interpolation import Method, create
+from twixt.render.interpolation.method import began_at
 from twixt.render.interpolation.poses import Poses, no_poses, records_of, select_rows
 from twixt.render.scene.frames_in_time import FramesInTime, MethodsInUse, SceneParents, remember, set_methods
 from twixt.render.snapshots.history import HeldSnapshot, History, Pair
@@ -363,7 +364,7 @@ class Poser:
 
     def _began_at(self, name: str, draw_time_ns: int) -> Sequence[int]:
         method = self._at(draw_time_ns).get(name)
-        return () if method is None else method.began_at
+        return () if method is None else began_at(method)
 
     def _at(self, draw_time_ns: int) -> MethodsInUse:
         return self._methods if self._frames is None else self._frames.methods_at(draw_time_ns)

@@ -94,7 +94,7 @@ class Column:
         """The shape of an array of `count` rows."""
         return (count,) if self.width == 1 else (count, self.width)
 
-    def converted(self, field: str, value: ArrayLike, count: int) -> NDArray[Any]:
+    def _converted(self, field: str, value: ArrayLike, count: int) -> NDArray[Any]:
         """`value` as `count` rows of the declared type. A single row is repeated. Values that are not finite are
         accepted. Raises TwixtError for wrong shapes, types and ranges."""
         array, shape, kind = array_of(field, value), self.rows(count), np.dtype(self.dtype)
@@ -171,7 +171,7 @@ class Columns(Mapping[str, NDArray[Any]]):
 
     def converted(self, passed: Mapping[str, ArrayLike], count: int) -> dict[str, NDArray[Any]]:
         """Values of columns that are passed to `publish` for `count` bodies, in the declared types of the columns; see
-        `Column.converted`. Raises TwixtError also for columns that are not declared."""
+        `Column`. Raises TwixtError also for columns that are not declared."""
         if not isinstance(passed, Mapping):
             raise TwixtError(f'publish takes columns by name, such as {{"heat": values}}, got {type(passed).__name__}')
         declared = self.declared
@@ -182,7 +182,7 @@ class Columns(Mapping[str, NDArray[Any]]):
                 hint = f"did you mean {near[0]!r}?" if near else known
                 raise TwixtError(f"publish has no column {name!r}; {hint}")
         return {
-            name: declared[name].converted(f"column {name!r}", value, self.rows_of(name, count))
+            name: declared[name]._converted(f"column {name!r}", value, self.rows_of(name, count))
             for name, value in passed.items()
         }
 
