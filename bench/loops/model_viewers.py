@@ -70,7 +70,7 @@ class TwixtViewer:
 
         view = self._handle._view
         viewer = attached(view._host, view._session._process, go_on)
-        self.stop, self.resume = viewer.stop, viewer.resume
+        self.stop, self.resume, self.pid = viewer.stop, viewer.resume, viewer.pid
 
     def close(self) -> None:
         with suppress(RuntimeError):
@@ -234,7 +234,7 @@ def model_loop(
         return made
 
     try:
-        yield Loop(step, opened, sync)
+        yield Loop(step, opened, sync, opened.pid if isinstance(opened, TwixtViewer) else None)
     finally:
         with suppress(ProcessLookupError, RuntimeError):
             opened.close()

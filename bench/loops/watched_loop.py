@@ -84,6 +84,7 @@ class ViewerProcess:
 
     def __init__(self, process: Any) -> None:
         self._process = process
+        self.pid: int = process.pid
 
     def resume(self) -> None:
         self._signal(signal.SIGCONT)

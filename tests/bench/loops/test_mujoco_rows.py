@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -71,6 +72,7 @@ def test_a_viewer_that_ends_between_its_turns_is_named_and_takes_no_more(tmp_pat
     model.write_text(mocap_xml(1))
     with loop_process("model", 0.0, viewer="twixt", model=str(model)) as loop:
         assert loop.turn(True, 0.01).steps > 0
+        viewer = os.pidfd_open(loop.pids[1])
         (program,) = (
             pid for pid in family(os.getpid()) if b"watched_loop" in Path(f"/proc/{pid}/cmdline").read_bytes()
         )
@@ -80,6 +82,10 @@ def test_a_viewer_that_ends_between_its_turns_is_named_and_takes_no_more(tmp_pat
         with pytest.raises(TwixtError, match="the loop ended"):
             loop.turn(True, 0.01)
         assert "the loop ended" in loop.failure
+    try:  # the viewer, which was stopped between the turns, goes on, and ends without its loop
+        assert select.select([viewer], [], [], 60)[0]
+    finally:
+        os.close(viewer)
 
 
 def test_a_browser_ends_with_all_its_processes_also_while_it_is_stopped(tmp_path: Path) -> None:
