@@ -270,7 +270,6 @@ class Stage:
                     world_epoch=head.world_epoch,
                     scene_version=head.scene_version,
                 )
-                self.history.has_copies = True
 
     def _divide_anew(self) -> None:
         if self._scene_of_children.parents:
@@ -327,7 +326,7 @@ class Stage:
                 self.labels += place(words, matrices, around, size_px[1], viewport)
         self.renderer.end_pictures()
         self._present_ns = present_ns
-        if self.history.has_copies and not self.needs_copies:
+        if self.history.copies and not self.needs_copies:
             self.history.drop_copies()
         return drawn
 

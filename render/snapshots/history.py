@@ -91,7 +91,6 @@ class History:
             raise TwixtError(f"History needs at least {MIN_SLOTS} slots (a pair in use and one to fill), got {slots!r}")
         self.slots = slots
         self.thinned = 0  # number of snapshots that were dropped before they were drawn, because the ring was full
-        self.has_copies = False  # False if no entry has a copy
         self._entries: list[HeldSnapshot] = []
         self._times: list[int] = []
         self._free = list(range(slots - 1, -1, -1))
@@ -173,7 +172,6 @@ class History:
             return
         known = self._at(head.sim_time_ns)
         entry = HeldSnapshot(slot, head, drawable(marks) if len(marks) else NO_MARKS, copy)
-        self.has_copies |= copy is not None
         if known is not None:
             self._replace(known, entry)
             return
@@ -212,7 +210,6 @@ class History:
         """Drops the private copies of all snapshots. Call this when nothing is computed from copies any more."""
         for entry in self._entries:
             entry.copy = None
-        self.has_copies = False
 
     def _at(self, sim_time_ns: int) -> HeldSnapshot | None:
         """The entry with exactly this simulated time; None if there is none."""
