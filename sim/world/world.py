@@ -54,7 +54,7 @@ class World:
     marks: Marks | None = None
     # Optional. Advice that the user sees if numbers are not finite. The default advice is to look in `step` for a
     # division by zero.
-    way_out: str = ""
+    _way_out: str = ""
     # Optional. Vertices of bodies that deform. To use them, set `self.surfaces = Surfaces(self.scene)` in `__init__`.
     surfaces: Surfaces | None = None
 
@@ -72,7 +72,7 @@ class World:
         """
         raise NotImplementedError(f"{type(self).__name__} has no reset(self, seed); make another one instead")
 
-    def is_outdated(self) -> bool:
+    def _is_outdated(self) -> bool:
         """Optional: returns True to request a reset, for example after a file changed. The method is called a few
         times a second."""
         return False

@@ -28,7 +28,7 @@ FIGURE = OverlayFigure(RECT, [LINE, OverlayLine(np.zeros((0, 2)))], "title", "ti
 
 def told(figure: OverlayFigure) -> tuple[Any, ...]:
     lines = [(line.points.tolist(), line.name, line.color) for line in figure.lines]
-    return (figure.rect, lines, figure.title, figure.x_label, figure.x_range, figure.y_range, figure.are_bars,
+    return (figure.rect, lines, figure.title, figure.x_label, figure.x_range, figure.y_range, figure.kind,
             figure.has_legend)  # fmt: skip
 
 

@@ -22,6 +22,7 @@ from twixt.ipc.scene import (
     Sphere,
     Texture,
 )
+from twixt.ipc.scene.scene import packed_scene, unpacked_scene
 from twixt.sim.engines.mujoco.model.model_camera import scene_camera
 from twixt.sim.engines.mujoco.model.model_scene import scene
 
@@ -217,12 +218,12 @@ def test_an_orthographic_camera_sees_as_high_as_mujocos() -> None:
     drawn = mujoco.MjvScene(model, 1000)
     mujoco.mjv_updateScene(model, data, mujoco.MjvOption(), None, camera, mujoco.mjtCatBit.mjCAT_ALL, drawn)
     height = drawn.camera[0].frustum_top - drawn.camera[0].frustum_bottom
-    assert scene_camera(model, camera).orthographic == pytest.approx(height)
+    assert scene_camera(model, camera).orthographic_height == pytest.approx(height)
 
 
 def test_the_scene_travels(model: Any) -> None:
     made = scene(model)
-    assert Scene.from_bytes(made.to_bytes()).shapes == made.shapes
+    assert unpacked_scene(packed_scene(made).to_bytes()).shapes == made.shapes
 
 
 def alpha_of(part: Part) -> float:
