@@ -81,8 +81,8 @@ class Scene:
     """Everything about a world that does not change with every step: shapes, colours, camera, groups, columns.
 
     shapes: one shape per body, in the order of the bodies. Bodies after the last shape have that last shape. camera: a
-    Camera. If `camera` is None, the camera shows all bodies. ground_z: height in metres of a grid of lines. If
-    `ground_z` is None, there is no grid. outline: two opposite corners of a box that is drawn as thin lines, for example
+    Camera. If `camera` is None, the camera shows all bodies. ground_z: height in metres of a grid of lines;
+    None for no grid. outline: two opposite corners of a box that is drawn as thin lines, for example
     the walls of a container. If `outline` is None, there is no box. background: a colour, or a Texture around
     everything. The texture has the six sides of a cube (towards +x, -x, +y, -y, +z, -z), or it has one image. The top
     row of this single image is straight up, and its bottom row is straight down. An example is the sky
@@ -94,8 +94,8 @@ class Scene:
     interpolation method or delay. A body may be in one group only. look: "lit", "flat" or "unlit". "flat" and "unlit"
     draw plain colours without light, pattern and shadows. "flat" also draws a thin dark outline around each body. Use
     "unlit" to measure pixels. pattern: True to draw round shapes in two tones of their colour, so that their rotation
-    is visible. columns: for each column, the rule by which its values are blended. twixt sets this field from the columns
-    that are declared to `Bodies` or `show`. part_columns: names of the columns with a row for each part of the bodies.
+    is visible. columns: for each column, the rule by which its values are blended. twixt sets this field from the
+    columns that are declared to `Bodies` or `show`. part_columns: names of the columns with a row for each part of the bodies.
     twixt sets this field in the same way as `columns`.
     color_by: the column that determines the colours of the bodies. If `color_by` is None, bodies have the colours of
     their shapes. labels: texts for marks. A mark whose `label` is i + 1 has the text `labels[i]` beside it.

@@ -38,8 +38,7 @@ class Knob(NamedTuple):
     trouble is off.
 
     none_at: number of these sliders, or 0 if the value is never None. kind: one of `controls.KINDS`. A switch or a
-    button has one value. section: name of the section of the overlay that contains the knob. The user can open and close
-    this section.
+    button has one value. section: name of the section of the overlay that contains the knob.
     """
 
     name: str

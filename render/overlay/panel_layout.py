@@ -23,8 +23,8 @@ PANEL_WIDTH = 264.0
 # Smallest width beside a panel at which the label of a half of the split view is placed there. If there is less space,
 # the label is placed below the panel.
 LEAST_LABEL_WIDTH = 90.0
-# Shares of the window's height. PANEL_SHARE: largest height of a panel without open sections. KEYS_SHARE: largest height
-# of the keys. BANNERS_END: lowest position of the lower end of the banners.
+# Shares of the window's height. PANEL_SHARE: largest height of a panel without open sections. KEYS_SHARE: largest
+# height of the keys. BANNERS_END: lowest position of the lower end of the banners.
 PANEL_SHARE, KEYS_SHARE, BANNERS_END = 0.5, 0.2, 0.8
 # Width of a key's entry without its two texts. It is the width of the button's border and of the gaps.
 KEY_WIDTH = 26.0

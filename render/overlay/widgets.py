@@ -1,5 +1,5 @@
-"""Draws the widgets of the overlay's panels: text, rows, curves, sections and sliders. Also chooses the items that fit.
-Users can open and close a section.
+"""Draws the widgets of the overlay's panels: text, rows, curves, sections and sliders. Also chooses the items that
+fit. Users can open and close a section.
 
 A panel is a list of items with known heights and ranks. If not all items fit, the items of the highest rank are left
 out. So a small window shows fewer items, and no item covers another.

@@ -34,8 +34,8 @@ KIND_NAMES = tuple(MARK_KINDS)
 # `to`.
 SPANNING = ("arrow", "line", "capsule", "cylinder")
 CENTERED = ("capsule", "cylinder")
-# The highest byte of a mark's key in a record is its kind, the other bytes are its id. So the point and the arrow of one
-# contact may have the same id.
+# The highest byte of a mark's key in a record is its kind, the other bytes are its id. So the point and the arrow of
+# one contact may have the same id.
 KEY_BITS = 56
 LARGEST_LABEL = 0xFFFF_FFFF
 # Initial capacity of `Marks`. The capacity doubles when it is full.
