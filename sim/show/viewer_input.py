@@ -151,7 +151,7 @@ class ViewerInput:
     def _offer_one_more(self, control: Control) -> None:
         if self._host.is_ended:
             raise TwixtError(
-                f"this view is closed, so it can offer no {type(control).__name__} {control.name!r}; open another with "
+                f"this view is closed, so it can offer no {control._kind} {control.name!r}; open another with "
                 "twixt.show(scene)"
             )
         if any((other.name, other.section) == (control.name, control.section) for other in self.controls):

@@ -10,6 +10,7 @@ import pytest
 
 from tests.render.draw.conftest import SIZE_PX, matrices
 from twixt.ipc.scene import Box, Camera, Capsule, Cylinder, Ellipsoid, Plane, Scene, Sphere
+from twixt.ipc.scene.camera import height_at_target
 from twixt.ipc.snapshot import new_bodies
 from twixt.render.draw.bodies import shape_draws
 from twixt.render.draw.frame.camera import OrbitCamera
@@ -218,5 +219,6 @@ def pixel(camera, point):
 def test_the_height_of_the_picture_is_what_was_asked_for():
     camera = OrbitCamera.from_camera(Camera((3, 4, 5), (0, 0, 1), orthographic_height=2.5))
     assert camera.matrices((800, 600)).projection[1, 1] == pytest.approx(2 / 2.5)
-    as_seen = OrbitCamera.from_camera(Camera((0, -10, 0), (0, 0, 0), fov_y_deg=30, orthographic_height=True))
+    height_m = height_at_target((0, -10, 0), (0, 0, 0), 30)
+    as_seen = OrbitCamera.from_camera(Camera((0, -10, 0), (0, 0, 0), orthographic_height=height_m))
     assert as_seen.matrices((800, 600)).projection[1, 1] == pytest.approx(1 / 10 / math.tan(math.radians(15)))

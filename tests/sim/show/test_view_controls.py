@@ -84,7 +84,7 @@ def test_a_press_counts_once(turning: Turning) -> None:
     assert not kick.pressed()
     for _ in range(2):
         turning.turn(0, 1.0)
-        turning.until(kick.taken)
+        turning.until(kick.pressed)
         for _ in range(5):
             turning.view.publish()
             assert not kick.pressed()

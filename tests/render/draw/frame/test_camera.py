@@ -63,7 +63,7 @@ UPS = [((3, -4, 5), (1, 0, 0)), ((3, -4, 5), (0.2, 0.1, -1)), ((0, 0, 5), (-1, 1
 
 
 @pytest.mark.parametrize(("eye", "up"), UPS)
-@pytest.mark.parametrize("orthographic", [False, 6.0])
+@pytest.mark.parametrize("orthographic", [None, 6.0])
 def test_up_points_up_in_the_picture_and_is_the_same_as_a_camera_of_a_scene(eye, up, orthographic):
     camera = OrbitCamera.from_camera(Camera(eye, (0, 0, 0), up=up, orthographic_height=orthographic))
     x, y = seen(camera, np.array(up) * 0.1 / np.linalg.norm(up))
