@@ -67,7 +67,7 @@ def _accepting(
     def accepting(*arguments: Any, **named: Any) -> Any:
         if former.keys().isdisjoint(named):
             return function(*arguments, **named)
-        old = {word: named.pop(word) for word in former.keys() & named.keys()}
+        old = {word: named.pop(word) for word in former if word in named}
         given = inspect.signature(function).bind_partial(*arguments, **named)
         passed = set(given.arguments)
         given.apply_defaults()
