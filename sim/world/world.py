@@ -73,8 +73,8 @@ class World:
         raise NotImplementedError(f"{type(self).__name__} has no reset(self, seed); make another one instead")
 
     def _is_outdated(self) -> bool:
-        """For worlds of engines: returns True to request a reset, for example after a file changed. The method is called a few
-        times a second."""
+        """For worlds of engines: returns True to request a reset, for example after a file changed. The method is
+        called a few times a second."""
         return False
 
     def diagnostics(self) -> Mapping[str, float]:
