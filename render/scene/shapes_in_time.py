@@ -29,8 +29,7 @@ from twixt.render.interpolation.quaternion import normalized
 from twixt.render.scene.groups import OF_THE_NEWEST
 from twixt.render.snapshots.history import History
 
-SHAPE_FIELDS = ("shapes", "distinct_shapes", "shape_index")
-OTHER_FIELDS = tuple(field.name for field in fields(Scene) if field.name not in (*SHAPE_FIELDS, "camera"))
+OTHER_FIELDS = tuple(field.name for field in fields(Scene) if field.name not in ("shapes", "camera"))
 # An instant before all snapshots, in ns of simulated time.
 EVER = -(1 << 62)
 # Largest number of scenes whose shapes wait. A clock draws fewer snapshots than this behind the newest snapshot.
