@@ -83,7 +83,7 @@ def test_values_that_do_not_fit_are_refused_and_nothing_is_changed(
     [
         (Scene(color_by=ColorBy("heat")), {}, "there are none"),
         (Scene([Sphere()] * 2, groups={"late": Group([2])}), {}, "0 to 1, got 2"),
-        (Scene([Sphere()] * 2, parents={9: 0}), {"count": 8}, "0 to 7, got 9"),
+        (Scene([Sphere()] * 2, parents={9: 0}), {"capacity": 8}, "0 to 7, got 9"),
         (Scene(), {"columns": {"epoch": Column("u4")}}, "'epoch'"),
     ],
 )

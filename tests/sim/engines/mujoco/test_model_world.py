@@ -205,8 +205,8 @@ def test_a_model_offers_its_actuators_equalities_and_keyframes(tuned: Path) -> N
         ("button", "up"), ("slider", "motor"), ("slider", "actuator 1"), ("toggle", "rope"),
     ]  # fmt: skip
     up, motor, _, rope = own(world)
-    assert motor.shown == (0, -2, 2)
-    assert rope.shown == (1, 0, 1)
+    assert motor._shown == (0, -2, 2)
+    assert rope._shown == (1, 0, 1)
     motor._set(1.25)
     rope._set(0)
     world.step(world.dt)
@@ -216,7 +216,7 @@ def test_a_model_offers_its_actuators_equalities_and_keyframes(tuned: Path) -> N
     before = filled_bodies(world).records["epoch"].copy()
     up._set(1)
     world.step(world.dt)
-    assert motor.shown == (0.5, -2, 2)
+    assert motor._shown == (0.5, -2, 2)
     assert (filled_bodies(world).records["epoch"] != before).all()
     assert world.diagnostics()["hinge"] == pytest.approx(1.5, abs=0.01)
 

@@ -155,9 +155,9 @@ def test_an_infinite_plane_reaches_far_and_takes_the_place_of_the_grid(model: An
     floor = parts_of(scene(model), 0)[0].shape
     assert isinstance(floor, Plane)
     assert min(floor.size) > 20 * model.stat.extent
-    assert scene(model).ground is None
+    assert scene(model).ground_z is None
     bare = mujoco.MjModel.from_xml_string("<mujoco><worldbody><geom size='1'/></worldbody></mujoco>")
-    assert scene(bare).ground == 0
+    assert scene(bare).ground_z == 0
 
 
 def mujocos_view(model: Any, camera: Any) -> tuple[np.ndarray, np.ndarray]:
