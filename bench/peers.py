@@ -71,7 +71,7 @@ class ShownView:
     def __init__(self, count: int, radius: float) -> None:
         self._folder = tempfile.TemporaryDirectory()
         self._log = os.path.join(self._folder.name, "log.csv")
-        scene = Scene([Sphere(radius)], ground=None, camera=Camera((0, -5, 1.5), (0, 0, 0), fov_y_deg=40))
+        scene = Scene([Sphere(radius)], ground_z=None, camera=Camera((0, -5, 1.5), (0, 0, 0), fov_y_deg=40))
         options: dict[str, Any] = {"overlay": False, "pacing": "unlimited", "log": self._log, "size_px": SIZE_PX}
         self._view = show(scene, 1 / STATES_HZ, count, **options)
         self.close = self._view.close

@@ -24,7 +24,7 @@ class Gears(World):
         self.bodies = Bodies(2)
         self.bodies.position[:, 0] = (-1.0, 1.0)
         self.bodies.color[:, :3] = np.array(COLORS) * 255
-        self.scene = Scene([gear, gear], camera=Camera(eye=(0.6, -3.4, 4.2), target=(0, 0, 0)), ground=None)
+        self.scene = Scene([gear, gear], camera=Camera(eye=(0.6, -3.4, 4.2), target=(0, 0, 0)), ground_z=None)
         self.turns_per_s, self.time = turns_per_s, 0.0
         self.step(0.0)
 

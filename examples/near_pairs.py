@@ -38,7 +38,7 @@ class NearPairs(World):
         ends = self.bodies.position[self.first[near]], self.bodies.position[self.second[near]]
         self.marks.clear()
         # The pair's number is its key: while it is near, its rod moves smoothly.
-        self.marks.add("line", ends[0], to=ends[1], size=0.025, color=(0.95, 0.55, 0.3), key=near)
+        self.marks.add("line", ends[0], to=ends[1], size=0.025, color=(0.95, 0.55, 0.3), ids=near)
         self.marks.add(
             "arrow", self.bodies.position, to=self.bodies.position + 0.15 * force, size=0.03, color=(0.35, 0.75, 1)
         )

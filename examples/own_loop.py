@@ -31,14 +31,14 @@ def main(seconds: float = float("inf"), **options: object) -> None:
     position[:, 0] = SPACING * np.arange(COUNT)
     velocity = np.zeros((COUNT, 3))
     camera = twixt.Camera(eye=(0.0, -17.0, -2.0), target=(0.0, 0.0, -2.5))
-    scene = twixt.Scene([twixt.Sphere(radius=0.06)] * COUNT, camera=camera, ground=None)
+    scene = twixt.Scene([twixt.Sphere(radius=0.06)] * COUNT, camera=camera, ground_z=None)
 
     with twixt.show(scene, dt=DT, **options) as view:
         gravity, kick = view.slider("gravity", 9.81, 0, 20), view.button("kick")  # in the overlay
         begin, steps = time.perf_counter(), 0
         while view.is_open and steps * DT < seconds:
             velocity += DT * accelerations(position, velocity, gravity.value)
-            if kick.taken():
+            if kick.pressed():
                 velocity[:, 1] += 3.0
             velocity[0] = 0.0
             position += DT * velocity

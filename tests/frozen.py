@@ -41,7 +41,7 @@ if __name__ == "__main__":
         twixt.freeze_support()
     view = twixt.show(twixt.Scene([twixt.Sphere()]), dt=0.01, size_px=(320, 240), screenshot="shown.png", at_s=0)
     ends = time.monotonic() + 60
-    while view.is_open and view.closed_because is None and not os.path.exists("shown.png") and time.monotonic() < ends:
+    while view.is_open and view.close_reason is None and not os.path.exists("shown.png") and time.monotonic() < ends:
         view.publish(position=[[0, 0, 0]])
         time.sleep(0.01)
     for _ in range(50):  # the loop goes on, with a viewer or without

@@ -122,7 +122,7 @@ class Cloud:
     """
 
     def __init__(self, window: Any, count: int, *shapes: Shape, ground: float | None = None) -> None:
-        scene = Scene(shapes or [Sphere(radius_m(count))], ground=ground, camera=CAMERA)
+        scene = Scene(shapes or [Sphere(radius_m(count))], ground_z=ground, camera=CAMERA)
         self.size_px: tuple[int, int] = window.framebuffer_size
         self.camera = OrbitCamera.from_camera(CAMERA).matrices(self.size_px, self.size_px)
         self.viewport = (0, 0, *self.size_px)

@@ -223,7 +223,7 @@ def still_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
 def _still_frame(window: Any, count: int) -> Callable[[], None]:
     """Makes a stage with `count` bodies. Returns a function that draws its next frame."""
     bodies = records(count, 0)
-    scene = Scene([Sphere(radius_m(count))], ground=None, camera=CAMERA)
+    scene = Scene([Sphere(radius_m(count))], ground_z=None, camera=CAMERA)
     drawn = DrawnStage(window, scene, lambda: bodies, INTERVAL_NS)
     for _ in range(SNAPSHOTS):
         drawn.publish()

@@ -28,6 +28,7 @@ from bench.screens import opened_window
 from twixt.cli.progress import Say
 from twixt.ipc.config.flags import Config
 from twixt.ipc.errors import TwixtError
+from twixt.ipc.scene.scene import shape_list
 from twixt.ipc.session import running
 from twixt.ipc.session.link import Link, attach
 from twixt.ipc.snapshot import Snapshot
@@ -133,7 +134,7 @@ def _frames(window: Any, link: Link, loop: FrameLoop, ticks: set[int]) -> dict[s
     """For each kind of frame, a function that makes one frame of this kind. ticks: set to which each frame of the
     viewer adds its newest tick."""
     older, newer = (snapshot.bodies["position"] for snapshot in newest_two(link))
-    lean = LeanSpheres(window.context, older, newer, loop.stage.scene.distinct_shapes[0].radius)  # type: ignore[union-attr]
+    lean = LeanSpheres(window.context, older, newer, shape_list(loop.stage.scene).table[0].radius)  # type: ignore[union-attr]
     size_px = window.framebuffer_size
     camera = loop.stage.view.orbit.matrices(size_px, size_px)  # type: ignore[union-attr]  # not None after a frame
     loop.over.make_panels(size_px, window.content_scale)

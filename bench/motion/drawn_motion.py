@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from bench.clock.traces import MS, SECOND, SETTLING_NS, TRACES, Arrival, Trace, arriving, presents, steady
 from bench.motion.recordings import Flags, RecordedPoses, Recording, Times, Truth
+from twixt.ipc.scene.groups import rows_of_parents
 from twixt.ipc.snapshot import CONTINUITY_MASK
 from twixt.render.interpolation import Method, Poses, create
 from twixt.render.interpolation.poses import compose
@@ -102,7 +103,7 @@ class MotionReplay:
 
     def __init__(self, recorded: Recording) -> None:
         self._states = recorded.states
-        parents = recorded.scene.parent_rows(max(len(state.bodies) for state in recorded.states))
+        parents = rows_of_parents(recorded.scene.parents, max(len(state.bodies) for state in recorded.states))
         self._parents = parents if (parents >= 0).any() else None
         self.truth = Truth(recorded.states, self._parents)
 

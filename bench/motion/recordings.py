@@ -104,7 +104,7 @@ def record(world: World, seconds: float) -> Recording:
 
 def _state(world: World, tick: int, sim_time_ns: int) -> Snapshot:
     bodies = filled_bodies(world).records.copy()
-    patch = visual(bodies, world.bodies.published_columns(sim_time_ns), sim_time_ns)
+    patch = visual(bodies, world.bodies._published_columns(sim_time_ns), sim_time_ns)
     bodies[patch.rows] = patch.records
     return Snapshot(sim_time_ns, bodies, tick=tick, dt_ns=round(1e9 / SNAPSHOT_HZ))
 

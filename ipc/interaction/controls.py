@@ -4,7 +4,7 @@
     self.kick = Button("kick")
     self.controls = [self.gravity, self.kick]
     ...
-    if self.kick.taken(): ...                                   # in step
+    if self.kick.pressed(): ...                                   # in step
     self.velocity[:, 2] -= dt * self.gravity.value
 
 A user's own loop makes controls with methods of its view, such as `view.slider("gravity", 9.81, 0, 20)`.
@@ -23,6 +23,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from twixt.ipc.errors import TwixtError, text_of
+from twixt.ipc.renamed import closed_attributes, former_arguments
 from twixt.ipc.scene.checks import flag
 
 # Largest number of controls of a world. Among more controls, users could not find the control that they want in the
@@ -31,30 +32,39 @@ MOST_CONTROLS = 192
 LONGEST_NAME = 60
 KINDS = ("slider", "toggle", "button")
 # Name of the overlay's section in which a control appears by default.
-FOLD = "controls"
+SECTION = "controls"
+FORMER_ARGUMENTS = {"fold": "section"}
+FORMER_NAMES = {"fold": "section", "set": "_set", "shown": "_shown", "kind": "_kind"}
 
 
 def _no_receiver() -> None:
     """Default value of `on_change`, for a control that no loop uses yet."""
 
 
+@closed_attributes(FORMER_NAMES)
+@former_arguments(FORMER_ARGUMENTS)
 class Slider:
     """A number from `low` to `high` that the user may change. value: the current number; the program may assign
-    another number in that range. fold: name of the slider's section in the overlay. Raises TwixtError for an
+    another number in that range. section: name of the slider's section in the overlay. Raises TwixtError for an
     invalid argument or number.
 
     on_change: function that is called after the program has assigned a value.
     """
 
-    kind = "slider"
+    name: str
+    section: str
+    low: float
+    high: float
+    on_change: Callable[[], None]
+    _kind = "slider"
 
-    def __init__(self, name: str, value: float, low: float, high: float, fold: str = FOLD) -> None:
-        self.name, self.fold = _checked_name("Slider", name), _checked_name("Slider", fold)
+    def __init__(self, name: str, value: float, low: float, high: float, section: str = SECTION) -> None:
+        self.name, self.section = _checked_name("Slider", name), _checked_name("Slider", section)
         self.low, self.high = _number(self, "low", low), _number(self, "high", high)
         if not self.low < self.high:
             raise TwixtError(f"Slider {name!r}: low must be below high, got {text_of(low)} and {high!r}")
         self._value = self._checked(value)
-        self.on_change: Callable[[], None] = _no_receiver
+        self.on_change = _no_receiver
 
     @property
     def value(self) -> float:
@@ -66,7 +76,7 @@ class Slider:
         self._value = self._checked(value)
         self.on_change()
 
-    def set(self, number: float) -> None:
+    def _set(self, number: float) -> None:
         """Sets a value that a viewer sent. A value outside of the range is replaced by the nearest end of the
         range."""
         self._value = min(self.high, max(self.low, float(number)))
@@ -80,22 +90,28 @@ class Slider:
         return number
 
     @property
-    def shown(self) -> tuple[float, float, float]:
+    def _shown(self) -> tuple[float, float, float]:
         """The numbers that are sent to viewers: value, lowest value and highest value."""
         return self.value, self.low, self.high
 
 
+@closed_attributes(FORMER_NAMES)
+@former_arguments(FORMER_ARGUMENTS)
 class Toggle:
     """A switch that the user may turn on or off. value: the current state; the program may assign True or False.
-    is_on: the same state as a plain attribute, which is faster to read. Do not assign to `is_on`. fold, on_change:
+    is_on: the same state as a plain attribute, which is faster to read. Do not assign to `is_on`. section, on_change:
     as for a Slider. Raises TwixtError for an invalid argument or state."""
 
-    kind = "toggle"
+    name: str
+    section: str
+    is_on: bool
+    on_change: Callable[[], None]
+    _kind = "toggle"
 
-    def __init__(self, name: str, value: bool = False, fold: str = FOLD) -> None:
-        self.name, self.fold = _checked_name("Toggle", name), _checked_name("Toggle", fold)
+    def __init__(self, name: str, value: bool = False, section: str = SECTION) -> None:
+        self.name, self.section = _checked_name("Toggle", name), _checked_name("Toggle", section)
         self.is_on = flag("Toggle.value", value)
-        self.on_change: Callable[[], None] = _no_receiver
+        self.on_change = _no_receiver
 
     @property
     def value(self) -> bool:
@@ -107,37 +123,41 @@ class Toggle:
         self.is_on = flag("Toggle.value", value)
         self.on_change()
 
-    def set(self, number: float) -> None:
+    def _set(self, number: float) -> None:
         """Sets the state that a viewer sent: 0 is off, any other number is on."""
         self.is_on = bool(number != 0)
 
     @property
-    def shown(self) -> tuple[float, float, float]:
-        """The numbers that are sent to viewers, as in `Slider.shown`."""
+    def _shown(self) -> tuple[float, float, float]:
+        """The numbers that are sent to viewers, as in `Slider._shown`."""
         return float(self.value), 0.0, 1.0
 
 
+@closed_attributes(FORMER_NAMES | {"taken": "pressed"})
+@former_arguments(FORMER_ARGUMENTS)
 class Button:
-    """A button that the user may press. fold: as for a Slider. Raises TwixtError for an invalid argument."""
+    """A button that the user may press. section: as for a Slider. Raises TwixtError for an invalid argument."""
 
-    kind = "button"
+    name: str
+    section: str
+    _kind = "button"
 
-    def __init__(self, name: str, fold: str = FOLD) -> None:
-        self.name, self.fold = _checked_name("Button", name), _checked_name("Button", fold)
+    def __init__(self, name: str, section: str = SECTION) -> None:
+        self.name, self.section = _checked_name("Button", name), _checked_name("Button", section)
         self._is_pressed = False
 
-    def taken(self) -> bool:
-        """True if the user has pressed the button at least one time since the last call of `taken`."""
+    def pressed(self) -> bool:
+        """True if the user has pressed the button at least one time since the last call of `pressed`."""
         pressed, self._is_pressed = self._is_pressed, False
         return pressed
 
-    def set(self, _number: float) -> None:
+    def _set(self, _number: float) -> None:
         """Records that a viewer's user pressed the button."""
         self._is_pressed = True
 
     @property
-    def shown(self) -> tuple[float, float, float]:
-        """The numbers that are sent to viewers, as in `Slider.shown`. The value is always 0 and has no meaning."""
+    def _shown(self) -> tuple[float, float, float]:
+        """The numbers that are sent to viewers, as in `Slider._shown`. The value is always 0 and has no meaning."""
         return 0.0, 0.0, 1.0
 
 
@@ -154,9 +174,15 @@ def checked_controls(value: Any, owner: str) -> tuple[Control, ...]:
     return tuple(value)
 
 
+def set_value(control: Control, number: float) -> None:
+    """Sets the value of a control that a viewer sent. A value outside of a slider's range is replaced by the nearest
+    end of the range; a switch is off for 0 and on for any other number; a button counts as pressed."""
+    control._set(number)
+
+
 def to_status(controls: Sequence[Control]) -> list[list[Any]]:
-    """Controls as a field of a status message: a list [kind, name, value, low, high, fold] for each control."""
-    return [[control.kind, control.name, *control.shown, control.fold] for control in controls]
+    """Controls as a field of a status message: a list [kind, name, value, low, high, section] for each control."""
+    return [[control._kind, control.name, *control._shown, control.section] for control in controls]
 
 
 def is_status(value: Any) -> bool:

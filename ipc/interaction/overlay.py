@@ -9,14 +9,15 @@ Always: values are checked when they are made. A text is cut after `LONGEST_TEXT
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.errors import TwixtError, text_of
+from twixt.ipc.renamed import FormerArgument, FormerAttribute, former_arguments, former_attributes
 from twixt.ipc.scene.checks import Color, color_or_none, items, set_field
 
 # Places of a text. The order is that of MuJoCo's mjtGridPos.
@@ -25,24 +26,30 @@ LONGEST_TEXT, MOST_TEXTS = 1000, 32
 SMALLEST, LARGEST_TEXT_SIZE = 0.25, 8.0
 
 
+# Former names of the columns of an OverlayText.
+FORMER_COLUMNS = {"left": "text", "right": "value"}
+
+
+@former_attributes(FORMER_COLUMNS)
+@former_arguments(FORMER_COLUMNS)
 @dataclass(frozen=True)
 class OverlayText:
-    """Text over the picture. place: one of `PLACES`. left, right: texts of the left and the right column, with
+    """Text over the picture. place: one of `PLACES`. text, value: texts of the left and the right column, with
     newlines between lines; each text may be empty. size: size of the letters as a multiple of the overlay's usual
     size. Raises TwixtError for an invalid argument."""
 
     place: str = PLACES[0]
-    left: str = ""
-    right: str = ""
+    text: str = ""
+    value: str = ""
     size: float = 1.0
 
     def __post_init__(self) -> None:
         if not isinstance(self.place, str) or self.place not in PLACES:
             raise TwixtError(f"the place of a text must be one of {', '.join(PLACES)}, got {text_of(self.place)[:40]}")
-        for name in ("left", "right"):
+        for name in ("text", "value"):
             text = getattr(self, name)
             if not isinstance(text, str):
-                raise TwixtError(f"{name} of a text must be text, got {text_of(text)[:40]}")
+                raise TwixtError(f"OverlayText.{name} must be text, got {text_of(text)[:40]}")
             set_field(self, name, text[:LONGEST_TEXT])
         is_number = isinstance(self.size, int | float) and not isinstance(self.size, bool)
         if not is_number or not SMALLEST <= self.size <= LARGEST_TEXT_SIZE:
@@ -63,7 +70,7 @@ def checked_texts(name: str, texts: Any) -> list[OverlayText]:
 
 def texts_as_message(texts: Iterable[OverlayText]) -> list[list[Any]]:
     """Returns the first `MOST_TEXTS` texts as values that JSON can encode. `texts_from_message` reads these values."""
-    return [[text.place, text.left, text.right, text.size] for text in texts][:MOST_TEXTS]
+    return [[text.place, text.text, text.value, text.size] for text in texts][:MOST_TEXTS]
 
 
 def texts_from_message(values: Any) -> tuple[OverlayText, ...]:
@@ -181,6 +188,8 @@ LONGEST_FIGURE_TEXT = 100
 LARGEST = 1e30
 
 Range = tuple[float, float]
+FigureKind = Literal["lines", "bars"]
+KINDS: tuple[FigureKind, ...] = get_args(FigureKind)
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,12 +215,19 @@ class OverlayLine:
         set_field(self, "color", color_or_none("color of a line", color))
 
 
+def _kind_of(are_bars: Any, _others: Mapping[str, Any]) -> FigureKind:
+    """The kind that the former argument `are_bars` stood for."""
+    return "bars" if are_bars else "lines"
+
+
+@former_attributes({"are_bars": FormerAttribute('OverlayFigure.kind == "bars"', lambda figure: figure.kind == "bars")})
+@former_arguments({"are_bars": FormerArgument("kind", 'kind="bars"', _kind_of)})
 @dataclass(frozen=True, eq=False)
 class OverlayFigure:
     """A figure over the picture. rect: left edge, bottom edge, width and height in pixels of the window. The edges are
     measured from the window's lower left corner. x_range, y_range: range of each axis, (low, high). If a range is
-    None, the axis covers the range of the points. are_bars: True to draw each point as a bar, False to join the
-    points by lines. has_legend: True to show the names of the lines. Raises TwixtError for an invalid argument."""
+    None, the axis covers the range of the points. kind: "lines" to join the points by lines, "bars" to draw each
+    point as a bar. has_legend: True to show the names of the lines. Raises TwixtError for an invalid argument."""
 
     rect: Rect
     lines: Sequence[OverlayLine]
@@ -219,7 +235,7 @@ class OverlayFigure:
     x_label: str = ""
     x_range: Range | None = None
     y_range: Range | None = None
-    are_bars: bool = False
+    kind: FigureKind = "lines"
     has_legend: bool = True
 
     def __post_init__(self) -> None:
@@ -234,8 +250,9 @@ class OverlayFigure:
             set_field(self, name, _checked_text(f"{name} of a figure", getattr(self, name)))
         for name in ("x_range", "y_range"):
             set_field(self, name, _checked_range(f"{name} of a figure", getattr(self, name)))
-        for name in ("are_bars", "has_legend"):
-            set_field(self, name, bool(getattr(self, name)))
+        if not isinstance(self.kind, str) or self.kind not in KINDS:
+            raise TwixtError(f'kind of a figure must be "lines" or "bars", got {text_of(self.kind)[:40]}')
+        set_field(self, "has_legend", bool(self.has_legend))
 
 
 def checked_figures(name: str, figures: Any) -> list[OverlayFigure]:
@@ -258,7 +275,7 @@ def figures_as_message(figures: Iterable[OverlayFigure]) -> tuple[dict[str, Any]
     fields = {
         "figures": [
             [
-                figure.rect, figure.title, figure.x_label, figure.x_range, figure.y_range, figure.are_bars,
+                figure.rect, figure.title, figure.x_label, figure.x_range, figure.y_range, figure.kind,
                 figure.has_legend, [[line.name, line.color, len(line.points)] for line in figure.lines],
             ]
             for figure in shown
@@ -282,8 +299,8 @@ def figures_from_message(fields: dict[str, Any], raw: bytes) -> tuple[OverlayFig
                     raise TwixtError(f"a line of {text_of(count)[:20]} points came with {len(points) - start}")
                 lines.append(OverlayLine(points[start : start + count], name, color))
                 start += count
-            rect, title, x_label, x_range, y_range, are_bars, has_legend = values
-            found.append(OverlayFigure(rect, lines, title, x_label, x_range, y_range, are_bars, has_legend))
+            rect, title, x_label, x_range, y_range, kind, has_legend = values
+            found.append(OverlayFigure(rect, lines, title, x_label, x_range, y_range, kind, has_legend))
         except (TypeError, ValueError) as error:
             raise TwixtError(f"a figure came that is damaged ({str(error)[:100]})") from error
     return tuple(found)

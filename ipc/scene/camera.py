@@ -7,12 +7,14 @@ camera's body exists.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from twixt.ipc.errors import text_of
+from twixt.ipc.renamed import FormerArgument, FormerAttribute, former_arguments, former_attributes
 from twixt.ipc.scene.checks import SceneError, Vector, flag, lengths, number, set_field, vector
 from twixt.ipc.scene.groups import body_index
 
@@ -22,16 +24,42 @@ Z_UP: Vector = (0.0, 0.0, 1.0)
 CENTRE = (0.0, 0.0)
 
 
+def height_at_target(eye: Any, target: Any, fov_y_deg: Any) -> float:
+    """Height in metres that a perspective camera shows at its target. Raises SceneError for invalid arguments."""
+    distance_m = math.dist(vector("Camera.eye", eye), vector("Camera.target", target))
+    return 2 * distance_m * math.tan(math.radians(number("Camera.fov_y_deg", fov_y_deg)) / 2)
+
+
+def _height_of(orthographic: Any, others: Mapping[str, Any]) -> Any:
+    """The value of `orthographic_height` that the former argument `orthographic` stood for."""
+    if not isinstance(orthographic, bool | np.bool_):
+        return orthographic
+    return height_at_target(others["eye"], others["target"], others["fov_y_deg"]) if orthographic else None
+
+
+@former_attributes(
+    {
+        "turns": "rotates_with_body",
+        "orthographic": FormerAttribute(
+            "Camera.orthographic_height", lambda camera: camera.orthographic_height or False
+        ),
+    }
+)
+@former_arguments(
+    {
+        "turns": "rotates_with_body",
+        "orthographic": FormerArgument("orthographic_height", "orthographic_height=", _height_of),
+    }
+)
 @dataclass(frozen=True)
 class Camera:
     """A camera at `eye` that looks at `target`. Positions are in metres, angles in degrees.
 
-    orthographic: False for a perspective picture. A number is the height that an orthographic picture shows, in
-    metres. True stands for the height that `fov_y_deg` shows at the target; the field is then set to this height. An
-    orthographic picture also shows objects that are very near to the camera. The distance between `eye` and `target`
-    has no effect on it.
+    orthographic_height: None for a perspective picture, or the height that an orthographic picture shows, in metres.
+    An orthographic picture also shows objects that are very near to the camera. `fov_y_deg` and the distance between
+    `eye` and `target` have no effect on it.
     body: None, or the index of a body that the camera moves with. `eye` and `target` are then in that body's frame.
-    turns: True if the camera also turns with that body, False if it only moves with the body.
+    rotates_with_body: True if the camera also turns with that body, False if it only moves with the body.
     up: vector of any length that points up in the picture. If `body` is given, `up` is in that body's frame. It must
     not be parallel to the line of sight. Only the default `up` may be parallel to the line of sight. The camera then
     looks straight down; x points to the right and y points up, as on a map.
@@ -44,8 +72,8 @@ class Camera:
     target: Vector = (0.0, 0.0, 0.0)
     fov_y_deg: float = 45.0
     body: int | None = None
-    orthographic: bool | float = False
-    turns: bool = True
+    orthographic_height: float | None = None
+    rotates_with_body: bool = True
     up: Vector = Z_UP
     principal_point: tuple[float, float] = CENTRE
 
@@ -65,8 +93,9 @@ class Camera:
             self._require_up()
         if self.principal_point is not CENTRE:
             set_field(self, "principal_point", self._principal_point())
-        set_field(self, "orthographic", self._height())
-        set_field(self, "turns", flag("Camera.turns", self.turns))
+        if self.orthographic_height is not None:
+            set_field(self, "orthographic_height", self._height())
+        set_field(self, "rotates_with_body", flag("Camera.rotates_with_body", self.rotates_with_body))
 
     def _require_up(self) -> None:
         x, y, z = _unit(self.up)
@@ -93,19 +122,17 @@ class Camera:
             f"got {text_of(given)}"
         )
 
-    def _height(self) -> float | Literal[False]:
-        """Height that an orthographic picture shows, in metres; False for a perspective picture."""
-        given = self.orthographic
-        if isinstance(given, bool | np.bool_):
-            seen_m = 2 * math.dist(self.eye, self.target) * math.tan(math.radians(self.fov_y_deg) / 2)
-            return seen_m if given else False
+    def _height(self) -> float:
+        given = self.orthographic_height
         try:
-            return lengths("Camera.orthographic", given, 1)[0]
+            if not isinstance(given, bool | np.bool_):
+                return lengths("Camera.orthographic_height", given, 1)[0]
         except SceneError:
-            raise SceneError(
-                "Camera.orthographic must be the height of the picture in metres, > 0, or True for the height that "
-                f"fov_y_deg sees at the target, or False for perspective, got {text_of(given)}"
-            ) from None
+            pass
+        raise SceneError(
+            "Camera.orthographic_height must be the height of the picture in metres, > 0, or None for perspective, "
+            f"got {text_of(given)}"
+        )
 
 
 def _unit(vector: Vector) -> Vector:

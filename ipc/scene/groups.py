@@ -173,6 +173,16 @@ def rows_of_parents(parents: Mapping[int, int], count: int) -> NDArray[np.int32]
     return rows
 
 
+def rows_of_groups(groups: Mapping[str, Group], count: int) -> NDArray[np.int32]:
+    """Returns the index in `groups` of the group of each of `count` bodies, as an array of shape (count,). The index
+    is -1 for a body without a group."""
+    rows = np.full(count, -1, np.int32)
+    for place, group in enumerate(groups.values()):
+        members = np.array(group.bodies, np.int64)
+        rows[members[members < count]] = place
+    return rows
+
+
 # A log stores the parents of bodies in the latest scenes of a simulation. Each entry has the number of the first scene
 # version to which the entry applies.
 #

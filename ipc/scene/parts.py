@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.scene.scene import Scene, part_bodies
+from twixt.ipc.scene.scene import Scene, part_bodies, shape_list
 from twixt.ipc.scene.shapes import color_of, rgba_of, shapes_of
 
 # The palette has the colours of bodies whose shape has no colour. The body with index i has the colour with index i
@@ -35,7 +35,7 @@ PALETTE = np.array(
 def part_colors(scene: Scene, count: int) -> NDArray[np.uint8]:
     """Returns the colour that the scene gives to each part of the first `count` bodies: rgba, an array of shape (p, 4)
     for p parts."""
-    bodies, table, rows = part_bodies(scene, count), scene.distinct_shapes, scene.shape_rows(count)
+    bodies, table, rows = part_bodies(scene, count), shape_list(scene).table, shape_list(scene).rows_for(count)
     colors = np.empty((len(bodies), 4), np.uint8)
     colors[:, :3], colors[:, 3] = PALETTE[bodies % len(PALETTE)], 255
     for number, shape in enumerate(table):

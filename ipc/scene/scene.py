@@ -17,33 +17,72 @@ import copy
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.errors import text_of
+from twixt.ipc.renamed import FormerArgument, FormerAttribute, former_arguments, former_attributes
 from twixt.ipc.scene.camera import Camera, check_camera
 from twixt.ipc.scene.checks import Color, SceneError, Vector, color_or_none, flag, items, number, set_field, vector
-from twixt.ipc.scene.groups import ColorBy, Group, check_columns, check_groups, check_parents, rows_of_parents
+from twixt.ipc.scene.groups import (
+    ColorBy,
+    Group,
+    check_columns,
+    check_groups,
+    check_parents,
+    rows_of_groups,
+    rows_of_parents,
+)
 from twixt.ipc.scene.material import Material, Texture
 from twixt.ipc.scene.packing import Contents, packed_shapes, unpacked_shapes
 from twixt.ipc.scene.shapes import Shape, ShapeList, Sphere, shapes_of
 
-LOOKS = ("lit", "flat")
+LOOKS = ("lit", "flat", "unlit")
 # Largest number of characters of a label. A longer text would not fit into a picture.
 LONGEST_LABEL = 200
 # Largest brightness of a scene. With a larger brightness, everything would be white.
 MOST_BRIGHTNESS = 4.0
 
 
+def _look_of(unlit: Any, _others: Mapping[str, Any]) -> str:
+    """The look that the former argument `unlit` stood for."""
+    return "unlit" if flag("Scene(unlit)", unlit) else "lit"
+
+
+FORMER_ATTRIBUTES: dict[str, str | FormerAttribute] = {
+    "ground": "ground_z",
+    "unlit": FormerAttribute('Scene.look == "unlit"', lambda scene: scene.look == "unlit"),
+    "is_plain": FormerAttribute('Scene.look != "lit"', lambda scene: scene.look != "lit"),
+    "is_outlined": FormerAttribute('Scene.look == "flat"', lambda scene: scene.look == "flat"),
+    "packed": FormerAttribute("packed_scene(scene)", lambda scene: partial(packed_scene, scene)),
+    "to_bytes": FormerAttribute("packed_scene(scene).to_bytes()", lambda scene: packed_scene(scene).to_bytes),
+    "with_camera": FormerAttribute("with_camera(scene, camera)", lambda scene: partial(with_camera, scene)),
+    "with_children": FormerAttribute("with_parents(scene, parents)", lambda scene: partial(with_parents, scene)),
+    "with_shapes": FormerAttribute("with_shapes(scene, shapes)", lambda scene: partial(with_shapes, scene)),
+    "distinct_shapes": FormerAttribute("shape_list(scene).table", lambda scene: shape_list(scene).table),
+    "shape_index": FormerAttribute("shape_list(scene).rows", lambda scene: shape_list(scene).rows),
+    "shape_rows": FormerAttribute("shape_list(scene).rows_for(count)", lambda scene: shape_list(scene).rows_for),
+    "parent_rows": FormerAttribute(
+        "rows_of_parents(scene.parents, count)", lambda scene: partial(rows_of_parents, scene.parents)
+    ),
+    "group_rows": FormerAttribute(
+        "rows_of_groups(scene.groups, count)", lambda scene: partial(rows_of_groups, scene.groups)
+    ),
+}
+
+
+@former_attributes(FORMER_ATTRIBUTES)
+@former_arguments({"ground": "ground_z", "unlit": FormerArgument("look", 'look="unlit"', _look_of)})
 @dataclass(frozen=True, eq=False)
 class Scene:
     """Everything about a world that does not change with every step: shapes, colours, camera, groups, columns.
 
     shapes: one shape per body, in the order of the bodies. Bodies after the last shape have that last shape. camera: a
-    Camera. If `camera` is None, the camera shows all bodies. ground: height (z, in metres) of a grid of lines. If
-    `ground` is None, there is no grid. outline: two opposite corners of a box that is drawn as thin lines, for example
+    Camera. If `camera` is None, the camera shows all bodies. ground_z: height in metres of a grid of lines;
+    None for no grid. outline: two opposite corners of a box that is drawn as thin lines, for example
     the walls of a container. If `outline` is None, there is no box. background: a colour, or a Texture around
     everything. The texture has the six sides of a cube (towards +x, -x, +y, -y, +z, -z), or it has one image. The top
     row of this single image is straight up, and its bottom row is straight down. An example is the sky
@@ -52,12 +91,11 @@ class Scene:
     each child, its parent; both are indices of bodies. A child's record has the child's pose in the parent's frame.
     Parents apply to snapshots that were published with this scene. If a body's parent changes between two snapshots,
     the body is interpolated in the world's frame. groups: groups of bodies, by name. A group is drawn with its own
-    interpolation method or delay. A body may be in one group only. look: "lit" or "flat". "flat" draws plain colours
-    without light and shadows, and a thin dark outline around each body. pattern: True to draw round shapes in two
-    tones of their colour, so that their rotation is visible.
-    unlit: True to draw all shapes in plain colours, without light, outline, pattern and shadow. Use this to measure
-    pixels. columns: for each column, the rule by which its values are blended. twixt sets this field from the columns
-    that are declared to `Bodies` or `show`. part_columns: names of the columns with a row for each part of the bodies.
+    interpolation method or delay. A body may be in one group only. look: "lit", "flat" or "unlit". "flat" and "unlit"
+    draw plain colours without light, pattern and shadows. "flat" also draws a thin dark outline around each body. Use
+    "unlit" to measure pixels. pattern: True to draw round shapes in two tones of their colour, so that their rotation
+    is visible. columns: for each column, the rule by which its values are blended. twixt sets this field from the
+    columns that are declared to `Bodies` or `show`. part_columns: names of the columns with a row for each part of the bodies.
     twixt sets this field in the same way as `columns`.
     color_by: the column that determines the colours of the bodies. If `color_by` is None, bodies have the colours of
     their shapes. labels: texts for marks. A mark whose `label` is i + 1 has the text `labels[i]` beside it.
@@ -65,12 +103,11 @@ class Scene:
 
     shapes: Sequence[Shape] = ()
     camera: Camera | None = None
-    ground: float | None = 0.0
+    ground_z: float | None = 0.0
     outline: tuple[Vector, Vector] | None = None
     background: Color | Texture = (0.17, 0.18, 0.20)
     light: Vector = (0.3, -0.6, 0.8)  # direction towards the light
     brightness: float = 1.0
-    unlit: bool = False
     parents: Mapping[int, int] = field(default_factory=dict)
     groups: Mapping[str, Group] = field(default_factory=dict)
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -79,17 +116,12 @@ class Scene:
     pattern: bool = False
     labels: Sequence[str] = ()
     part_columns: Sequence[str] = ()
-    distinct_shapes: tuple[Shape, ...] = field(init=False, default=())
-    shape_index: NDArray[np.uint16] = field(init=False, repr=False, default_factory=lambda: np.zeros(0, np.uint16))
 
     def __post_init__(self) -> None:
-        shapes = ShapeList.of(self.shapes)
-        set_field(self, "shapes", shapes)
-        set_field(self, "distinct_shapes", shapes.table)
-        set_field(self, "shape_index", shapes.rows)
+        set_field(self, "shapes", ShapeList.of(self.shapes))
         check_camera("Scene.camera", self.camera)
-        if self.ground is not None:
-            set_field(self, "ground", number("Scene.ground", self.ground))
+        if self.ground_z is not None:
+            set_field(self, "ground_z", number("Scene.ground_z", self.ground_z))
         set_field(self, "outline", _corners(self.outline))
         set_field(self, "background", _background(self.background))
         set_field(self, "light", vector("Scene.light", self.light))
@@ -98,9 +130,8 @@ class Scene:
         set_field(self, "brightness", number("Scene.brightness", self.brightness))
         if not 0 <= self.brightness <= MOST_BRIGHTNESS:
             raise SceneError(f"Scene.brightness must be from 0 to {MOST_BRIGHTNESS:g}, got {text_of(self.brightness)}")
-        set_field(self, "unlit", flag("Scene.unlit", self.unlit))
         if not isinstance(self.look, str) or self.look not in LOOKS:
-            raise SceneError(f'Scene.look must be "lit" or "flat", got {text_of(self.look)}')
+            raise SceneError(f'Scene.look must be "lit", "flat" or "unlit", got {text_of(self.look)}')
         set_field(self, "pattern", flag("Scene.pattern", self.pattern))
         if self.color_by is not None and not isinstance(self.color_by, ColorBy):
             raise SceneError(f"Scene.color_by must be ColorBy(column, low, high), got {text_of(self.color_by)}")
@@ -110,89 +141,12 @@ class Scene:
         set_field(self, "columns", check_columns(self.columns))
         set_field(self, "part_columns", _names_of(self.part_columns, self.columns))
 
-    def with_camera(self, camera: Camera | None) -> Scene:
-        """Returns a copy of this scene with another camera. The copy takes the same short time for any number of
-        bodies."""
-        other = copy.copy(self)
-        set_field(other, "camera", camera)
-        return other
-
-    def with_children(self, parents: Mapping[int, int]) -> Scene:
-        """Returns a copy of this scene with other parents. The parents are not checked, because the parents of several
-        scenes together may form a cycle."""
-        other = copy.copy(self)
-        set_field(other, "parents", parents)
-        return other
-
-    def with_shapes(self, shapes: ShapeList) -> Scene:
-        """Returns a copy of this scene with other shapes."""
-        other = copy.copy(self)
-        set_field(other, "shapes", shapes)
-        set_field(other, "distinct_shapes", shapes.table)
-        set_field(other, "shape_index", shapes.rows)
-        return other
-
-    @property
-    def is_plain(self) -> bool:
-        """True if shapes are drawn in their plain colours, without light and shadows."""
-        return self.unlit or self.look == "flat"
-
-    @property
-    def is_outlined(self) -> bool:
-        """True if bodies have an outline."""
-        return self.look == "flat" and not self.unlit
-
-    def to_bytes(self) -> bytes:
-        """Returns the scene as bytes, including its meshes and textures. `from_bytes` reads these bytes."""
-        return self.packed().to_bytes()
-
-    def packed(self) -> PackedScene:
-        """Returns the scene, encoded for sending. Raises SceneError if the scene's meshes and textures are too large
-        for a message."""
-        return packed_scene(self)
-
-    @staticmethod
-    def from_bytes(packed: bytes, before: Scene | None = None) -> Scene:
-        """Returns the scene that `to_bytes` encoded. Raises SceneError for any other bytes.
-
-        before: a scene whose meshes and textures the sender left out of `packed`. The new scene uses these same
-        objects, without a check or a copy.
-        """
-        try:
-            return Scene(**unpacked_fields(packed, before))
-        except (ValueError, KeyError, IndexError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
-            raise SceneError(f"the scene received is damaged ({error}); restart the simulation") from error
-
-    def shape_rows(self, count: int) -> NDArray[np.uint16]:
-        """Returns the index in `distinct_shapes` of the shape of each of `count` bodies, as an array of shape
-        (count,)."""
-        rows = np.zeros(count, self.shape_index.dtype)
-        known = min(count, len(self.shape_index))
-        rows[:known] = self.shape_index[:known]
-        if known and count > known:
-            rows[known:] = self.shape_index[-1]
-        return rows
-
     def part_bodies(self, count: int | None = None) -> NDArray[np.intp]:
         """Returns, for each row of a part column, the index of the body to which the part belongs. The result is an
         array of shape (p,) for p parts, in ascending order. count: number of bodies; by default the number of
         shapes. For example, `np.flatnonzero(scene.part_bodies() == 5)` gives the rows of the parts of body 5, in
         the order of its parts."""
         return part_bodies(self, len(self.shapes) if count is None else count)
-
-    def parent_rows(self, count: int) -> NDArray[np.int32]:
-        """Returns the index of the parent of each of `count` bodies, as an array of shape (count,). The index is -1 if
-        the body has no parent, or if the parent does not exist."""
-        return rows_of_parents(self.parents, count)
-
-    def group_rows(self, count: int) -> NDArray[np.int32]:
-        """Returns the index in `groups` of the group of each of `count` bodies, as an array of shape (count,). The
-        index is -1 for a body without a group."""
-        rows = np.full(count, -1, np.int32)
-        for place, group in enumerate(self.groups.values()):
-            members = np.array(group.bodies, np.int64)
-            rows[members[members < count]] = place
-        return rows
 
     def check_bodies(self, count: int) -> None:
         """Raises SceneError if parents, groups or the camera name a body with an index of `count` or more."""
@@ -207,6 +161,33 @@ class Scene:
                 raise SceneError(
                     f"{name} must name bodies that are there, 0 to {count - 1}, got {text_of(body)}; make room for it"
                 )
+
+
+def shape_list(scene: Scene) -> ShapeList:
+    """Returns the shapes of a scene as a table of distinct shapes and one index per body."""
+    return ShapeList.of(scene.shapes)
+
+
+def with_camera(scene: Scene, camera: Camera | None) -> Scene:
+    """Returns a copy of a scene with another camera. The copy takes the same short time for any number of bodies."""
+    return _with(scene, "camera", camera)
+
+
+def with_parents(scene: Scene, parents: Mapping[int, int]) -> Scene:
+    """Returns a copy of a scene with other parents. The parents are not checked, because the parents of several scenes
+    together may form a cycle."""
+    return _with(scene, "parents", parents)
+
+
+def with_shapes(scene: Scene, shapes: ShapeList) -> Scene:
+    """Returns a copy of a scene with other shapes; the scene itself if it already has them."""
+    return scene if scene.shapes is shapes else _with(scene, "shapes", shapes)
+
+
+def _with(scene: Scene, field_name: str, value: Any) -> Scene:
+    other = copy.copy(scene)
+    set_field(other, field_name, value)
+    return other
 
 
 def _corners(outline: Any) -> tuple[Vector, Vector] | None:
@@ -265,7 +246,7 @@ def _texts(labels: Any) -> tuple[str, ...]:
 # shape, after the scene's shapes.
 # Always: the unpacked fields are consistent with each other; `Scene` checks their values.
 
-FORMAT = 10
+FORMAT = 11
 
 
 class PackedScene(NamedTuple):
@@ -282,18 +263,18 @@ class PackedScene(NamedTuple):
 
 
 def packed_scene(scene: Scene) -> PackedScene:
-    """Returns the scene, encoded for sending. The scene's contents are not copied."""
+    """Returns the scene, encoded for sending. The scene's contents are not copied. Raises SceneError if its meshes and
+    textures are too large for a message."""
     shapes, contents = packed_shapes(_table(scene))
     head = {
         "format": FORMAT,
         **shapes,
         "camera": None if scene.camera is None else asdict(scene.camera),
-        "ground": scene.ground,
+        "ground_z": scene.ground_z,
         "outline": scene.outline,
         "background": None if isinstance(scene.background, Texture) else scene.background,
         "light": scene.light,
         "brightness": scene.brightness,
-        "unlit": scene.unlit,
         "look": scene.look,
         "pattern": scene.pattern,
         "labels": scene.labels,
@@ -304,15 +285,27 @@ def packed_scene(scene: Scene) -> PackedScene:
             {"name": name, "interpolation": group.interpolation, "delay_ms": group.delay_ms}
             for name, group in scene.groups.items()
         ],
-        "bodies": len(scene.shape_index),
+        "bodies": len(scene.shapes),
         "parents": len(scene.parents),
         "members": [len(group.bodies) for group in scene.groups.values()],
     }
     rows = [*scene.parents, *scene.parents.values()]
     for group in scene.groups.values():
         rows.extend(group.bodies)
-    indices = scene.shape_index.astype("<u2").tobytes() + np.array(rows, "<u4").tobytes()
+    indices = shape_list(scene).rows.astype("<u2").tobytes() + np.array(rows, "<u4").tobytes()
     return PackedScene(json.dumps(head).encode() + b"\n" + indices, contents)
+
+
+def unpacked_scene(packed: bytes, before: Scene | None = None) -> Scene:
+    """Returns the scene that `PackedScene.to_bytes` encoded. Raises SceneError for any other bytes.
+
+    before: a scene whose meshes and textures the sender left out of `packed`. The new scene uses these same objects,
+    without a check or a copy.
+    """
+    try:
+        return Scene(**unpacked_fields(packed, before))
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
+        raise SceneError(f"the scene received is damaged ({error}); restart the simulation") from error
 
 
 def unpacked_fields(packed: bytes, before: Scene | None) -> dict[str, Any]:
@@ -343,12 +336,11 @@ def unpacked_fields(packed: bytes, before: Scene | None) -> dict[str, Any]:
     return dict(
         shapes=ShapeList(table, index),
         camera=None if head["camera"] is None else Camera(**head["camera"]),
-        ground=head["ground"],
+        ground_z=head["ground_z"],
         outline=head["outline"],
         background=background,
         light=head["light"],
         brightness=head["brightness"],
-        unlit=head["unlit"],
         look=head["look"],
         pattern=head["pattern"],
         labels=head["labels"],
@@ -367,15 +359,16 @@ def _table(scene: Scene) -> tuple[Shape, ...]:
     """Returns the distinct shapes. If the background is a texture, an additional shape with this texture comes
     last."""
     if not isinstance(scene.background, Texture):
-        return scene.distinct_shapes
-    return (*scene.distinct_shapes, Sphere(material=Material(scene.background)))
+        return shape_list(scene).table
+    return (*shape_list(scene).table, Sphere(material=Material(scene.background)))
 
 
 def part_bodies(scene: Scene, count: int) -> NDArray[np.intp]:
     """Returns, for each part of the first `count` bodies, the index of the body to which the part belongs. The result
     is an array of shape (p,) for p parts, in ascending order. In a scene without shapes, each body counts as one
     part."""
-    if not scene.distinct_shapes:
+    shapes = shape_list(scene)
+    if not shapes.table:
         return np.arange(count)
-    counts = np.array([len(shapes_of(shape)) for shape in scene.distinct_shapes], np.intp)
-    return np.repeat(np.arange(count), counts[scene.shape_rows(count)])
+    counts = np.array([len(shapes_of(shape)) for shape in shapes.table], np.intp)
+    return np.repeat(np.arange(count), counts[shapes.rows_for(count)])

@@ -269,6 +269,16 @@ class ShapeList(Sequence[Shape]):
         rows, table = _rows([listed[body] for body in begins.tolist()], listed)
         return ShapeList(table, np.repeat(rows, np.diff(begins, append=len(listed))))
 
+    def rows_for(self, count: int) -> NDArray[np.uint16]:
+        """Returns the index in `table` of the shape of each of `count` bodies, as an array of shape (count,). Bodies
+        after the last shape have that last shape."""
+        rows = np.zeros(count, self.rows.dtype)
+        known = min(count, len(self.rows))
+        rows[:known] = self.rows[:known]
+        if known and count > known:
+            rows[known:] = self.rows[-1]
+        return rows
+
     def __len__(self) -> int:
         return len(self.rows)
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from twixt.ipc.scene import Scene
 from twixt.ipc.scene.mesh import Mesh
+from twixt.ipc.scene.scene import shape_list
 from twixt.ipc.snapshot import MARK, NO_MARKS, RECORD, VERTEX_BYTES, vertex_records
 
 # Largest magnitude of a vertex's coordinate, in m. A surface with a larger or non-finite coordinate is not drawn,
@@ -53,10 +54,10 @@ NO_SURFACES = SurfaceRows(np.zeros(0, np.intp), np.zeros(1, np.intp))
 
 def surface_rows(scene: Scene, count: int) -> SurfaceRows:
     """Returns the deforming bodies among the first `count` bodies of a scene."""
-    lengths = np.array([len(mesh.vertices) if (mesh := deforming(shape)) else 0 for shape in scene.distinct_shapes])
+    lengths = np.array([len(mesh.vertices) if (mesh := deforming(shape)) else 0 for shape in shape_list(scene).table])
     if not lengths.any():
         return NO_SURFACES
-    of_body = lengths[scene.shape_rows(count)]
+    of_body = lengths[shape_list(scene).rows_for(count)]
     bodies = np.flatnonzero(of_body)
     return SurfaceRows(bodies, np.concatenate(([0], np.cumsum(of_body[bodies]))).astype(np.intp))
 

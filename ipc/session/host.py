@@ -23,6 +23,7 @@ from twixt.ipc.ring.memory import SegmentMemory
 from twixt.ipc.ring.segments import HostRing
 from twixt.ipc.scene import Camera, Scene
 from twixt.ipc.scene.groups import appended
+from twixt.ipc.scene.scene import packed_scene
 from twixt.ipc.session.service import ServiceThread
 from twixt.ipc.session.viewers import WrittenCamera, WrittenOverlay, WrittenScene, call_guarded
 from twixt.ipc.system.interface import Listener
@@ -58,7 +59,7 @@ class Host:
         describe: Callable[[], dict[str, Any]] = dict,
     ) -> None:
         self.on_report: Callable[[], dict[str, Any]] | None = None
-        self.scene = WrittenScene(1, scene.packed(), 1, appended((), 1, scene.parents))
+        self.scene = WrittenScene(1, packed_scene(scene), 1, appended((), 1, scene.parents))
         self.camera = WrittenCamera(1, scene.camera)
         self.overlays: dict[str, WrittenOverlay] = {}
         self._listener, self._describe = listener, describe
@@ -96,7 +97,7 @@ class Host:
 
     def write_scene(self, scene: Scene) -> int:
         """Replace the scene for all viewers, including viewers that attach later. Returns the scene's version."""
-        packed = scene.packed()
+        packed = packed_scene(scene)
         with self.ring.writing:
             self.ring.require_running()
             version, camera_version = self.scene.version + 1, self.camera.version + 1

@@ -22,6 +22,7 @@ from twixt.ipc.process import fork
 from twixt.ipc.process.user_code import CODE_FOLDERS, MOST_FOLDERS
 from twixt.ipc.scene import Camera, Scene
 from twixt.ipc.scene.groups import ParentEntry, ParentLog, from_field, merged
+from twixt.ipc.scene.scene import unpacked_scene, with_camera
 from twixt.ipc.session import wire
 from twixt.ipc.session.viewers import AttachedViewer, WrittenOverlay
 from twixt.ipc.session.wire import WireError
@@ -57,7 +58,7 @@ def status(value: Any) -> dict[str, Any]:
     if diagnostics:
         fields["diagnostics"] = {text(name): value for name, value in diagnostics.items()}
     if "controls" in fields and not controls.is_status(fields["controls"]):
-        raise _wrong("status.controls", "a list of kind, name, value, low, high, fold", fields["controls"])
+        raise _wrong("status.controls", "a list of kind, name, value, low, high, section", fields["controls"])
     for figures in (fields, *(_named(name, fields.get(name)) for name in TROUBLES)):
         for kind, name in FIELDS.items():
             if breaks_rule(kind, figures.get(name)):
@@ -170,7 +171,7 @@ class ReceivedScene:
         if since not in (0, self.version):
             raise wire.WireError("the simulation sent what changed in a scene that did not come; restart it")
         before = from_field(fields.get("parents_before", []))
-        self.scene = Scene.from_bytes(packed, self.scene if since else None)
+        self.scene = unpacked_scene(packed, self.scene if since else None)
         self.parents = merged(self.parents, (*before, ParentEntry(version, self.scene.parents)))
         self.version, self.camera_version = version, camera_version
 
@@ -181,7 +182,7 @@ class ReceivedScene:
             raise wire.WireError("the simulation sent a camera before its scene; restart it")
         if version <= self.camera_version:
             return
-        self.scene = self.scene.with_camera(camera)
+        self.scene = with_camera(self.scene, camera)
         self.camera_version = version
         self.cameras += 1
 

@@ -25,6 +25,7 @@ from twixt.ipc.process.interrupts import InterruptibleEvent
 from twixt.ipc.process.notices import print_current_exception
 from twixt.ipc.scene import Camera, Scene
 from twixt.ipc.scene.groups import ParentLog, to_field
+from twixt.ipc.scene.scene import unpacked_scene
 from twixt.ipc.session import wire
 from twixt.ipc.system import wakes
 from twixt.ipc.system.interface import WakeSender
@@ -60,7 +61,7 @@ class WrittenScene(NamedTuple):
 
     def unpacked(self) -> Scene:
         """Returns an unpacked copy of the scene. The copy has the camera that the scene had when it was written."""
-        return Scene.from_bytes(self.packed.to_bytes())
+        return unpacked_scene(self.packed.to_bytes())
 
 
 class KnownContents(NamedTuple):

@@ -93,6 +93,6 @@ class ProgramPreparation:
         for kind in CAST_KINDS:
             if name.endswith(kind):
                 of_kind = sum(members.of(layer, kind).drawn(count) for layer in members.layers)
-                passes = cast_passes(kind, of_kind, by_processor, is_outlined=self._bodies.scene.is_outlined)
+                passes = cast_passes(kind, of_kind, by_processor, is_outlined=self._bodies.scene.look == "flat")
                 return name in passes and (stretched or kind != STRETCHED)
         return name != "shadows" or has_shadows(self._bodies.scene, count, view.floor)

@@ -255,7 +255,7 @@ class SceneRenderer:
         before = self._view
         self._materials.begin()
         self._marks.set_marks(marks)
-        floor = self._floors.of_picture(placed) if scene.ground is None and self.level.shadows else None
+        floor = self._floors.of_picture(placed) if scene.ground_z is None and self.level.shadows else None
         is_new = self._uniforms.write(scene, camera, area, floor)
         wide = is_wide(camera) if is_new or before is None else before.is_wide
         view = self._view = SceneView(scene, camera, area, self._lit.affordable(self.level), wide, floor)

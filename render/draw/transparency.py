@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from twixt.ipc.scene import Shape
 from twixt.ipc.scene.mesh import Mesh
+from twixt.ipc.scene.scene import shape_list
 from twixt.ipc.scene.surfaces import deforming
 from twixt.ipc.snapshot import BODY, VISIBLE
 from twixt.render.draw.bodies.body_draws import BodyDraws
@@ -151,7 +152,7 @@ class TransparentDraws:
 
     def _are_alone(self, listed: _Listed, count: int) -> NDArray[np.bool_]:
         """Returns a mask (count,). It is True for each row that is a deforming mesh and so needs its own draw call."""
-        deform = [deforming(shape) is not None for shape in self._bodies.members.scene.distinct_shapes]
+        deform = [deforming(shape) is not None for shape in shape_list(self._bodies.members.scene).table]
         alone = np.zeros(count, bool)
         if any(deform):
             alone[: len(listed.rows)] = (listed.kinds == MESHES) & np.array([False, *deform])[listed.shapes]
@@ -161,7 +162,7 @@ class TransparentDraws:
         self, listed: _Listed, layers: Sequence[PlacedLayer], order: NDArray[np.intp], begins: NDArray[np.intp]
     ) -> None:
         """Lists the draw calls for the rows in this order. Row numbers beyond the rows of `listed` stand for marks."""
-        table = (None, *self._bodies.members.scene.distinct_shapes)
+        table = (None, *shape_list(self._bodies.members.scene).table)
         drawn = {layer.number: layer._replace(variant=layer.variant._replace(transparent=True)) for layer in layers}
         solids, first_mark = self._marks.transparent.solids, 0
         for first, end in pairwise([*begins.tolist(), len(order)]):
@@ -213,7 +214,7 @@ class TransparentDraws:
             local = np.tile((0.0, 0.0, 1.0), (len(planes), 1))
             local = local if parts is None else rotate(parts.poses[rows[planes], 3:].astype(np.float64), local)
             normals[planes] = rotate(turns[planes], local)
-        shapes, index = np.zeros(len(rows), np.intp), members.scene.shape_index
+        shapes, index = np.zeros(len(rows), np.intp), shape_list(members.scene).rows
         if len(index) and members.needs_own_draw.any():
             shapes = index[np.minimum(rows, len(index) - 1)].astype(np.intp) + 1
             shapes[~members.needs_own_draw[shapes - 1]] = 0

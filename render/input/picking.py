@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from twixt.ipc.config.rules import SCALE3
 from twixt.ipc.scene import Box, Capsule, Compound, Cylinder, Ellipsoid, Mesh, Part, Plane, Scene, Shape, Sphere
+from twixt.ipc.scene.scene import shape_list
 from twixt.render.draw.frame.camera import CameraMatrices
 from twixt.render.interpolation.poses import Poses
 from twixt.render.scene.stage import Stage, side_by_side
@@ -71,10 +72,10 @@ def ray_of(matrices: CameraMatrices, viewport: Viewport, x_px: float, y_px: floa
 def first_hit(ray: Ray, scene: Scene, poses: Poses) -> Hit | None:
     """The first visible body that the ray meets, or None if the ray meets no body."""
     count = len(poses)
-    table = scene.distinct_shapes
+    table = shape_list(scene).table
     if not count or not table:
         return None
-    rows, scale = scene.shape_rows(count), poses.scale.astype(np.float64)[:, None]
+    rows, scale = shape_list(scene).rows_for(count), poses.scale.astype(np.float64)[:, None]
     stretch = poses.columns.get(SCALE3)
     scale = scale * (np.ones(3) if stretch is None or stretch.shape != (count, 3) else stretch.astype(np.float64))
     reach = np.array([shape.reach for shape in table])[rows] * np.abs(scale).max(axis=1)

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from twixt.ipc.interaction.events import CLICK, Pull, UserEvent
 from twixt.ipc.scene import Box, Capsule, Compound, Cylinder, Ellipsoid, Sphere
+from twixt.ipc.scene.scene import shape_list
 from twixt.ipc.scene.shapes import Shape
 from twixt.render.display.input import Event, MouseButton, MouseMove
 from twixt.render.input.picking import Hit, Ray, SeenBodies, first_hit, rotation_of
@@ -266,7 +267,7 @@ class PointerTool:
 
     def _shape(self, body: int) -> Shape:
         scene = self._seen.scene
-        return scene.distinct_shapes[int(scene.shape_rows(body + 1)[body])]
+        return shape_list(scene).table[int(shape_list(scene).rows_for(body + 1)[body])]
 
 
 def _xyz(values: Vector) -> tuple[float, float, float]:

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from twixt.ipc.commands import CONTROL, Command
-from twixt.ipc.interaction.controls import FOLD
+from twixt.ipc.interaction.controls import SECTION
 
 SENDS_PER_S = 10
 # Time in ns after a command in which a status message may still have the old value. The physics process sends its
@@ -38,15 +38,14 @@ class Knob(NamedTuple):
     trouble is off.
 
     none_at: number of these sliders, or 0 if the value is never None. kind: one of `controls.KINDS`. A switch or a
-    button has one value. fold: name of the section of the overlay that contains the knob. The user can open and close
-    this section.
+    button has one value. section: name of the section of the overlay that contains the knob.
     """
 
     name: str
     sliders: tuple[SliderRange, ...]
     none_at: int = 0
     kind: str = "slider"
-    fold: str = FOLD
+    section: str = SECTION
 
 
 # Knobs by the name of their command. These ranges are useful for changes by hand. Flags allow larger values.
@@ -102,8 +101,8 @@ class Knobs:
         `controls.to_status`. Returns the names of their knobs."""
         keys = [control_key(index) for index in range(len(controls))]
         offered = {
-            key: Knob(name, (SliderRange(low, high, "%.3g"),), kind=kind, fold=fold)
-            for key, (kind, name, _, low, high, fold) in zip(keys, controls, strict=True)
+            key: Knob(name, (SliderRange(low, high, "%.3g"),), kind=kind, section=section)
+            for key, (kind, name, _, low, high, section) in zip(keys, controls, strict=True)
         }
         for key in [key for key in self._knobs if key.startswith(CONTROL) and self._knobs[key] != offered.get(key)]:
             del self._knobs[key], self._figures[key]

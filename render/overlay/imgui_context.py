@@ -201,9 +201,9 @@ def shown_ranges(figure: OverlayFigure) -> tuple[Range, Range]:
     x_range, y_range = figure.x_range, figure.y_range
     xs, ys = np.concatenate([line.points for line in figure.lines] or [np.zeros((0, 2))]).T
     if x_range is None:
-        x_range = _range_of(xs, BAR_WIDTH if figure.are_bars else 0.0)
+        x_range = _range_of(xs, BAR_WIDTH if figure.kind == "bars" else 0.0)
     if y_range is None:
-        low, high = _range_of(np.append(ys, 0.0) if figure.are_bars else ys, 0.0)
+        low, high = _range_of(np.append(ys, 0.0) if figure.kind == "bars" else ys, 0.0)
         y_range = low - MARGIN_SHARE * (high - low), high + MARGIN_SHARE * (high - low)
     return x_range, y_range
 
@@ -239,7 +239,7 @@ def _plot(figure: OverlayFigure, width: float, height: float) -> None:
         spec = implot.Spec(line_color=color, fill_color=color, line_weight=LINE_WIDTH)
         xs, ys = np.ascontiguousarray(line.points.T)
         label = f"{line.name.replace('##', '# ')}##{number}"
-        if figure.are_bars:
+        if figure.kind == "bars":
             implot.plot_bars(label, xs, ys, BAR_WIDTH, spec)
         else:
             implot.plot_line(label, xs, ys, spec)

@@ -79,7 +79,7 @@ class Overlay:
         self._layouts_due = LAYOUTS_AT_ONCE
         self._size: tuple[int, int, float] | None = None
         self._used = NO_INPUT
-        self._opened: set[str] = set()  # names of the folds (sections of a panel) that the user has opened
+        self._opened: set[str] = set()  # names of the panels' sections that the user has opened
         self._is_turning = False  # True while the user drags a slider
         # position of the pointer, or None if it is unknown or outside the window
         self._pointer_px: tuple[float, float] | None = None

@@ -23,8 +23,8 @@ PANEL_WIDTH = 264.0
 # Smallest width beside a panel at which the label of a half of the split view is placed there. If there is less space,
 # the label is placed below the panel.
 LEAST_LABEL_WIDTH = 90.0
-# Shares of the window's height. PANEL_SHARE: largest height of a panel without open folds, which are sections that the
-# user can open. KEYS_SHARE: largest height of the keys. BANNERS_END: lowest position of the lower end of the banners.
+# Shares of the window's height. PANEL_SHARE: largest height of a panel without open sections. KEYS_SHARE: largest
+# height of the keys. BANNERS_END: lowest position of the lower end of the banners.
 PANEL_SHARE, KEYS_SHARE, BANNERS_END = 0.5, 0.2, 0.8
 # Width of a key's entry without its two texts. It is the width of the button's border and of the gaps.
 KEY_WIDTH = 26.0
@@ -44,8 +44,7 @@ class LayoutResult(NamedTuple):
 def show_panels(imgui: Any, state: OverlayState, size: tuple[float, float], opened: set[str]) -> LayoutResult:
     """Lays out all panels. size: width and height of the available space, in units of text size.
 
-    opened: names of the folds that the user has opened. A fold is a section of a panel. A click on a fold changes this
-    set.
+    opened: names of the panels' sections that the user has opened. A click on a section changes this set.
     """
     ui.style(imgui)
     return _Layout(imgui, state, size, opened).shown()
@@ -113,7 +112,7 @@ class _Layout:
         if KEYS in self._opened:
             width, height = self._width - 2 * ui.MARGIN, min(most, self._height_of_lines(1 + sum(begins)))
         with self._panel("folded keys", at, pivot, width, height):
-            ui.fold(imgui, KEYS, self._opened)
+            ui.section(imgui, KEYS, self._opened)
             if KEYS in self._opened:
                 self._key_buttons(begins)
         return end - height
@@ -194,7 +193,7 @@ class _Layout:
         if state.age_ms is not None:
             items.append(self._row("added latency", f"{round(state.age_ms, 1) + 0.0:.1f} ms", 6))
         is_open = SMOOTH in self._opened
-        items.append(PanelItem(0 if is_open else 2, line, lambda: ui.fold(imgui, SMOOTH, self._opened)))
+        items.append(PanelItem(0 if is_open else 2, line, lambda: ui.section(imgui, SMOOTH, self._opened)))
         if is_open:
             items += self._smooth()
         return self._fitted(items, room, is_open)
@@ -234,11 +233,11 @@ class _Layout:
             ui.plot(imgui, "physics step", state.steps.figures_ms, "budget", state.step_budget_ms)
 
         items += [PanelItem(8, line + ui.PLOT_HEIGHT + ui.SPACING, curve), self._row("bodies", f"{state.bodies:,}", 4)]
-        of_world = dict.fromkeys(knob.fold for knob, _ in state.controls.values())
+        of_world = dict.fromkeys(knob.section for knob, _ in state.controls.values())
         is_open = (TROUBLE in self._opened and bool(state.troubles)) or not self._opened.isdisjoint(of_world)
-        folds = [item for fold in of_world for item in self._controls(fold, fold in self._opened)]
-        folds += self._trouble(TROUBLE in self._opened)
-        kept = self._fitted(items + folds, room, is_open)
+        sections = [item for section in of_world for item in self._controls(section, section in self._opened)]
+        sections += self._trouble(TROUBLE in self._opened)
+        kept = self._fitted(items + sections, room, is_open)
         at = sum(item in items for item in kept)
         left = room - 2 * ui.PADDING + ui.SPACING - sum(item.height for item in kept)
         return kept[:at] + self._diagnostics(int(left // line)) + kept[at:]
@@ -253,14 +252,14 @@ class _Layout:
         says = PanelItem(0, self._line, lambda: ui.fitting_text(self._imgui, [more, more.split(" in")[0]], ui.DIM))
         return [*rows[: lines - 1], says] if lines > 0 else []
 
-    def _controls(self, fold: str, is_open: bool) -> list[PanelItem]:
-        """Items for the controls of the world in one fold, which is a section of a panel. Two switches share a row if
-        their names fit."""
+    def _controls(self, section: str, is_open: bool) -> list[PanelItem]:
+        """Items for the controls of the world in one section of a panel. Two switches share a row if their names
+        fit."""
         imgui = self._imgui
-        items = [PanelItem(0 if is_open else 2, self._line, lambda: ui.fold(imgui, fold, self._opened))]
+        items = [PanelItem(0 if is_open else 2, self._line, lambda: ui.section(imgui, section, self._opened))]
         if not is_open:
             return items
-        names = [name for name, (knob, _) in self._state.controls.items() if knob.fold == fold]
+        names = [name for name, (knob, _) in self._state.controls.items() if knob.section == section]
         while names:
             first = names.pop(0)
             if names and self._is_narrow(first) and self._is_narrow(names[0]):
@@ -290,7 +289,7 @@ class _Layout:
             return []
         on = [name for name in troubles if any(troubles[name][: TROUBLES[name].none_at or 1])]
         folded = ", ".join(TROUBLES[name].name for name in on)
-        items = [PanelItem(0 if is_open else 2, self._line, lambda: ui.fold(imgui, TROUBLE, self._opened, folded))]
+        items = [PanelItem(0 if is_open else 2, self._line, lambda: ui.section(imgui, TROUBLE, self._opened, folded))]
         if is_open:
             items += [self._knob(self._turning(name)) for name in troubles]
         if is_open and on:
@@ -333,8 +332,8 @@ class _Layout:
         return PanelItem(0, self._imgui.get_frame_height() + ui.SPACING, draw)
 
     def _fitted(self, items: list[PanelItem], room: float, is_opened: bool) -> list[PanelItem]:
-        """Items that fit into the panel. If a fold (a section of the panel) is open, the items may take all of `room`.
-        Else they may take only PANEL_SHARE of the window's height."""
+        """Items that fit into the panel. If a section of the panel is open, the items may take all of `room`. Else
+        they may take only PANEL_SHARE of the window's height."""
         room = room if is_opened else min(room, PANEL_SHARE * self._height)
         left = room - 2 * ui.PADDING + ui.SPACING
         # Items of rank 0 are never left out. If they extend beyond `room`, the user scrolls with the wheel.

@@ -1,5 +1,5 @@
-"""Draws the widgets of the overlay's panels: text, rows, curves, folds and sliders. Also chooses the items that fit. A
-fold is a section that the user can open and close.
+"""Draws the widgets of the overlay's panels: text, rows, curves, sections and sliders. Also chooses the items that
+fit. Users can open and close a section.
 
 A panel is a list of items with known heights and ranks. If not all items fit, the items of the highest rank are left
 out. So a small window shows fewer items, and no item covers another.
@@ -70,7 +70,7 @@ STRIP_HEIGHT = 10.0
 KNOB_NAME_WIDTH = 84.0
 KNOB_GAP = 4.0
 KNOB_TINT, GRAB_TINT = (0.22, 0.27, 0.36, 0.75), (0.31, 0.47, 0.74, 0.85)
-# Width by which Dear ImGui indents a fold's triangle.
+# Width by which Dear ImGui indents a section's triangle.
 FOLD_INDENT = 7.0
 # Largest share of a row's width that its value may take. The rest is for the name, so that the name remains readable.
 VALUE_SHARE = 0.7
@@ -148,9 +148,9 @@ def fitting_text(imgui: Any, variants: Sequence[str], color: Color | None = None
     text(imgui, shortened(chosen, across, lambda item: width_of(imgui, item)), color)
 
 
-def fold(imgui: Any, name: str, opened: set[str], folded: str = "") -> None:
-    """Draws the heading of a fold. A click on the heading opens or closes the fold. opened: names of the open folds,
-    which this function updates. folded: text beside the heading while the fold is closed."""
+def section(imgui: Any, name: str, opened: set[str], folded: str = "") -> None:
+    """Draws the heading of a section. A click on the heading opens or closes the section. opened: names of the open
+    sections, which this function updates. folded: text beside the heading while the section is closed."""
     flags = imgui.TreeNodeFlags_
     imgui.set_cursor_pos_x(imgui.get_cursor_pos_x() - FOLD_INDENT)
     imgui.set_next_item_open(name in opened)

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.scene import Camera
+from twixt.ipc.scene.scene import packed_scene
 from twixt.render.draw.frame.camera import CameraMatrices, OrbitCamera, Viewport, carried, shift_px
 
 if TYPE_CHECKING:
@@ -94,8 +95,8 @@ class StageCamera:
         """The user's view, as the `Camera` of a scene. Call this after the first frame."""
         assert self.orbit is not None
         camera = self._scene.camera
-        body, turns = (None, True) if camera is None else (camera.body, camera.turns)
-        return self.orbit.as_camera(body, turns)
+        body, rotates = (None, True) if camera is None else (camera.body, camera.rotates_with_body)
+        return self.orbit.as_camera(body, rotates)
 
     def forget(self) -> None:
         """Discards the user's view. The next frame computes the first view again."""
@@ -166,12 +167,12 @@ class StageCamera:
 
     def _shows(self, scene: Scene) -> bool:
         """True if `scene` is the same as the current scene."""
-        return scene.camera == self._scene.camera and scene.packed().tables == self._scene.packed().tables
+        return scene.camera == self._scene.camera and packed_scene(scene).tables == packed_scene(self._scene).tables
 
     @property
     def _turns(self) -> bool:
         """True if the camera turns with the body that carries it."""
-        return self._scene.camera is not None and self._scene.camera.turns
+        return self._scene.camera is not None and self._scene.camera.rotates_with_body
 
     @property
     def _is_carried(self) -> bool:

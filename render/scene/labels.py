@@ -93,7 +93,7 @@ def at_borders(
         down = 0.0 if "top" in text.place else 1.0 if "bottom" in text.place else 0.5
         end = MARGIN + (room[1] if down == 1 else room[0] if down == 0 and across != 0.5 else 0.0)
         above = lines_at.get(text.place, 0.0)
-        lines = 1 + max(text.left.count("\n"), text.right.count("\n"))
+        lines = 1 + max(text.text.count("\n"), text.value.count("\n"))
         lines_at[text.place] = above + lines * text.size * LINE
         x_px = size_px[0] * across + (MARGIN if across < 0.5 else -MARGIN if across > 0.5 else 0.0) * scale
         y_px = (
@@ -101,7 +101,7 @@ def at_borders(
             + (end + above if down < 0.75 else -end - above) * scale
             - (MARGIN * scale * (down == 0.5))
         )
-        placed.append(PlacedLabel(x_px, y_px, text.left, HEADLINE, None, text.right, text.size, (across, down)))
+        placed.append(PlacedLabel(x_px, y_px, text.text, HEADLINE, None, text.value, text.size, (across, down)))
     return placed
 
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from twixt.ipc.config.rules import COLOR
 from twixt.ipc.scene import Compound, Scene, Shape
+from twixt.ipc.scene.scene import shape_list, with_shapes
 from twixt.ipc.scene.shapes import ShapeList
 from twixt.ipc.scene.surfaces import deforming
 from twixt.ipc.snapshot import CONTINUITY_MASK, Head, Snapshot
@@ -28,8 +29,7 @@ from twixt.render.interpolation.quaternion import normalized
 from twixt.render.scene.groups import OF_THE_NEWEST
 from twixt.render.snapshots.history import History
 
-SHAPE_FIELDS = ("shapes", "distinct_shapes", "shape_index")
-OTHER_FIELDS = tuple(field.name for field in fields(Scene) if field.name not in (*SHAPE_FIELDS, "camera"))
+OTHER_FIELDS = tuple(field.name for field in fields(Scene) if field.name not in ("shapes", "camera"))
 # An instant before all snapshots, in ns of simulated time.
 EVER = -(1 << 62)
 # Largest number of scenes whose shapes wait. A clock draws fewer snapshots than this behind the newest snapshot.
@@ -120,11 +120,6 @@ class ShapesInTime:
         return None if self.own is self.shown else with_shapes(scene, self.own)
 
 
-def with_shapes(scene: Scene, shapes: ShapeList) -> Scene:
-    """The scene with these shapes; `scene` itself if it already has them."""
-    return scene if scene.shapes is shapes else scene.with_shapes(shapes)
-
-
 def differ_in_shapes_alone(before: Scene, scene: Scene) -> bool:
     """True if the two scenes are the same except for shapes and camera."""
     return all(getattr(before, name) == getattr(scene, name) for name in OTHER_FIELDS)
@@ -134,28 +129,32 @@ def _are_kept(before: Scene, scene: Scene, count: int) -> bool:
     """True if the first `count` bodies have the same shapes in both scenes."""
     if before.shapes is scene.shapes or not count:
         return True
-    if before.distinct_shapes == scene.distinct_shapes:
-        return np.array_equal(before.shape_rows(count), scene.shape_rows(count))
-    index = {shape: place for place, shape in enumerate(before.distinct_shapes)}
-    known = np.array([index.get(shape, -1) for shape in scene.distinct_shapes], np.intp)
-    return bool(len(known) and len(index)) and np.array_equal(known[scene.shape_rows(count)], before.shape_rows(count))
+    if shape_list(before).table == shape_list(scene).table:
+        return np.array_equal(shape_list(before).rows_for(count), shape_list(scene).rows_for(count))
+    index = {shape: place for place, shape in enumerate(shape_list(before).table)}
+    known = np.array([index.get(shape, -1) for shape in shape_list(scene).table], np.intp)
+    return bool(len(known) and len(index)) and np.array_equal(
+        known[shape_list(scene).rows_for(count)], shape_list(before).rows_for(count)
+    )
 
 
 def _may_wait(before: Scene, scene: Scene, count: int) -> bool:
     """True if snapshots of `scene` may be drawn with the shapes of the scene `before`. For this, each body must have
     the same number of parts in both scenes."""
-    if not (count and before.distinct_shapes and scene.distinct_shapes):
+    if not (count and shape_list(before).table and shape_list(scene).table):
         return False
     if before.part_columns != scene.part_columns or COLOR in scene.part_columns:
         return False
     if scene.part_columns and len(before.shapes) != len(scene.shapes):
         return False
-    counts, own = ([_parts_of(shape) for shape in one.distinct_shapes] for one in (before, scene))
+    counts, own = ([_parts_of(shape) for shape in shape_list(one).table] for one in (before, scene))
     if -1 in counts or -1 in own:
         return False
     if len({*counts, *own}) == 1:
         return True
-    return np.array_equal(np.array(counts)[before.shape_rows(count)], np.array(own)[scene.shape_rows(count)])
+    return np.array_equal(
+        np.array(counts)[shape_list(before).rows_for(count)], np.array(own)[shape_list(scene).rows_for(count)]
+    )
 
 
 def _parts_of(shape: Shape) -> int:

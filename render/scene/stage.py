@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from twixt.ipc.config.flags import Config
 from twixt.ipc.scene.groups import ParentLog, from_version
+from twixt.ipc.scene.scene import with_camera, with_parents, with_shapes
 from twixt.ipc.scene.shapes import ShapeList
 from twixt.ipc.snapshot import Snapshot
 from twixt.ipc.trace import spans as kinds
@@ -28,7 +29,7 @@ from twixt.render.scene.camera import Bodies, StageCamera
 from twixt.render.scene.frames_in_time import merged_parents
 from twixt.render.scene.groups import OF_THE_NEWEST
 from twixt.render.scene.labels import Label, PlacedLabel, Viewport, labels_of, place
-from twixt.render.scene.shapes_in_time import ShapesInTime, differ_in_shapes_alone, with_shapes
+from twixt.render.scene.shapes_in_time import ShapesInTime, differ_in_shapes_alone
 from twixt.render.scene.views import DrawnPicture, MethodFactory, Picture
 from twixt.render.snapshots.history import HeldSnapshot, History
 
@@ -136,7 +137,7 @@ class Stage:
 
     def set_camera(self, camera: Camera | None) -> None:
         """Applies a camera that was published without a scene. The camera replaces the user's view."""
-        self.scene = self.scene.with_camera(camera)
+        self.scene = with_camera(self.scene, camera)
         self.view.apply_camera(self.scene)
         for picture in self.pictures:
             self.view.watch(picture)
@@ -239,7 +240,7 @@ class Stage:
     def _scene_of_children(self) -> Scene:
         """The scene for drawing. If a body had a parent in the scene of any held snapshot, it also counts as a
         child."""
-        return self.scene if len(self._parents) < 2 else self.scene.with_children(merged_parents(self._parents))
+        return self.scene if len(self._parents) < 2 else with_parents(self.scene, merged_parents(self._parents))
 
     @property
     def _scene_drawn(self) -> Scene:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.scene import Scene
-from twixt.ipc.scene.groups import CHILDREN, ParentEntry, ParentLog, rows_of_parents
+from twixt.ipc.scene.groups import CHILDREN, ParentEntry, ParentLog, rows_of_groups, rows_of_parents
 from twixt.render.draw.bodies.shape_rows import rules_of_drawn
 from twixt.render.draw.frame.layers import Discrete
 from twixt.render.interpolation.poses import Poses, no_poses, select_rows
@@ -217,7 +217,7 @@ class Picture:
         children."""
         by_numpy = not SHADED_RULES.issuperset(rules_of_drawn(scene))
         free = np.full(count, True) if parent_rows is None else parent_rows < 0
-        self._has_ungrouped = bool((free & (scene.group_rows(count) < 0)).any())
+        self._has_ungrouped = bool((free & (rows_of_groups(scene.groups, count) < 0)).any())
         found = [GroupDefinition(self.name, by_numpy=by_numpy)]
         for name, group in scene.groups.items():
             rows = np.unique(np.asarray(group.bodies, np.intp))

@@ -165,7 +165,7 @@ class PhysicsRun:
             first_capacity(len(world.bodies), world.marks, world.surfaces),
             world.bodies.columns.part_count(len(world.bodies)),
         )
-        columns = world.bodies.column_layout
+        columns = world.bodies._column_layout
         host = Host(self._listener, drawable_scene(world), capacity, columns, describe=lambda: self._describe(world))
         self._host = host
         host.on_report = self.report
@@ -295,7 +295,7 @@ class PhysicsRun:
         block |= {"physics_hz": 1 / dt_s, "dt_ms": dt_s * 1e3, "seed": self._seed}
         # The two values show whether the world leaks memory.
         block["memory_mib"] = {"begin": self._began_mib, "end": resident_mib()}
-        size = Layout.for_bodies(0, world.bodies.column_layout).snapshot_bytes(
+        size = Layout.for_bodies(0, world.bodies._column_layout).snapshot_bytes(
             len(world.bodies),
             len(world.marks or ()) + len(() if world.surfaces is None else world.surfaces.records),
             world.bodies.columns.part_count(len(world.bodies)),

@@ -214,8 +214,8 @@ class Physics:
         slot = self.publisher.begin(
             count,
             len(shown.records),
-            bodies.published_columns(schedule.sim_time_ns, count),
-            bodies.column_layout,
+            bodies._published_columns(schedule.sim_time_ns, count),
+            bodies._column_layout,
             delay_ns=None if in_time else trouble.delay_ns(schedule.tick),
         )
         try:

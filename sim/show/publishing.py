@@ -65,8 +65,7 @@ class Publishing:
         # The publisher sets no limit on the rate, because the user's loop sets its own pace.
         self._publisher = Publisher(self._host, plan, None, spans=spans)
         self._surfaces = ShownSurfaces(self._host)
-        self._has_slots = self._is_publishing = False
-        self._given_s: float | None = None  # The last `sim_time` that the user passed, in seconds.
+        self._has_slots = False
         self._warnings = LoopWarnings(self._host, session.status, dt_ns)
         self._body_limit = BodyLimit(self._host.ring, self._warnings.warn)
         self._now = ShownBodies(self._host.ring, columns, shapes, self._body_limit)
@@ -127,14 +126,14 @@ class Publishing:
                     name: value for name, value in fields.items() if value is not None
                 }
                 break
-        if self._is_publishing:
+        now = self._now
+        if now.is_being_published:
             raise TwixtError(
                 "another publish of this view is under way, on another thread or in the line that this one "
                 "interrupted; publish from one thread at a time, with a lock around it"
             )
-        self._is_publishing = True
+        now.is_being_published = True
         try:
-            now = self._now
             if not len(now.records):
                 if self._has_slots:
                     self._refuse("publish", "slot")
@@ -172,7 +171,7 @@ class Publishing:
                 self._warnings.check_extras(marks, None if surfaces is None else written, now.tick)
             self._send(sim_time_ns, opened, begin_ns, extras.vertices)
         finally:
-            self._is_publishing = False
+            now.is_being_published = False
 
     @contextmanager
     def slot(
@@ -211,9 +210,10 @@ class Publishing:
         if not (isinstance(sim_time, int | float | np.number) and abs(sim_time) < LONGEST_S):
             raise TwixtError(f"sim_time must be seconds, a finite number, got {text_of(sim_time)}")
         sim_time_ns = round(sim_time * 1e9)
-        if sim_time_ns == self._now.sim_time_ns and self._given_s != sim_time:
-            self._warnings.check_time(self._given_s, sim_time)
-        self._given_s = sim_time
+        now = self._now
+        if sim_time_ns == now.sim_time_ns and now.given_s != sim_time:
+            self._warnings.check_time(now.given_s, sim_time)
+        now.given_s = sim_time
         return sim_time_ns
 
     def _refuse(self, wanted: str, used: str) -> NoReturn:

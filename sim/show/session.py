@@ -96,7 +96,7 @@ class ViewerSession:
         return code == FINISHED or self._are_seconds_over
 
     @property
-    def closed_because(self) -> str | None:
+    def close_reason(self) -> str | None:
         """Text that says why the view has no viewer of its own. None while it has a viewer or starts one."""
         if self.is_closed:
             return self._end_reason
@@ -203,7 +203,7 @@ class ViewerSession:
         with self._closing:
             if self.is_closed:
                 return False
-            over = self.closed_because if self.is_over else None
+            over = self.close_reason if self.is_over else None
             self._end_reason = over or message or "it was closed with close()"
             self.is_closed = True
         atexit.unregister(self.close)

@@ -72,6 +72,8 @@ class ShownBodies:
     - records: dtype `BODY`; there are none before `allocate`. In the fields in `state.newer_in_snapshot`, the records
       may be older than the newest snapshot.
     - not_drawable: fields in which the last write put a value that cannot be drawn.
+    - is_being_published: True during `View.publish`.
+    - given_s: the last `sim_time` that the user passed, in seconds.
     """
 
     def __init__(self, ring: HostRing, columns: Columns, shapes: int, body_limit: BodyLimit) -> None:
@@ -87,6 +89,8 @@ class ShownBodies:
         self.next_slot: OpenSlot | None = None
         self.next_columns: Mapping[str, NDArray[Any]] = {}
         self.not_drawable: tuple[str, ...] = ()
+        self.is_being_published = False
+        self.given_s: float | None = None
         self._ring, self._body_limit, self._writer = ring, body_limit, FieldWriter()
 
     def allocate(self, capacity: int) -> None:

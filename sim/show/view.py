@@ -29,8 +29,10 @@ from twixt.ipc.config.flags import BOTH, VIEW, Config
 from twixt.ipc.errors import TwixtError, text_of
 from twixt.ipc.process import interrupts
 from twixt.ipc.process.user_code import CODE_FOLDERS, code_folders, suggestion_for
+from twixt.ipc.renamed import closed_attributes, former_arguments
 from twixt.ipc.ring.segments import HostEnded
 from twixt.ipc.scene import Camera, Scene, Sphere, check_camera
+from twixt.ipc.scene.scene import with_camera
 from twixt.ipc.scene.surfaces import surface_records
 from twixt.ipc.session import Host, open_listener
 from twixt.ipc.session.listener import unreachable_listener
@@ -45,11 +47,12 @@ __all__ = ["View", "show"]
 _numbers = itertools.count(1)
 
 
+@former_arguments({"count": "capacity"})
 @interrupts.delayed_ctrl_c()
 def show(
     scene: Scene,
     dt: float = 1 / 60,
-    count: int | None = None,
+    capacity: int | None = None,
     *,
     columns: Mapping[str, Column] | None = None,
     name: str | None = None,
@@ -59,7 +62,7 @@ def show(
     """Open a window that shows `scene`, in a separate process, and return at once.
 
     - dt: simulated seconds from one publish to the next; used if `sim_time` is not given.
-    - count: number of bodies for which memory is reserved; you may publish more.
+    - capacity: number of bodies for which memory is reserved; you may publish more.
     - columns: your own values per body, per part or for the world; see `Column`.
     - name: the name that other viewers attach to (`twixt view NAME`).
     - viewer: False to start no viewer.
@@ -70,18 +73,18 @@ def show(
 
     The loop goes on in each of these cases: there is no display; no folder for the socket is writable (set
     XDG_RUNTIME_DIR); no program can be started as the viewer (see `twixt.freeze_support`); the viewer crashed. One
-    line on standard error then says which case it is. See `View.is_open`, `View.closed_because` and `View.reopen`.
+    line on standard error then says which case it is. See `View.is_open`, `View.close_reason` and `View.reopen`.
     Ctrl-C interrupts only the loop, not the viewer.
     """
     if not isinstance(scene, Scene):
         raise TwixtError(f"show needs a Scene, got {type(scene).__name__}; such as show(Scene([Sphere()] * count))")
     if not (isinstance(dt, int | float | np.number) and 1e-9 <= dt < LONGEST_S):
         raise TwixtError(f"dt must be seconds of simulated time per publish, >= 1e-9, got {text_of(dt)}")
-    if count is not None and not (isinstance(count, int | np.integer) and count >= 0):
-        raise TwixtError(f"count must be a whole number of bodies >= 0, got {text_of(count)}")
+    if capacity is not None and not (isinstance(capacity, int | np.integer) and capacity >= 0):
+        raise TwixtError(f"capacity must be a whole number of bodies >= 0, got {text_of(capacity)}")
     if not len(scene.shapes):
         scene = dataclasses.replace(scene, shapes=[Sphere()])
-    capacity = max(1, len(scene.shapes) if count is None else int(count))
+    capacity = max(1, len(scene.shapes) if capacity is None else int(capacity))
     scene.check_bodies(max(capacity, len(scene.shapes)))
     declared = checked_columns(columns)
     require_bodies(capacity, declared)
@@ -138,12 +141,17 @@ NOT_COPIED = (
 )
 
 
+@closed_attributes(
+    {"closed_because": "close_reason", "users_camera": "user_camera", "actions": "_actions", "listen": "_listen"}
+)
 class View(Publishing, ViewerInput):
     """A view: one or several windows to which a loop publishes. Returned by `show`. Only one thread at a time may
     publish; any thread may call `close`.
 
     A view is closed when the last reference to it is gone.
     """
+
+    name: str
 
     def __init__(self, session: ViewerSession, shapes: int, capacity: int, dt_ns: int, columns: Columns) -> None:
         Publishing.__init__(self, session, shapes, capacity, dt_ns, columns)
@@ -158,9 +166,9 @@ class View(Publishing, ViewerInput):
         return not self._session.is_over
 
     @property
-    def closed_because(self) -> str | None:
+    def close_reason(self) -> str | None:
         """Text that says why the view has no window. None while it has a window or opens one."""
-        return self._session.closed_because
+        return self._session.close_reason
 
     @property
     def scene(self) -> Scene:
@@ -168,7 +176,7 @@ class View(Publishing, ViewerInput):
         publish on. What users see in their windows stays in the same place unless the new camera differs from the old
         one. If the bodies of the new scene have other parts, the columns per part are reset to the colours and sizes
         of the new scene. Raises TwixtError for a scene that cannot be drawn."""
-        return self._host.scene.unpacked().with_camera(self._host.camera.camera)
+        return with_camera(self._host.scene.unpacked(), self._host.camera.camera)
 
     @scene.setter
     def scene(self, scene: Scene) -> None:

@@ -15,7 +15,17 @@ from numpy.typing import NDArray
 
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.interaction import overlay
-from twixt.ipc.interaction.controls import FOLD, Button, Control, Slider, Toggle, checked_controls, to_status
+from twixt.ipc.interaction.controls import (
+    FORMER_ARGUMENTS,
+    SECTION,
+    Button,
+    Control,
+    Slider,
+    Toggle,
+    checked_controls,
+    set_value,
+    to_status,
+)
 from twixt.ipc.interaction.events import UserEvent
 from twixt.ipc.interaction.overlay import (
     OverlayFigure,
@@ -26,6 +36,7 @@ from twixt.ipc.interaction.overlay import (
     checked_texts,
     texts_as_message,
 )
+from twixt.ipc.renamed import former_arguments
 from twixt.ipc.scene import Camera
 from twixt.ipc.session.host import Host
 from twixt.ipc.session.viewers import ReceivedActions
@@ -53,7 +64,7 @@ class LoopStatus:
     def set_value(self, index: int, value: float) -> None:
         """Sets a control to a value from a viewer. Does nothing if the control no longer exists."""
         if index < len(self.controls):
-            self.controls[index].set(value)
+            set_value(self.controls[index], value)
             self.send_controls()
 
     def set_fields(self, **fields: Any) -> None:
@@ -85,7 +96,7 @@ class ViewerInput:
 
         Keys that the viewer itself uses are left out. With `keys=False` (`--no-keys`), the viewer uses no keys.
         """
-        self.listen()
+        self._listen()
         while (event := self._host.actions.next_event()) is not None:
             if not event.is_viewers:
                 yield event
@@ -114,36 +125,39 @@ class ViewerInput:
     def controls(self, controls: Sequence[Control]) -> None:
         self._status.set_controls(checked_controls(controls, "View.controls"))
 
-    def slider(self, name: str, value: float, low: float, high: float, fold: str = FOLD) -> Slider:
-        """Adds a slider, for a number from `low` to `high`, to the section `fold` of the overlay. The loop may read
-        and assign `.value`. This costs as little as an attribute. Raises TwixtError for a value outside the range, for
+    @former_arguments(FORMER_ARGUMENTS, "View.slider")
+    def slider(self, name: str, value: float, low: float, high: float, section: str = SECTION) -> Slider:
+        """Adds a slider, for a number from `low` to `high`, to a section of the overlay. The loop may read and assign
+        `.value`. This costs as little as an attribute. Raises TwixtError for a value outside the range, for
         a name that the section already has, and after `close`."""
-        slider = Slider(name, value, low, high, fold)
+        slider = Slider(name, value, low, high, section)
         self._offer_one_more(slider)
         return slider
 
-    def toggle(self, name: str, value: bool = False, fold: str = FOLD) -> Toggle:
+    @former_arguments(FORMER_ARGUMENTS, "View.toggle")
+    def toggle(self, name: str, value: bool = False, section: str = SECTION) -> Toggle:
         """Adds a switch. Its `.value` is True or False. In all else it is like a `slider`."""
-        toggle = Toggle(name, value, fold)
+        toggle = Toggle(name, value, section)
         self._offer_one_more(toggle)
         return toggle
 
-    def button(self, name: str, fold: str = FOLD) -> Button:
-        """Adds a button. Its `.taken()` returns True once after each press. In all else it is like a `slider`."""
-        button = Button(name, fold)
+    @former_arguments(FORMER_ARGUMENTS, "View.button")
+    def button(self, name: str, section: str = SECTION) -> Button:
+        """Adds a button. Its `.pressed()` returns True once after each press. In all else it is like a `slider`."""
+        button = Button(name, section)
         self._offer_one_more(button)
         return button
 
     def _offer_one_more(self, control: Control) -> None:
         if self._host.is_ended:
             raise TwixtError(
-                f"this view is closed, so it can offer no {control.kind} {control.name!r}; open another with "
+                f"this view is closed, so it can offer no {control._kind} {control.name!r}; open another with "
                 "twixt.show(scene)"
             )
-        if any((other.name, other.fold) == (control.name, control.fold) for other in self.controls):
+        if any((other.name, other.section) == (control.name, control.section) for other in self.controls):
             raise TwixtError(
-                f"this view has a control {control.name!r} in the fold {control.fold!r}; give another name, or assign "
-                "view.controls to replace all"
+                f"this view has a control {control.name!r} in the section {control.section!r}; give another name, or "
+                "assign view.controls to replace all"
             )
         self.controls = (*self.controls, control)
 
@@ -172,18 +186,18 @@ class ViewerInput:
         return None if look is None else look.size_px
 
     @property
-    def users_camera(self) -> Camera | None:
+    def user_camera(self) -> Camera | None:
         """The camera after a user has moved the view. None if no user has moved it since the last assignment to
         `camera`."""
         moved = self._host.actions.moved
         return moved.camera if moved is not None and moved.camera_version == self._host.camera.version else None
 
     @property
-    def actions(self) -> ReceivedActions:
+    def _actions(self) -> ReceivedActions:
         """All user actions that were received, for code that reads them directly instead of `events` and `forces`."""
         return self._host.actions
 
-    def listen(self) -> None:
+    def _listen(self) -> None:
         """Tells viewers that this program reads events."""
         if not self._listens:
             self._listens = True

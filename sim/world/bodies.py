@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.config.rules import is_finite
 from twixt.ipc.errors import TwixtError, text_of
+from twixt.ipc.renamed import closed_attributes, former_arguments
 from twixt.ipc.ring.layout import ColumnForm
 from twixt.ipc.scene import Scene
 from twixt.ipc.snapshot import BODY, VISIBLE, new_bodies, turn_between
@@ -41,6 +42,14 @@ MOST_SUMMED = 32_768
 WHITE = (255, 255, 255, 255)
 
 
+@closed_attributes(
+    {
+        "published_columns": "_published_columns",
+        "column_layout": "_column_layout",
+        "note_lost_sums": "_note_lost_sums",
+        "lost_sums": "_lost_sums",
+    }
+)
 class Bodies:
     """The bodies of a world; at first `count` visible bodies at the origin. Units are metres, radians and seconds;
     quaternions are xyzw.
@@ -170,24 +179,24 @@ class Bodies:
         return self._columns
 
     @property
-    def column_layout(self) -> dict[str, ColumnForm]:
-        """Types and rules of the columns in `published_columns`, by name."""
+    def _column_layout(self) -> dict[str, ColumnForm]:
+        """Types and rules of the columns in `_published_columns`, by name."""
         own = self._columns.layout
         return own if self._corrections is None else own | self._corrections.layout
 
-    def note_lost_sums(self) -> None:
-        """Starts to record the in-place additions to `position` that are too small to change it. `lost_sums` ends the
+    def _note_lost_sums(self) -> None:
+        """Starts to record the in-place additions to `position` that are too small to change it. `_lost_sums` ends the
         recording."""
         if len(self) <= MOST_SUMMED:
             self._sums = LostSums(self._views["position"])
 
-    def lost_sums(self) -> NDArray[np.float64] | None:
-        """Sums of the additions to each position that were lost since `note_lost_sums`, in metres, (n, 3). Returns
+    def _lost_sums(self) -> NDArray[np.float64] | None:
+        """Sums of the additions to each position that were lost since `_note_lost_sums`, in metres, (n, 3). Returns
         None if they were not recorded. Ends the recording."""
         sums, self._sums = self._sums, None
         return None if sums is None else sums.end()
 
-    def published_columns(self, sim_time_ns: int, count: int | None = None) -> dict[str, NDArray[Any]]:
+    def _published_columns(self, sim_time_ns: int, count: int | None = None) -> dict[str, NDArray[Any]]:
         """Columns to publish with the first `count` of `records` at `sim_time_ns`, by name, as views. A `count` of
         None means all records.
 
@@ -226,22 +235,23 @@ class Bodies:
         if scale is not None:
             self._views["scale"][i] = scale
 
+    @former_arguments({"cut_beyond": "max_distance"})
     def correct(
         self,
         i: Any,
         position: ArrayLike,
         orientation: ArrayLike | None = None,
-        cut_beyond: float | None = None,
+        max_distance: float | None = None,
     ) -> None:
         """Moves body `i`, or the bodies of an index array, by a small correction without a visible jump.
 
         Right after the correction, viewers draw the body in its old pose. The drawn offset from the new pose then
-        decays within a few tenths of a second of simulated time. cut_beyond: a distance in metres; a body that moves
-        further is teleported instead. Raises TwixtError for a negative `cut_beyond`.
+        decays within a few tenths of a second of simulated time. max_distance: a distance in metres; a body that moves
+        further is teleported instead. Raises TwixtError for a negative `max_distance`.
         """
-        if cut_beyond is not None and not (is_finite(cut_beyond) and cut_beyond >= 0):
+        if max_distance is not None and not (is_finite(max_distance) and max_distance >= 0):
             raise TwixtError(
-                f"correct(cut_beyond) must be metres >= 0, or None for no limit, got {text_of(cut_beyond)}"
+                f"correct(max_distance) must be metres >= 0, or None for no limit, got {text_of(max_distance)}"
             )
         rows = np.atleast_1d(np.arange(len(self))[i])
         before = self._records[rows]
@@ -249,7 +259,7 @@ class Bodies:
         after = self._records[rows]
         with np.errstate(all="ignore"):  # A body with values that are not finite is not drawn, so it needs no offset.
             moved = before["position"].astype(np.float64) - after["position"]
-            near = np.ones(len(rows), bool) if cut_beyond is None else ~(np.linalg.norm(moved, axis=1) > cut_beyond)
+            near = np.ones(len(rows), bool) if max_distance is None else ~(np.linalg.norm(moved, axis=1) > max_distance)
         self._cut(rows[~near])
         rows = rows[near]
         if not len(rows):

@@ -3,11 +3,11 @@
     self.marks = Marks()                                                     # in __init__
     ...
     self.marks.clear()                                                       # in step
-    self.marks.add("sphere", position=points, size=0.02, key=contact_ids)
-    self.marks.add("arrow", position=points, to=points + 0.01 * forces, size=0.01, key=contact_ids)
+    self.marks.add("sphere", position=points, size=0.02, ids=contact_ids)
+    self.marks.add("arrow", position=points, to=points + 0.01 * forces, size=0.01, ids=contact_ids)
 
-A body is identified by its index. A mark is identified by its kind and key. A viewer blends marks of equal kind and
-key between two snapshots, whatever their indices. A mark that is only in the older snapshot is shown until the instant
+A body is identified by its index. A mark is identified by its kind and id. A viewer blends marks of equal kind and
+id between two snapshots, whatever their indices. A mark that is only in the older snapshot is shown until the instant
 of the newer snapshot. A mark that is only in the newer snapshot is shown from that instant on. Marks are lit and
 depth-tested like bodies. They cast no shadow.
 
@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.errors import TwixtError, text_of
 from twixt.ipc.process.user_code import suggestion_for
+from twixt.ipc.renamed import closed_attributes, former_arguments
 from twixt.ipc.scene.surfaces import Extras
 from twixt.ipc.snapshot import MARK, MARK_KINDS, NO_MARKS, RECORD
 from twixt.sim.world.body_fields import array_of, kind_of, not_unit, rgba
@@ -33,8 +34,8 @@ KIND_NAMES = tuple(MARK_KINDS)
 # `to`.
 SPANNING = ("arrow", "line", "capsule", "cylinder")
 CENTERED = ("capsule", "cylinder")
-# The highest byte of a mark's key in a record is its kind. So the point and the arrow of one contact may have the same
-# key.
+# The highest byte of a mark's key in a record is its kind, the other bytes are its id. So the point and the arrow of
+# one contact may have the same id.
 KEY_BITS = 56
 LARGEST_LABEL = 0xFFFF_FFFF
 # Initial capacity of `Marks`. The capacity doubles when it is full.
@@ -45,6 +46,7 @@ FIRST_MARKS = 256
 FLOATS = slice(2, 12)
 
 
+@closed_attributes({})
 class Marks:
     """The marks that show the world's current state. In each step, call `clear`, then `add` for all marks.
 
@@ -52,6 +54,8 @@ class Marks:
     change them in place. fault: a text about the first mark since `clear` that cannot be drawn; empty if all marks can
     be drawn.
     """
+
+    fault: str
 
     def __init__(self) -> None:
         self.fault = ""
@@ -72,6 +76,7 @@ class Marks:
         self._count, self.fault = 0, ""
         self._of_kind.clear()
 
+    @former_arguments({"key": "ids"})
     def add(
         self,
         kind: str,
@@ -81,7 +86,7 @@ class Marks:
         orientation: ArrayLike | None = None,
         size: ArrayLike | None = None,
         color: ArrayLike = (255, 255, 255, 255),
-        key: ArrayLike | None = None,
+        ids: ArrayLike | None = None,
         label: ArrayLike = 0,
     ) -> None:
         """Adds n marks of one kind: sphere, box, capsule, cylinder, ellipsoid, arrow, line or axes.
@@ -96,9 +101,9 @@ class Marks:
         - orientation: (n, 4), unit quaternions xyzw. An arrow or line starts at `position` and extends along its own
           z axis. The centre of every other kind is at `position`.
         - color: as in `Bodies`.
-        - key: (n,), whole numbers from 0 to 2**56 - 1. Marks of equal kind and key in two snapshots are the same mark.
-          If several marks in one snapshot have equal keys, they are matched in their order. The default key of a mark
-          is its index among the marks of its kind.
+        - ids: (n,), whole numbers from 0 to 2**56 - 1. Marks of equal kind and id in two snapshots are the same mark.
+          If several marks in one snapshot have equal ids, they are matched in their order. The default id of a mark is
+          its index among the marks of its kind.
         - label: (n,), whole numbers. The number i + 1 shows text i of `Scene.labels` beside the mark. Custom drawing
           may use any number.
 
@@ -120,7 +125,7 @@ class Marks:
             sizes = _sizes(kind, names, size, count)
         turns = None if orientation is None else _quaternions(orientation, count)
         rgbas = rgba("Marks.add(color)", color, count, each="marks").values
-        keys = self._keys(kind, key, count)
+        keys = self._keys(kind, ids, count)
         labels = _whole("label", label, count, LARGEST_LABEL)
 
         rows = self._room_for(count)
@@ -170,9 +175,9 @@ class Marks:
             self._count = count
             self._of_kind.clear()
 
-    def _keys(self, kind: str, key: ArrayLike | None, count: int) -> NDArray[np.uint64]:
-        if key is not None:
-            return _whole("key", key, count, (1 << KEY_BITS) - 1)
+    def _keys(self, kind: str, ids: ArrayLike | None, count: int) -> NDArray[np.uint64]:
+        if ids is not None:
+            return _whole("ids", ids, count, (1 << KEY_BITS) - 1)
         before = self._of_kind.get(kind, 0)
         return np.arange(before, before + count, dtype=np.uint64)
 

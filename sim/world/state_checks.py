@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.scene import Mesh, Scene
+from twixt.ipc.scene.scene import shape_list
 from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE
 
 # Largest distance from the origin, in metres, at which viewers draw anything. The square of a larger distance would
@@ -348,8 +349,10 @@ class LostMotion:
         """Diameters of the bodies in the sample, in metres. The diameter of a body without a shape is 0."""
         if self._size is None:
             scene, rows = self._scene(), self._rows
-            shapes, places = np.unique(scene.shape_rows(int(rows[-1]) + 1)[rows], return_inverse=True)
-            reach = np.array([scene.distinct_shapes[shape].reach if scene.distinct_shapes else 0.0 for shape in shapes])
+            shapes, places = np.unique(shape_list(scene).rows_for(int(rows[-1]) + 1)[rows], return_inverse=True)
+            reach = np.array(
+                [shape_list(scene).table[shape].reach if shape_list(scene).table else 0.0 for shape in shapes]
+            )
             self._size = 2 * reach[places] * bodies["scale"][rows]
         return self._size
 
@@ -384,11 +387,11 @@ MOST_SHAPES, MOST_VERTICES = 256, 4096
 
 def small_shape(scene: Scene) -> str:
     """Warning about the first shape of `scene` that is too small to be seen. Empty if there is no such shape. Pure."""
-    for place, shape in enumerate(scene.distinct_shapes[:MOST_SHAPES]):
+    for place, shape in enumerate(shape_list(scene).table[:MOST_SHAPES]):
         if isinstance(shape, Mesh) and len(shape.vertices) > MOST_VERTICES:
             continue
         if 0 < shape.reach < SMALLEST_M:
-            body = int((scene.shape_index == place).argmax())
+            body = int((shape_list(scene).rows == place).argmax())
             return (
                 f"the {type(shape).__name__} of body {body} is {2 * shape.reach:.2g} m across, and a camera comes no "
                 "nearer than 1e-07 m: it is too small to be seen; give lengths in a larger unit, such as nanometres"

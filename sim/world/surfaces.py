@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from twixt.ipc.errors import TwixtError, text_of
 from twixt.ipc.scene import Scene
 from twixt.ipc.scene.groups import LAST_BODY
+from twixt.ipc.scene.scene import shape_list
 from twixt.ipc.scene.surfaces import (
     FARTHEST_VERTEX,
     Extras,
@@ -55,9 +56,9 @@ class Surfaces:
             raise TwixtError("Surfaces needs a scene in which a body deforms; make its shape Mesh(..., deforms=True)")
         self.records = np.zeros(vertex_records(self.rows.vertices), MARK)
         self.vertices = unpacked(self.records, self.rows.vertices)
-        shapes = scene.shape_rows(int(self.rows.bodies[-1]) + 1)
+        shapes = shape_list(scene).rows_for(int(self.rows.bodies[-1]) + 1)
         for place, body in enumerate(self.rows.bodies):
-            mesh = deforming(scene.distinct_shapes[shapes[body]])
+            mesh = deforming(shape_list(scene).table[shapes[body]])
             assert mesh is not None
             self.vertices[self.rows.rows(place)] = mesh.vertices
 

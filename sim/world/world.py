@@ -52,9 +52,9 @@ class World:
     # Optional. Arrows, lines, contact points and other marks. To use them, set `self.marks = Marks()` in `__init__`. A
     # reset removes all marks.
     marks: Marks | None = None
-    # Optional. Advice that the user sees if numbers are not finite. The default advice is to look in `step` for a
-    # division by zero.
-    way_out: str = ""
+    # For worlds of engines: advice that the user sees if numbers are not finite. The default advice is to look in `step`
+    # for a division by zero.
+    _way_out: str = ""
     # Optional. Vertices of bodies that deform. To use them, set `self.surfaces = Surfaces(self.scene)` in `__init__`.
     surfaces: Surfaces | None = None
 
@@ -72,9 +72,9 @@ class World:
         """
         raise NotImplementedError(f"{type(self).__name__} has no reset(self, seed); make another one instead")
 
-    def is_outdated(self) -> bool:
-        """Optional: returns True to request a reset, for example after a file changed. The method is called a few
-        times a second."""
+    def _is_outdated(self) -> bool:
+        """For worlds of engines: returns True to request a reset, for example after a file changed. The method is
+        called a few times a second."""
         return False
 
     def diagnostics(self) -> Mapping[str, float]:

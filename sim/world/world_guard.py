@@ -19,9 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.interaction.controls import Control, checked_controls
+from twixt.ipc.interaction.controls import Control, checked_controls, set_value
 from twixt.ipc.interaction.events import Pull
 from twixt.ipc.process.user_code import UserCodeCrashed, UserCodeRefused, calling_user_code, user_crash
+from twixt.ipc.renamed import say_renamed
 from twixt.ipc.ring.slot import OpenSlot
 from twixt.ipc.scene import Scene
 from twixt.ipc.scene.surfaces import NO_EXTRAS, Extras, surface_rows
@@ -137,6 +138,15 @@ def check_writes_all(world: World) -> None:
         )
 
 
+def _way_out_of(world: World) -> str:
+    """The world's own advice about numbers that are not finite; empty if it has none."""
+    former: Any = getattr(world, "way_out", None)
+    if isinstance(former, str):
+        say_renamed("World.way_out", "World._way_out")
+        return former
+    return getattr(world, "_way_out", "")
+
+
 class GuardedWorld:
     """Wrapper of a world for the physics process. It turns exceptions into `UserCodeCrashed` and checks the world's
     members. After every step it compares the bodies, the scene and dt with their last checked values.
@@ -148,7 +158,7 @@ class GuardedWorld:
         self.world, self.name = world, type(world).__name__
         self.writes_in_place = writes_in_place(world)
         self._remake, self._seed, self._warn = remake, seed, warn
-        self._way_out = getattr(world, "way_out", "") or way_out_in(f"{self.name}.step")
+        self._way_out = _way_out_of(world) or way_out_in(f"{self.name}.step")
         self._dt, self._has_kept_dt = world.dt, True
         self._scene, self._bodies, self._count = world.scene, world.bodies, len(world.bodies)
         self._declared = world.bodies.columns.declared
@@ -225,7 +235,7 @@ class GuardedWorld:
         """Sets a control to a value from a viewer. Does nothing if the control no longer exists."""
         controls = self.controls()
         if index < len(controls):
-            controls[index].set(value)
+            set_value(controls[index], value)
 
     def apply_pulls(self, pulls: Sequence[Pull]) -> None:
         """Passes users' pulls to the world's `apply_force`, if it has one. Raises UserCodeCrashed."""
@@ -239,8 +249,12 @@ class GuardedWorld:
 
     def is_outdated(self) -> bool:
         """True if the world requests a reset. Raises UserCodeCrashed."""
-        asks = getattr(self.world, "is_outdated", None)
-        with calling_user_code(f"{self.name}.is_outdated"):
+        asks = getattr(self.world, "_is_outdated", None)
+        former = getattr(self.world, "is_outdated", None)
+        if callable(former):
+            say_renamed("World.is_outdated", "World._is_outdated")
+            asks = former
+        with calling_user_code(f"{self.name}._is_outdated"):
             return bool(asks and asks())
 
     def check_step(self, step: int) -> Scene | None:
@@ -297,7 +311,7 @@ class GuardedWorld:
             self._check_motion(tick, dt_s, host)
         if tick + 1 >= self._next_motion_tick and not self.writes_in_place:
             # The additions of the next step are recorded, because the motion check runs after that step.
-            self.world.bodies.note_lost_sums()
+            self.world.bodies._note_lost_sums()
         if tick < self._next_check_tick:
             return
         self._next_check_tick = tick + self._finite.steps_until_next(len(self.world.bodies), dt_s)
@@ -312,7 +326,7 @@ class GuardedWorld:
         fault = ""
         if not self.writes_in_place:
             bodies = self.world.bodies
-            fault = self._motion.check(bodies.records, tick, tick * dt_s, added=bodies.lost_sums())
+            fault = self._motion.check(bodies.records, tick, tick * dt_s, added=bodies._lost_sums())
         elif (newest := host.ring.newest()) is not None:
             fault = self._motion.check(newest.bodies, newest.head.tick, newest.head.sim_time_ns / 1e9)
         self._next_motion_tick = tick + max(LEAST_INTERVAL, math.ceil(LOOK_INTERVAL_S / dt_s))

@@ -161,7 +161,7 @@ class Balls(World):
             camera=Camera(
                 eye=(1.45 * away, -3.13 * away, 2.4 * away), target=(0.0, 0.0, 0.36 * height), fov_y_deg=42.0
             ),
-            ground=0.0,
+            ground_z=0.0,
             outline=((-half, -half, 0.0), (half, half, height)),
             pattern=True,
         )

@@ -89,7 +89,7 @@ class Circles(FormulaWorld):
         self.scene = Scene(
             [*balls, *balls, floor, floor, *[Sphere(DOT_M, DOT_COLOR)] * len(dots)],
             camera=Camera(eye=(-0.1, -20.0, 3.6), target=(-0.1, 0.0, 2.2), fov_y_deg=16.6),
-            ground=None,
+            ground_z=None,
             pattern=True,
             groups={"current": Group(bodies=(0, 1), interpolation=left)},
         )

@@ -51,9 +51,9 @@ class Metronome(World):
         self.scene = Scene(
             [Sphere(radius=RADIUS_M, color=(1.0, 1.0, 1.0))],
             camera=Camera(eye=(0.0, -EYE_M, 0.0), target=(0.0, 0.0, 0.0), fov_y_deg=FOV_Y_DEG),
-            ground=None,
+            ground_z=None,
             background=(0.0, 0.0, 0.0),
-            unlit=True,
+            look="unlit",
         )
         self.reset(seed)
 

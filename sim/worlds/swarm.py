@@ -271,7 +271,7 @@ def _scene(count: int) -> Scene:
     return Scene(
         [Sphere(diameter_m / 2, (1.0, 1.0, 1.0))],
         camera=Camera(eye=EYE_M, target=TARGET_M, fov_y_deg=FOV_Y_DEG),
-        ground=None,
+        ground_z=None,
         background=BACKGROUND,
         pattern=True,
     )

@@ -86,7 +86,7 @@ class Teleporters(World):
         self.scene = Scene(
             [rail, rail, Sphere(RADIUS_M, (1.0, 1.0, 1.0))],
             camera=Camera(eye=(0.0, -EYE_M, MIDDLE_M), target=(0.0, 0.0, MIDDLE_M), fov_y_deg=FOV_Y_DEG),
-            ground=None,
+            ground_z=None,
             background=BACKGROUND,
             pattern=True,
         )

@@ -24,7 +24,7 @@ while view.is_open:
         n += 1
         if n == 1:
             print("published", flush=True)
-        if "killed" in (because := view.closed_because or ""):
+        if "killed" in (because := view.close_reason or ""):
             print("without a window because", because, flush=True)
             view.reopen()
         sleep(0.005)
@@ -32,7 +32,7 @@ while view.is_open:
         print("interrupted", flush=True)
 for _ in range(20):
     view.publish(position=[(0, 0, 0)])
-print("over because", view.closed_because, flush=True)
+print("over because", view.close_reason, flush=True)
 """
 
 WITHOUT_DISPLAY = """
@@ -40,11 +40,11 @@ import os
 from time import sleep
 import twixt
 view = twixt.show(twixt.Scene([twixt.Sphere()]), name="lab")
-while view.closed_because is None:
+while view.close_reason is None:
     view.publish(position=[(0, 0, 0)])
     sleep(0.005)
 view.publish(position=[(0, 0, 0)])
-print("open", view.is_open, "because", view.closed_because, os.listdir("."), flush=True)
+print("open", view.is_open, "because", view.close_reason, os.listdir("."), flush=True)
 """
 
 WITHOUT_CLOSE = """

@@ -25,11 +25,11 @@ import os, sys, time
 import twixt
 view = twixt.show(twixt.Scene([twixt.Sphere()]), dt=0.01, overlay=False, size_px=(64, 48), screenshot="shown.png", at_s=0)
 ends = time.monotonic() + 100
-while view.is_open and view.closed_because is None and not os.path.exists("shown.png"):
+while view.is_open and view.close_reason is None and not os.path.exists("shown.png"):
     assert time.monotonic() < ends, "no picture came"
     view.publish(position=[[0, 0, 0]])
     time.sleep(0.01)
-print(view.closed_because)
+print(view.close_reason)
 view.close()
 """
 # The viewer wrote its picture, and nothing else was reported.

@@ -28,7 +28,7 @@ import twixt
 view = twixt.show(twixt.Scene([twixt.Sphere()]), offscreen=True, size_px=(64, 48))
 for step in range(20):
     view.publish(position=[(0, 0, step / 10)])
-print("open", view.is_open, "because", view.closed_because)
+print("open", view.is_open, "because", view.close_reason)
 view.reopen()
 view.close()
 """
@@ -37,7 +37,7 @@ import twixt
 view = twixt.show(twixt.Scene([twixt.Sphere()]), offscreen=True, size_px=(64, 48), seconds=0.3)
 while view.is_open:
     view.publish(position=[(0, 0, 0)])
-print(view.closed_because)
+print(view.close_reason)
 """
 
 

@@ -55,7 +55,7 @@ children = lambda: [int(pid) for pid in open(f"/proc/self/task/{os.getpid()}/chi
 while not children():
     view.publish(position=[(0, 0, 0)])
 os.kill(children()[0], signal.SIGKILL)
-while view.closed_because is None:
+while view.close_reason is None:
     view.publish(position=[(0, 0, 0)])
 loop(view)
 """,

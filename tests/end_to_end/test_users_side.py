@@ -17,8 +17,8 @@ while view.is_open:
     view.publish(position=[(0, 0, 0)])
     for event in view.events():
         print(event.name, event.key, event.action, event.mods, flush=True)
-    if view.users_camera != seen:
-        seen = view.users_camera
+    if view.user_camera != seen:
+        seen = view.user_camera
         print("turned" if seen and seen.eye[0] else "as it was", view.size_px, flush=True)
         view.camera = twixt.Camera((0, -7, 0))
     sleep(0.005)

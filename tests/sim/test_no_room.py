@@ -51,7 +51,7 @@ def test_what_fits_is_shown_and_what_does_not_is_said_once(
 ) -> None:
     world = kind()
     host = make_host(ROOM)
-    host.ring.set_columns(world.bodies.column_layout)
+    host.ring.set_columns(world.bodies._column_layout)
     asked: list[int] = []
 
     def refuse(count: int) -> None:

@@ -30,7 +30,7 @@ def publisher(make_host: MakeHost) -> Publisher:
 
 @pytest.fixture
 def view() -> Iterator[View]:
-    with show(Scene([Sphere()]), count=COUNT, viewer=False) as view:
+    with show(Scene([Sphere()]), capacity=COUNT, viewer=False) as view:
         yield view
 
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from twixt.ipc.scene import Compound, Scene, Shape
 from twixt.ipc.scene.material import Material
 from twixt.ipc.scene.mesh import Mesh
+from twixt.ipc.scene.scene import shape_list
 from twixt.render.draw.bodies import shape_rows
 from twixt.render.draw.bodies.shape_rows import KIND_NAMES, PartRows, shape_table
 from twixt.render.draw.frame.frame_block import FRAME_BINDING, LAYER_BINDING
@@ -211,11 +212,11 @@ class Membership:
         self.plane_rows = planes if len(planes) <= MOST_STILL else NO_ROWS
         self._context = context
         self.layers = frozenset(by_layer)
-        materials = [one for one in map(material_of, scene.distinct_shapes) if one is not None]
+        materials = [one for one in map(material_of, shape_list(scene).table) if one is not None]
         # This mask is True for each distinct shape that needs its own draw call. Meshes and shapes with a material need
         # their own draw call.
         self.needs_own_draw = np.array(
-            [isinstance(shape, Mesh) or material_of(shape) is not None for shape in scene.distinct_shapes], np.bool_
+            [isinstance(shape, Mesh) or material_of(shape) is not None for shape in shape_list(scene).table], np.bool_
         )
         self.are_spheres = parts is None and table.present == ("spheres",) and not materials
         self._material_groups: dict[str | None, list[MaterialGroup]] = {}
@@ -276,8 +277,12 @@ class Membership:
     ) -> NDArray[np.uint32]:
         """Returns the bodies of a kind that have no material. Adds the other bodies to `_material_groups`."""
         number = {material: at for at, material in enumerate(dict.fromkeys(materials))}
-        of_shape = [-1 if (one := material_of(shape)) is None else number[one] for shape in self.scene.distinct_shapes]
-        found = np.array(of_shape)[self.scene.shape_rows(int(bodies[-1]) + 1)[bodies]] if len(bodies) else bodies
+        of_shape = [
+            -1 if (one := material_of(shape)) is None else number[one] for shape in shape_list(self.scene).table
+        ]
+        found = (
+            np.array(of_shape)[shape_list(self.scene).rows_for(int(bodies[-1]) + 1)[bodies]] if len(bodies) else bodies
+        )
         for material, at in number.items():
             if len(chosen := bodies[found == at]):
                 self._material_groups.setdefault(layer, []).append(

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from twixt.ipc.scene.scene import shape_list
 from twixt.ipc.snapshot import RECORD, VISIBLE
 from twixt.render.draw.bodies.body_draws import BodyDraws, IdentityKey, moves
 from twixt.render.draw.bodies.shape_rows import half_size
@@ -94,10 +95,13 @@ class LevelFloor:
         along, normal = (rotate(turns, np.tile(axis, (len(rows), 1))) for axis in ((1.0, 0.0, 0.0), (0.0, 0.0, 1.0)))
         is_level = np.abs(normal[:, :2]).max(axis=1, initial=0.0) <= LEAN
         is_level &= np.isfinite(records["position"]).all(axis=1)
-        shapes, number = self._bodies.members.scene.distinct_shapes, self._bodies.members.scene.shape_rows
+        shapes = shape_list(self._bodies.members.scene)
         found = []
         for at in np.flatnonzero(is_level).tolist():
-            scale, half_x, half_y = float(records["scale"][at]), *half_size(shapes[number(int(rows[at]) + 1)[-1]])[:2]
+            scale, half_x, half_y = (
+                float(records["scale"][at]),
+                *half_size(shapes.table[shapes.rows_for(int(rows[at]) + 1)[-1]])[:2],
+            )
             place = tuple(records["position"][at].tolist())
             found.append(Floor(place, tuple(along[at, :2].tolist()), (half_x * scale, half_y * scale), self._fade))
         return found

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from twixt.ipc.scene import Scene
 from twixt.ipc.scene.material import Material, Texture
+from twixt.ipc.scene.scene import shape_list
 from twixt.render.draw.bodies.body_draws import BodyDraws
 from twixt.render.draw.bodies.body_programs import PASSES, STRETCHED, Membership
 from twixt.render.draw.frame.layers import PlacedLayer
@@ -178,7 +179,7 @@ class MaterialUniforms:
 
 def _textures_of(scene: Scene) -> Iterable[Texture]:
     """Returns the textures of a scene's materials. The scene has one shape for each row."""
-    for shape in scene.distinct_shapes:
+    for shape in shape_list(scene).table:
         material = getattr(shape, "material", None)
         if material is not None and material.texture is not None:
             yield material.texture

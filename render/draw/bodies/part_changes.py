@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.scene import Scene, Shape
+from twixt.ipc.scene.scene import shape_list
 from twixt.ipc.snapshot import BODY, HAS_ANGULAR_VELOCITY, HAS_VELOCITY, RECORD
 from twixt.render.draw.bodies.shape_rows import PartRows, half_size
 from twixt.render.interpolation.quaternion import conjugate, multiply, normalized, rotate
@@ -103,7 +104,9 @@ def moved_parts(before: RowShapes, after: RowShapes) -> MovedParts | None:
 
 def are_same(before: Scene, after: Scene) -> bool:
     """Returns True if both scenes have the same list of shapes."""
-    return before.distinct_shapes == after.distinct_shapes and np.array_equal(before.shape_index, after.shape_index)
+    return shape_list(before).table == shape_list(after).table and np.array_equal(
+        shape_list(before).rows, shape_list(after).rows
+    )
 
 
 def _common_rows(before: RowShapes, after: RowShapes) -> tuple[Rows, Rows]:
@@ -125,18 +128,20 @@ def _common_rows(before: RowShapes, after: RowShapes) -> tuple[Rows, Rows]:
 def _sized(before: Scene, after: Scene, rows: Rows, was: Rows) -> tuple[Rows, Floats]:
     """Returns the rows whose size differs by the same factor in all directions, and these factors. was: rows of the
     same parts in `before`."""
-    index = {shape: place for place, shape in enumerate(before.distinct_shapes)}
-    known = np.array([index.get(shape, -1) for shape in after.distinct_shapes], np.intp)
+    index = {shape: place for place, shape in enumerate(shape_list(before).table)}
+    known = np.array([index.get(shape, -1) for shape in shape_list(after).table], np.intp)
     if not len(rows) or not len(known) or not index:
         return rows[:0], np.zeros(0)
-    old = before.shape_rows(int(was.max()) + 1)[was]
-    new = after.shape_rows(int(rows.max()) + 1)[rows]
+    old = shape_list(before).rows_for(int(was.max()) + 1)[was]
+    new = shape_list(after).rows_for(int(rows.max()) + 1)[rows]
     differ = np.flatnonzero(known[new] != old)
     if not len(differ):
         return rows[:0], np.zeros(0)
     pairs = old[differ].astype(np.int64) * len(known) + new[differ]
     found = _distinct(pairs, len(index) * len(known))
-    shapes = ((before.distinct_shapes[pair // len(known)], after.distinct_shapes[pair % len(known)]) for pair in found)
+    shapes = (
+        (shape_list(before).table[pair // len(known)], shape_list(after).table[pair % len(known)]) for pair in found
+    )
     factors = np.array([_factor(*pair) for pair in shapes])
     if (factors == 1).all():
         return rows[:0], np.zeros(0)

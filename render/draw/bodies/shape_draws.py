@@ -326,7 +326,7 @@ class CastDrawing:
         count = bodies.count(kind, layers, finish)
         if not count:
             return
-        names = cast_passes(kind, count, bodies.is_software, view.level, view.scene.is_outlined)
+        names = cast_passes(kind, count, bodies.is_software, view.level, view.scene.look == "flat")
         if len(names) == 1:
             bodies.draw(names[0], layers, (0.0, 0.0), finish=finish)
             return

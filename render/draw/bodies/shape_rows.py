@@ -23,6 +23,7 @@ from twixt.ipc.scene.checks import Quaternion, Vector
 from twixt.ipc.scene.groups import ColorBy
 from twixt.ipc.scene.mesh import Mesh
 from twixt.ipc.scene.parts import PALETTE
+from twixt.ipc.scene.scene import shape_list
 from twixt.ipc.scene.shapes import MAX_DISTINCT_SHAPES, ShapeList, color_of, rgba_of
 from twixt.ipc.snapshot import VISIBLE
 from twixt.render.interpolation.quaternion import normalized, rotate
@@ -67,7 +68,7 @@ def shape_table(scene: Scene, count: int, bodies: NDArray[np.intp] | None = None
     bodies: the body number of each row, (count,). `bodies` is given for the scene of `PartRows`. If a shape has no
     colour, the body number selects its palette colour.
     """
-    distinct: tuple[Shape, ...] = scene.distinct_shapes or (Sphere(),)
+    distinct: tuple[Shape, ...] = shape_list(scene).table or (Sphere(),)
     table = np.zeros(len(distinct), SHAPE_ROW)
     kinds = np.array([KIND_NAMES.index(_kind(shape)) for shape in distinct], np.uint8)
     for row, shape in enumerate(distinct):
@@ -77,7 +78,7 @@ def shape_table(scene: Scene, count: int, bodies: NDArray[np.intp] | None = None
             color = *color[:3], min(color[3], LEAST_TRANSPARENT)
         table[row] = half_size(shape), color
 
-    index = scene.shape_rows(count)
+    index = shape_list(scene).rows_for(count)
     rows = table.take(index)
     # Each colour is copied as one number, because copying four separate bytes takes eight times as long.
     colors = rows.view("<u4").reshape(count, 4)[:, 3]
@@ -185,7 +186,7 @@ class _Place(NamedTuple):
 
 def part_rows(scene: Scene, count: int) -> PartRows | None:
     """Returns the rows of the first `count` bodies. Returns None if every body of the scene has one shape."""
-    distinct = scene.distinct_shapes
+    distinct = shape_list(scene).table
     if not any(isinstance(shape, Compound) for shape in distinct):
         return None
     places = [_places(shape) for shape in distinct]
@@ -197,7 +198,7 @@ def part_rows(scene: Scene, count: int) -> PartRows | None:
     counts = np.array([len(own) for own in places], np.intp)
     begins = np.cumsum(counts) - counts  # for each distinct shape, the index in `flat` of its first part
 
-    shapes = scene.shape_rows(count)
+    shapes = shape_list(scene).rows_for(count)
     counted = counts[shapes]
     first = np.cumsum(counted) - counted
     bodies = np.repeat(np.arange(count), counted)

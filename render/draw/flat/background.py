@@ -130,7 +130,7 @@ def _nearest_line(at_m: float, spacing_m: float) -> float:
 
 def is_worth_keeping(scene: Scene) -> bool:
     """Returns True if the background has more than one colour. Only then a cache saves time."""
-    return scene.ground is not None or isinstance(scene.background, Texture)
+    return scene.ground_z is not None or isinstance(scene.background, Texture)
 
 
 class StillBodies(NamedTuple):
@@ -155,7 +155,7 @@ class Background:
     def key(self, frame_key: tuple[object, ...], scene: Scene) -> tuple[object, ...]:
         """Returns everything that determines the pixels of the background and of the outline. frame_key:
         `FrameUniforms.key`."""
-        return frame_key, scene.background, scene.ground, scene.outline, self._resizes
+        return frame_key, scene.background, scene.ground_z, scene.outline, self._resizes
 
     def draw(
         self,
@@ -178,7 +178,7 @@ class Background:
                 self._draw_sky(target, view, scene.background)
             else:
                 target.framebuffer.clear(*scene.background, 1.0, depth=1.0)
-            if scene.ground is not None:
+            if scene.ground_z is not None:
                 self._context.blend_func = KEEP_ALPHA  # type: ignore[assignment]
                 self._context.enable_only(moderngl.BLEND)
                 self._grid.draw(view.camera)

@@ -109,9 +109,9 @@ class OrbitCamera:
         if is_vertical:  # the azimuth then stands for `up`, without a roll
             below, (x, y, _) = -math.copysign(1.0, offset[2]), camera.up
             azimuth_rad = math.atan2(below * y, below * x) if x or y else MAP_AZIMUTH_RAD
-        if camera.orthographic:
+        if camera.orthographic_height:
             fov_y_deg = DEFAULT_FOV_Y_DEG
-            distance_m = camera.orthographic / 2 / math.tan(math.radians(fov_y_deg) / 2)
+            distance_m = camera.orthographic_height / 2 / math.tan(math.radians(fov_y_deg) / 2)
             distance_m = min(max(distance_m, MIN_DISTANCE_M), MAX_DISTANCE_M)
         made = OrbitCamera(
             target=_xyz(camera.target),
@@ -119,7 +119,7 @@ class OrbitCamera:
             azimuth_rad=azimuth_rad,
             elevation_rad=elevation_rad,
             fov_y_deg=fov_y_deg,
-            orthographic=bool(camera.orthographic),
+            orthographic=bool(camera.orthographic_height),
             principal_point=camera.principal_point,
         )
         if not is_vertical:
@@ -128,15 +128,22 @@ class OrbitCamera:
             made.roll_rad = roll_rad if abs(roll_rad) > LEAST_ROLL_RAD else 0.0
         return made
 
-    def as_camera(self, body: int | None = None, turns: bool = True) -> Camera:
-        """Returns a camera for a scene, with the same view as this camera. body, turns: the body that carries the
-        camera, see `Camera`."""
+    def as_camera(self, body: int | None = None, rotates_with_body: bool = True) -> Camera:
+        """Returns a camera for a scene, with the same view as this camera. body, rotates_with_body: as in `Camera`."""
         height_m = 2 * self.distance_m * math.tan(math.radians(self.fov_y_deg) / 2)
         is_vertical = math.cos(self.elevation_rad) < VERTICAL_SHARE
         is_upright = not self.roll_rad and (not is_vertical or self.azimuth_rad == MAP_AZIMUTH_RAD)
         up = (0.0, 0.0, 1.0) if is_upright else _xyz(self._axes()[1])
-        orthographic = height_m if self.orthographic else False
-        return Camera(self.eye, self.target, self.fov_y_deg, body, orthographic, turns, up, self.principal_point)
+        return Camera(
+            self.eye,
+            self.target,
+            self.fov_y_deg,
+            body,
+            height_m if self.orthographic else None,
+            rotates_with_body,
+            up,
+            self.principal_point,
+        )
 
     @staticmethod
     def for_scene(scene: Scene, bodies: NDArray[np.void], aspect: float = 4 / 3) -> OrbitCamera:

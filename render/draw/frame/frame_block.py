@@ -88,14 +88,14 @@ class SceneView(NamedTuple):
     @property
     def is_mapped(self) -> bool:
         """True if shadows are read from a shadow map. If a scene has plain colours, it has no shadows."""
-        return self.level.mapped and not self.scene.is_plain
+        return self.level.mapped and self.scene.look == "lit"
 
     def variant_of(self, variant: PoseVariant, is_spheres: bool) -> PoseVariant:
         """Returns the variant of a program for this picture. is_spheres: True if the program draws spheres."""
         return variant._replace(
             wide=self.is_wide and is_spheres,
             parallel=self.camera.orthographic,
-            outlined=self.scene.is_outlined,
+            outlined=self.scene.look == "flat",
             sampled=self.is_mapped and self.level.samples > 1 and not variant.transparent,
         )
 
@@ -237,7 +237,7 @@ def frame_block(
     block["lens"] = projection[0, 0], projection[1, 1], projection[2, 2], projection[2, 3]
     width_px, height_px = viewport[2:]
     block["picture"] = width_px, height_px, 2.0 / (projection[1, 1] * height_px), float(camera.orthographic)
-    block["light_eye"] = *(view @ light), float(scene.is_plain)
+    block["light_eye"] = *(view @ light), float(scene.look != "lit")
     block["up_eye"] = *view[:, 2], floor.middle[2] - eye[2]
     block["floor_at"] = *(floor.middle - eye)[:2], *floor.along
     block["floor_half"][:3] = *floor.half_m, floor.fade_radii
@@ -245,7 +245,7 @@ def frame_block(
     block["guard"] = (
         projection[0, 0] * width_px / (width_px + 2 * GUARD_PX),
         projection[1, 1] * height_px / (height_px + 2 * GUARD_PX),
-        float(scene.pattern and not scene.is_plain),
+        float(scene.pattern and scene.look == "lit"),
         body_brightness(scene),
     )
     block["grid"] = *(camera.target - eye)[:2], *viewport[:2]
@@ -255,14 +255,17 @@ def frame_block(
 def ground_of(scene: Scene) -> Floor:
     """Returns the scene's ground as an infinite floor. If the scene has no ground, this floor has the height 0."""
     return Floor(
-        (0.0, 0.0, 0.0 if scene.ground is None else scene.ground), (1.0, 0.0), (ENDLESS_M, ENDLESS_M), NEAR_FADE_RADII
+        (0.0, 0.0, 0.0 if scene.ground_z is None else scene.ground_z),
+        (1.0, 0.0),
+        (ENDLESS_M, ENDLESS_M),
+        NEAR_FADE_RADII,
     )
 
 
 def faintest_shadow(scene: Scene) -> float:
     """Returns the largest opacity at which a black shadow is not visible. A shadow of this opacity darkens the surface
     below the bodies by 1.5 of 255 steps. If there is no ground, this surface is a floor, which may be white."""
-    if scene.ground is None:
+    if scene.ground_z is None:
         return 1.5 / 255
     background = scene.background.mean_color if isinstance(scene.background, Texture) else scene.background
     return 1.5 / 255 / max(*background, 0.1)
@@ -270,7 +273,7 @@ def faintest_shadow(scene: Scene) -> float:
 
 def body_brightness(scene: Scene) -> float:
     """Returns a factor on the colours of bodies. The factor is 1 if the scene has plain colours."""
-    return 1.0 if scene.is_plain else scene.brightness
+    return 1.0 if scene.look != "lit" else scene.brightness
 
 
 def guarded(viewport: Viewport) -> Viewport:

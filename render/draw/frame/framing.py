@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.scene import Box, Plane, Scene, Shape
+from twixt.ipc.scene.scene import shape_list
 from twixt.ipc.snapshot import VISIBLE
 from twixt.render.interpolation.poses import FARTHEST
 
@@ -112,15 +113,15 @@ def framed_balls(scene: Scene, bodies: NDArray[np.void]) -> BoundingBalls:
     than floors and walls.
     """
     balls = seen_balls(scene, bodies)
-    thin = np.array([is_thin(shape) for shape in scene.distinct_shapes] or [False])
+    thin = np.array([is_thin(shape) for shape in shape_list(scene).table] or [False])
     if not thin.any():
         return balls
-    rows = thin[scene.shape_rows(len(bodies))]
+    rows = thin[shape_list(scene).rows_for(len(bodies))]
     rest = _balls(scene, bodies, ~rows)
     others = len(rest.radius)
     if not others or len(balls.radius) - others > others:
         return balls
-    largest_m = max(shape.reach for shape, is_floor in zip(scene.distinct_shapes, thin, strict=True) if is_floor)
+    largest_m = max(shape.reach for shape, is_floor in zip(shape_list(scene).table, thin, strict=True) if is_floor)
     return rest if largest_m > rest.bounds.radius_m else balls
 
 
@@ -213,8 +214,8 @@ def _balls(scene: Scene, bodies: NDArray[np.void], chosen: NDArray[np.bool_]) ->
 
 
 def _radii(scene: Scene, bodies: NDArray[np.void]) -> NDArray[np.float32]:
-    reach = np.array([shape.reach for shape in scene.distinct_shapes] or [0.5], np.float32)
-    return reach[scene.shape_rows(len(bodies))] * bodies["scale"].astype(np.float32)
+    reach = np.array([shape.reach for shape in shape_list(scene).table] or [0.5], np.float32)
+    return reach[shape_list(scene).rows_for(len(bodies))] * bodies["scale"].astype(np.float32)
 
 
 def _within_sight(columns: list[NDArray[np.float32]], drawn: NDArray[np.bool_]) -> NDArray[np.bool_]:

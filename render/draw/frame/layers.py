@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Scene
-from twixt.ipc.scene.groups import CHILDREN
+from twixt.ipc.scene.groups import CHILDREN, rows_of_groups, rows_of_parents
 from twixt.render.draw.frame.frame_block import LayerUniforms
 from twixt.render.draw.frame.snapshot_ring import SnapshotRing
 from twixt.render.draw.glsl.uniform_blocks import METHODS, PoseVariant
@@ -168,10 +168,10 @@ def layer_bodies(
     rows: the body of each row, if bodies have several parts (shape_rows.py). The result then contains row numbers.
     """
     names: list[str | None] = [None, *scene.groups]
-    place_of = scene.group_rows(count) + 1
+    place_of = rows_of_groups(scene.groups, count) + 1
     if scene.parents:
         names.append(CHILDREN)
-        place_of[scene.parent_rows(count) >= 0] = len(names) - 1
+        place_of[rows_of_parents(scene.parents, count) >= 0] = len(names) - 1
     if rows is not None:
         place_of = place_of[rows]
     return {name: np.flatnonzero(place_of == number).astype(np.uint32) for number, name in enumerate(names)}

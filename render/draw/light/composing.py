@@ -269,7 +269,7 @@ class Composer:
         program["to_map"].write(matrix.T.astype(np.float32).tobytes())  # type: ignore[union-attr]
         per_metre = np.linalg.norm(matrix[:3, :3], axis=1)
         program["map_px"] = 1 / (map_px * float(per_metre[0])), 1 / map_px, float(per_metre[2])
-        program["has_ground"] = scene.ground is not None and _is_over(camera, scene.ground)
+        program["has_ground"] = scene.ground_z is not None and _is_over(camera, scene.ground_z)
         if shading.has_contact:
             away_m = 1.0 if camera.orthographic else math.dist(camera.eye, camera.target)
             program["contact_m"] = CONTACT_SHARE * away_m / float(camera.projection[1, 1])

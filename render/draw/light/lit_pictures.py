@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Scene
+from twixt.ipc.scene.scene import shape_list
 from twixt.render.draw.bodies.body_draws import KEEP_ALPHA, BodyDraws
 from twixt.render.draw.bodies.body_programs import CAST_KINDS, PASSES
 from twixt.render.draw.bodies.materials import MaterialDraws
@@ -248,7 +249,7 @@ def casting_reach(scene: Scene) -> float:
 
     A floor that extends beyond the region still casts its shadow.
     """
-    shapes = scene.distinct_shapes
+    shapes = shape_list(scene).table
     return max(
         (shape.reach for shape in shapes if not is_thin(shape)), default=max((s.reach for s in shapes), default=0.5)
     )

@@ -113,7 +113,7 @@ class MarkDrawing:
         names: tuple[str, ...] = (whole_pass(solid),)
         range_px = NO_POINTS
         if solid != CONES:
-            passes = cast_passes(solid, count, self._is_software, view.level, view.scene.is_outlined)
+            passes = cast_passes(solid, count, self._is_software, view.level, view.scene.look == "flat")
             if len(passes) > 1:
                 off_px = OFF_PX if passes[0] == solid else PLAIN_OFF_PX
                 # The pass of the occlusion query is left out. For marks, the query costs more than an empty draw.

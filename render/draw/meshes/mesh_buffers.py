@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from twixt.ipc.scene import Scene
 from twixt.ipc.scene.material import Material
 from twixt.ipc.scene.mesh import Mesh
+from twixt.ipc.scene.scene import shape_list
 from twixt.ipc.scene.surfaces import NO_SURFACES, are_drawable, deforming, surface_rows
 from twixt.ipc.snapshot import CONTINUITY_MASK
 from twixt.render.draw.frame.layers import SurfacePair
@@ -122,10 +123,10 @@ class LayerMeshes:
     def __init__(self, context: moderngl.Context, scene: Scene, bodies: NDArray[np.uint32]) -> None:
         kinds = [
             (shape.digest, shape.material) if isinstance(shape, Mesh) else (b"", None)
-            for shape in scene.distinct_shapes
+            for shape in shape_list(scene).table
         ]
         number_of = {kind: number for number, kind in enumerate(dict.fromkeys(kinds))}
-        shapes = scene.shape_rows(int(bodies[-1]) + 1)[bodies]
+        shapes = shape_list(scene).rows_for(int(bodies[-1]) + 1)[bodies]
         numbers = np.array([number_of[kind] for kind in kinds])[shapes]
         surfaces = _places_in(surface_rows(scene, int(bodies[-1]) + 1).bodies, bodies)
         order = np.lexsort((surfaces, numbers))
@@ -268,9 +269,9 @@ class SurfaceBlending:
         self.release()
         self._scene, self._rows = scene, surface_rows(scene, count)
         made: dict[bytes, Deformation] = {}
-        shapes = scene.shape_rows(count)
+        shapes = shape_list(scene).rows_for(count)
         for body in self._rows.bodies:
-            mesh = deforming(scene.distinct_shapes[shapes[body]])
+            mesh = deforming(shape_list(scene).table[shapes[body]])
             assert mesh is not None
             if mesh.digest not in made:
                 made[mesh.digest] = Deformation(mesh)

@@ -19,6 +19,7 @@ import numpy as np
 
 from twixt.ipc.scene.material import Material
 from twixt.ipc.scene.mesh import Mesh
+from twixt.ipc.scene.scene import shape_list
 from twixt.render.draw.bodies.body_draws import KEEP_ALPHA, PREMULTIPLIED, BodyDraws
 from twixt.render.draw.bodies.body_programs import MESH_POSES, Membership
 from twixt.render.draw.bodies.materials import MaterialUniforms, finish_of
@@ -194,7 +195,7 @@ class MeshDrawing:
             return
         self._listed, self._drawn = members, []
         self._forget_layers()
-        self._buffers.keep(shape for shape in members.scene.distinct_shapes if isinstance(shape, Mesh))
+        self._buffers.keep(shape for shape in shape_list(members.scene).table if isinstance(shape, Mesh))
         for group in members.layers:
             if len(bodies := members.of(group, MESH_POSES).bodies):
                 self._layers[group] = LayerMeshes(self._context, members.scene, bodies)

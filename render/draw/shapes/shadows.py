@@ -170,7 +170,7 @@ void main() {
 
 def has_shadows(scene: Scene, count: int, floor: Floor | None = None) -> bool:
     """True if the first `count` bodies of this scene cast shadows on the scene's ground or on this floor."""
-    return (scene.ground is not None or floor is not None) and not scene.is_plain and 0 < count <= MOST_SHADOWS
+    return (scene.ground_z is not None or floor is not None) and scene.look == "lit" and 0 < count <= MOST_SHADOWS
 
 
 def shadow_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.scene.mesh import Mesh
+from twixt.ipc.scene.scene import shape_list
 from twixt.render.draw.bodies.body_draws import BodyDraws, IdentityKey
 from twixt.render.draw.bodies.body_programs import Membership
 from twixt.render.draw.bodies.shape_rows import KIND_NAMES
@@ -209,10 +210,10 @@ class PictureBounds:
 def _reach_of(bodies: BodyDraws) -> Reach | None:
     """The largest bounding ball of a scene's bodies, see `Reach`; None if a shape deforms."""
     members, parts = bodies.members, bodies.parts
-    distinct = members.scene.distinct_shapes
+    distinct = shape_list(members.scene).table
     if any(isinstance(shape, Mesh) and shape.deforms for shape in distinct):
         return None
-    rows = members.scene.shape_rows(len(members.kinds))
+    rows = shape_list(members.scene).rows_for(len(members.kinds))
     radius = np.array([shape.reach for shape in distinct] or [Sphere().reach])[rows]
     # A mesh may lie completely on one side of its origin.
     arm = np.where(np.array([isinstance(shape, Mesh) for shape in distinct] or [False])[rows], radius, 0.0)
@@ -226,7 +227,7 @@ def _reach_of(bodies: BodyDraws) -> Reach | None:
 def _ground_of(scene: Scene, floor: Floor | None) -> Ground:
     light = np.divide(scene.light, math.hypot(*scene.light))
     if floor is None:
-        return Ground(scene.ground or 0.0, light, FADE_RADII)
+        return Ground(scene.ground_z or 0.0, light, FADE_RADII)
     return Ground(floor.middle[2], light, max(FADE_RADII, 1 + floor.fade_radii))
 
 

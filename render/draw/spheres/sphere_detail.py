@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.scene import Scene, Shape, Sphere
+from twixt.ipc.scene.scene import shape_list
 from twixt.render.draw.frame.camera import CameraMatrices
 from twixt.render.draw.frame.snapshot_ring import sampled_rows
 from twixt.render.draw.quality import FULL, Level
@@ -79,15 +80,15 @@ def all_radii(scene: Scene, count: int) -> NDArray[np.float32]:
 
 
 def _radii(scene: Scene, rows: NDArray[np.intp]) -> NDArray[np.float32]:
-    shapes = scene.distinct_shapes or (Sphere(),)
+    shapes = shape_list(scene).table or (Sphere(),)
     radii = np.array([_radius(shape) for shape in shapes], np.float32)
-    index = scene.shape_index
+    index = shape_list(scene).rows
     return radii[index[np.minimum(rows, len(index) - 1)]] if len(index) else np.full(len(rows), radii[0])
 
 
 def largest_radius(scene: Scene) -> float:
     """Largest radius of the scene's spheres at scale 1, in metres; 0 if there are no spheres."""
-    return max(map(_radius, scene.distinct_shapes or (Sphere(),)))
+    return max(map(_radius, shape_list(scene).table or (Sphere(),)))
 
 
 def _radius(shape: Shape) -> float:

@@ -63,8 +63,8 @@ class Handle:
         self._view = show(self._shown.scene, dt=model.opt.timestep, **options)
         self._shown.show_in(self._view)
         if key_callback is not None:
-            self._view.listen()
-            call_on_keys(key_callback, self._view.actions)
+            self._view._listen()
+            call_on_keys(key_callback, self._view._actions)
         marks = VisualMarks(
             model, data, self._shown.opt, self._unsupported.perturb, self._users, self._unsupported.note, texts
         )
@@ -73,8 +73,8 @@ class Handle:
         self._publisher = GatedPublisher(
             self._view, poses, deferred.present_time, publish_hz, self._shown, marks, surfaces, deferred
         )
-        self._mouse = MouseForces(model, data, self._unsupported.perturb, self._view.actions)
-        self._view.actions.on_pulls = deferred.request_check
+        self._mouse = MouseForces(model, data, self._unsupported.perturb, self._view._actions)
+        self._view._actions.on_pulls = deferred.request_check
         self._lock = threading.RLock()
         # True after the program has got the lock or the options; `sync` then always runs its checks
         self._is_watched = False

@@ -26,6 +26,7 @@ from twixt.ipc.interaction.controls import LONGEST_NAME, MOST_CONTROLS, Button, 
 from twixt.ipc.process.notices import print_notice
 from twixt.ipc.process.user_code import suggestion_for
 from twixt.ipc.scene import Scene, SceneError
+from twixt.ipc.scene.scene import packed_scene
 from twixt.ipc.snapshot import CONTINUITY_MASK, RECORD, new_bodies
 from twixt.sim.engines.mujoco.body_poses import BodyPoses
 from twixt.sim.engines.mujoco.model.geom_shapes import PartMaker, ShowOptions
@@ -56,7 +57,7 @@ def world_of_file(name: str) -> type[World]:
     if not os.path.isfile(path):
         raise TwixtError(f"no file {path!r}; give the path of a MuJoCo model, such as humanoid.xml")
     way_out = f"the model in {path} is unstable; {REMEDIES}"
-    return type("MujocoModel", (ModelWorld,), {"path": path, "way_out": way_out, "__module__": __name__})
+    return type("MujocoModel", (ModelWorld,), {"path": path, "_way_out": way_out, "__module__": __name__})
 
 
 class ModelWorld(World):
@@ -137,7 +138,7 @@ class ModelWorld(World):
             for body, vertices in self._skins.vertices(self._poses.present(), self._skins.copy_flexes()).items():
                 self.surfaces[body] = vertices
 
-    def is_outdated(self) -> bool:
+    def _is_outdated(self) -> bool:
         """True if the file has changed on disk and the new content could be loaded."""
         stamp = _stamp_of(self.path)
         if stamp != self._stamp and stamp is not None:  # the stamp is None while an editor replaces the file
@@ -209,7 +210,7 @@ def _scene_of(model: MjModel, shown: ShowOptions, path: str) -> Scene:
     viewer cannot draw the scene, and TwixtError for a damaged file."""
     try:
         made = shown_scene(model, shown, PartMaker(model), opening_view(model))
-        made.packed()  # this call may raise SceneError as well
+        packed_scene(made)  # this call may raise SceneError as well
     except SceneError as error:
         raise SceneError(f"{os.path.basename(path)!r} cannot be shown: {error}") from None
     except (IndexError, ValueError) as error:  # one cause is that bytes are missing in a binary file
@@ -262,8 +263,8 @@ class _Actuator(Slider):
         super().__init__(name, value, low, high)
         self._number, self._moved = number, moved
 
-    def set(self, number: float) -> None:
-        super().set(number)
+    def _set(self, number: float) -> None:
+        super()._set(number)
         self._moved.add(self._number)
 
 
@@ -275,8 +276,8 @@ class _Equality(Toggle):
         super().__init__(name, value)
         self._number, self._moved = number, moved
 
-    def set(self, number: float) -> None:
-        super().set(number)
+    def _set(self, number: float) -> None:
+        super()._set(number)
         self._moved.add(self._number)
 
 
@@ -308,7 +309,7 @@ class ModelControls:
     def pop_keyframe(self) -> int | None:
         """Returns the number of the keyframe whose button was pressed since the last call. None if no button was
         pressed."""
-        pressed = [number for number, button in enumerate(self._keyframes) if button.taken()]
+        pressed = [number for number, button in enumerate(self._keyframes) if button.pressed()]
         return pressed[-1] if pressed else None
 
     def apply(self) -> None:
@@ -323,9 +324,9 @@ class ModelControls:
     def reflect(self) -> None:
         """Sets all controls to the values of the state. Call this method after a reset."""
         for slider, value in zip(self._actuators, self._data.ctrl, strict=True):
-            slider.set(value)
+            slider._set(value)
         for toggle, value in zip(self._equalities, self._data.eq_active, strict=True):
-            toggle.set(value)
+            toggle._set(value)
         self._moved_actuators.clear()
         self._moved_equalities.clear()
 

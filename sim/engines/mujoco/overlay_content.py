@@ -21,6 +21,7 @@ from twixt.ipc.interaction.overlay import (
     MOST_IMAGES,
     PLACES,
     SMALLEST,
+    FigureKind,
     OverlayFigure,
     OverlayImage,
     OverlayLine,
@@ -134,8 +135,8 @@ def _figure_of(viewport: MjrRect, figure: MjvFigure) -> OverlayFigure:
     all_points = np.concatenate([line.points for line in lines] or [np.zeros((0, 2))])
     x_range, y_range = (_range(figure, axis, all_points[:, axis]) for axis in (0, 1))
     rect = viewport.left, viewport.bottom, viewport.width, viewport.height
-    are_bars, has_legend = bool(figure.flg_barplot), bool(figure.flg_legend)
-    return OverlayFigure(rect, lines, figure.title, figure.xlabel, x_range, y_range, are_bars, has_legend)
+    kind: FigureKind = "bars" if figure.flg_barplot else "lines"
+    return OverlayFigure(rect, lines, figure.title, figure.xlabel, x_range, y_range, kind, bool(figure.flg_legend))
 
 
 def _range(figure: MjvFigure, axis: int, values: NDArray[Any]) -> tuple[float, float] | None:
@@ -165,7 +166,7 @@ def _range(figure: MjvFigure, axis: int, values: NDArray[Any]) -> tuple[float, f
 
 
 # Name of the overlay's section that contains the switches.
-FOLD = "show"
+SECTION = "show"
 # Flags in the order of their switches. Each value is the name of the model's field that counts objects of the flag's
 # kind. A value is None if every model has such objects.
 FLAGS = {
@@ -206,7 +207,9 @@ class ShowSwitches:
         self._offered_values = [
             self._seen[place] != 0 for place in self._places
         ]  # `_seen` stores these values, because each publish compares them with the current values
-        self.offered = [Toggle(name, is_on, FOLD) for (name, _), is_on in zip(found, self._offered_values, strict=True)]
+        self.offered = [
+            Toggle(name, is_on, SECTION) for (name, _), is_on in zip(found, self._offered_values, strict=True)
+        ]
 
     def exchange(self) -> bool:
         """Gives changed values of options to their switches, and changed values of switches to their options. Returns

@@ -377,7 +377,7 @@ class ShownModel:
         view, now = self.view, self._camera.tobytes()
         if view is None:
             return
-        if now == self._seen_camera and (seen := view.users_camera) is not None and seen is not self._adopted_camera:
+        if now == self._seen_camera and (seen := view.user_camera) is not None and seen is not self._adopted_camera:
             if is_other_thread:
                 return
             self._adopted_camera = seen

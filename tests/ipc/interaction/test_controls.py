@@ -14,17 +14,17 @@ from twixt.ipc.interaction.controls import MOST_CONTROLS, Button, Slider, Toggle
 
 def test_a_viewers_value_is_kept_to_the_rule_of_its_control() -> None:
     gravity, light, kick = Slider("gravity", 9.81, 0, 20), Toggle("light", True), Button("kick")
-    gravity.set(25)
+    gravity._set(25)
     assert gravity.value == 20
-    gravity.set(-1)
+    gravity._set(-1)
     assert gravity.value == 0
-    light.set(0.0)
+    light._set(0.0)
     assert light.value is False
-    assert not kick.taken()
-    kick.set(1.0)
-    kick.set(1.0)
-    assert kick.taken()
-    assert not kick.taken()
+    assert not kick.pressed()
+    kick._set(1.0)
+    kick._set(1.0)
+    assert kick.pressed()
+    assert not kick.pressed()
 
 
 def test_what_the_program_assigns_is_checked_and_told_to_the_loop_that_offers_it() -> None:
@@ -38,7 +38,7 @@ def test_what_the_program_assigns_is_checked_and_told_to_the_loop_that_offers_it
         gravity.value = 25
     with pytest.raises(TwixtError, match="value must be True or False"):
         light.value = "dark"  # type: ignore[assignment]
-    gravity.set(5)
+    gravity._set(5)
     assert (gravity.value, light.value, told) == (5.0, False, ["gravity", "light"])
 
 
@@ -66,7 +66,7 @@ def test_what_is_no_control_is_refused_in_words(make: Any, words: str) -> None:
 
 def test_what_a_world_offers_arrives_as_it_is() -> None:
     controls = checked_controls(
-        [Slider("gravity", 9.81, 0, 20), Toggle("light", fold="show"), Button("kick")], "World.controls"
+        [Slider("gravity", 9.81, 0, 20), Toggle("light", section="show"), Button("kick")], "World.controls"
     )
     arrived = json.loads(json.dumps(to_status(controls)))
     assert is_status(arrived)

@@ -25,7 +25,7 @@ def test_texts_are_received_as_they_were_sent_and_long_ones_are_cut() -> None:
     received = json.loads(json.dumps(texts_as_message(texts)))
     assert texts_from_message(received) == tuple(texts)
     assert messages.status({"texts": received})["texts"] == tuple(texts)
-    assert len(OverlayText(left="x" * 5000).left) == LONGEST_TEXT
+    assert len(OverlayText(text="x" * 5000).text) == LONGEST_TEXT
     assert len(texts_as_message([OverlayText()] * 99)) == MOST_TEXTS
 
 

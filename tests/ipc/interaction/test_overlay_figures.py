@@ -23,12 +23,12 @@ from twixt.ipc.interaction.overlay import (
 
 RECT = (1, 2, 300, 200)
 LINE = OverlayLine([(0, 1), (2, 3)], "a", (1, 0.5, 0))
-FIGURE = OverlayFigure(RECT, [LINE, OverlayLine(np.zeros((0, 2)))], "title", "time, s", (0, 4.5), None, True, False)
+FIGURE = OverlayFigure(RECT, [LINE, OverlayLine(np.zeros((0, 2)))], "title", "time, s", (0, 4.5), None, "bars", False)
 
 
 def told(figure: OverlayFigure) -> tuple[Any, ...]:
     lines = [(line.points.tolist(), line.name, line.color) for line in figure.lines]
-    return (figure.rect, lines, figure.title, figure.x_label, figure.x_range, figure.y_range, figure.are_bars,
+    return (figure.rect, lines, figure.title, figure.x_label, figure.x_range, figure.y_range, figure.kind,
             figure.has_legend)  # fmt: skip
 
 
@@ -61,6 +61,8 @@ def test_points_are_copied_without_those_that_are_not_finite_and_long_names_are_
         ({"x_range": (1, 1)}, "x_range of a figure must be two numbers, the lower one first"),
         ({"y_range": (0, float("inf"))}, "y_range of a figure"),
         ({"y_range": "ab"}, "y_range of a figure"),
+        ({"kind": "pie"}, 'kind of a figure must be "lines" or "bars", got .pie.'),
+        ({"kind": True}, 'kind of a figure must be "lines" or "bars", got True'),
     ],
 )
 def test_what_is_no_figure_is_refused(fields: Any, said: str) -> None:

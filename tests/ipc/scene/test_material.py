@@ -12,6 +12,7 @@ from PIL import Image
 
 from twixt.ipc.scene import Box, Compound, Material, Mesh, Part, Plane, Scene, SceneError, Sphere, Texture, packing
 from twixt.ipc.scene import material as module
+from twixt.ipc.scene.scene import packed_scene, unpacked_scene
 
 CORNERS, FACES, UV = [(0, 0, 0), (1, 0, 0), (0, 1, 0)], [(0, 1, 2)], [(0, 0), (1, 0), (0, 1)]
 CHECKER = Texture.checker((1, 0, 0), (0, 0, 1), size_px=8)
@@ -159,10 +160,10 @@ def rich_scene() -> Scene:
 
 def test_materials_are_the_same_after_the_wire_and_each_texture_travels_once() -> None:
     scene = rich_scene()
-    packed = scene.to_bytes()
-    again = Scene.from_bytes(packed)
+    packed = packed_scene(scene).to_bytes()
+    again = unpacked_scene(packed)
     assert again.shapes == scene.shapes
-    assert again.to_bytes() == packed
+    assert packed_scene(again).to_bytes() == packed
     mesh = again.shapes[3]
     assert isinstance(mesh, Mesh)
     assert mesh.uv is not None
@@ -171,16 +172,16 @@ def test_materials_are_the_same_after_the_wire_and_each_texture_travels_once() -
 
 
 def test_textures_of_the_scene_before_are_used_again() -> None:
-    before = Scene.from_bytes(rich_scene().to_bytes())
-    packed = Scene([Box(material=Material(CUBE))]).packed()
-    after = Scene.from_bytes(packed.to_bytes(known=before.packed().contents), before)
+    before = unpacked_scene(packed_scene(rich_scene()).to_bytes())
+    packed = packed_scene(Scene([Box(material=Material(CUBE))]))
+    after = unpacked_scene(packed.to_bytes(known=packed_scene(before).contents), before)
     held = before.shapes[5].parts[0].shape.material  # type: ignore[union-attr]
     assert held is not None
     assert after.shapes[0].material.texture is held.texture  # type: ignore[union-attr]
 
 
 def damaged(path: tuple[Any, ...], value: Any) -> bytes:
-    head, _, rest = rich_scene().to_bytes().partition(b"\n")
+    head, _, rest = packed_scene(rich_scene()).to_bytes().partition(b"\n")
     said = json.loads(head)
     place = said
     for step in path[:-1]:
@@ -204,19 +205,19 @@ def damaged(path: tuple[Any, ...], value: Any) -> bytes:
 )  # fmt: skip
 def test_damaged_materials_are_refused(path: tuple[Any, ...], value: Any) -> None:
     with pytest.raises(SceneError):
-        Scene.from_bytes(damaged(path, value))
+        unpacked_scene(damaged(path, value))
 
 
 def test_a_scene_cut_off_in_its_pixels_is_refused() -> None:
-    packed = Scene([Box(material=Material(CHECKER))]).to_bytes()
+    packed = packed_scene(Scene([Box(material=Material(CHECKER))])).to_bytes()
     for cut in (1, 100):
         with pytest.raises(SceneError):
-            Scene.from_bytes(packed[:-cut])
+            unpacked_scene(packed[:-cut])
 
 
 def test_too_many_materials_are_refused_with_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packing, "MOST_MATERIALS", 3)
     boxes = [Box(material=Material(emission=share / 10)) for share in range(4)]
-    assert len(Scene.from_bytes(Scene(boxes[:3]).to_bytes()).shapes) == 3
+    assert len(unpacked_scene(packed_scene(Scene(boxes[:3])).to_bytes()).shapes) == 3
     with pytest.raises(SceneError, match=r"at most 3 distinct materials and 256 textures; share them"):
-        Scene(boxes).to_bytes()
+        packed_scene(Scene(boxes)).to_bytes()

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from twixt.ipc.scene import Box, Capsule, Cylinder, Ellipsoid, Plane, Scene, SceneError, Shape, Sphere
+from twixt.ipc.scene.scene import packed_scene, shape_list, unpacked_scene
 from twixt.ipc.scene.shapes import MAX_DISTINCT_SHAPES, ShapeList
 
 KINDS: list[Shape] = [Sphere(), Sphere(0.1), Box(), Plane(), Capsule(), Cylinder(), Ellipsoid()]
@@ -27,7 +28,7 @@ def test_a_list_of_shapes_always_reads_as_it_was_written(runs: list[tuple[int, b
     assert len(shapes) == len(written)
     assert shapes[1:] == written[1:]
     assert shapes.table == tuple(dict.fromkeys(written))
-    assert Scene.from_bytes(Scene(shapes).to_bytes()).shapes == written
+    assert unpacked_scene(packed_scene(Scene(shapes)).to_bytes()).shapes == written
 
 
 def test_shapes_may_come_from_anywhere() -> None:
@@ -45,7 +46,7 @@ def test_changing_a_list_afterwards_does_not_change_the_scene() -> None:
 
 def test_a_scene_that_is_replaced_does_not_look_at_its_shapes_again() -> None:
     scene = Scene([Sphere(), Box()])
-    assert dataclasses.replace(scene, ground=None).shapes is scene.shapes
+    assert dataclasses.replace(scene, ground_z=None).shapes is scene.shapes
 
 
 def test_shapes_are_not_the_same_as_others_or_shorter_ones() -> None:
@@ -57,7 +58,7 @@ def test_shapes_are_not_the_same_as_others_or_shorter_ones() -> None:
 
 def test_more_distinct_shapes_than_a_table_holds_are_refused_with_the_way_out() -> None:
     many = [Sphere(1 + number / 1000) for number in range(MAX_DISTINCT_SHAPES + 1)]
-    assert len(Scene(many[:-1]).distinct_shapes) == MAX_DISTINCT_SHAPES
+    assert len(shape_list(Scene(many[:-1])).table) == MAX_DISTINCT_SHAPES
     with pytest.raises(SceneError, match="at most 65535 distinct shapes; share shapes between bodies and vary"):
         Scene(many)
 

@@ -138,14 +138,14 @@ def test_a_length_that_is_none_is_refused_by_the_name_of_its_field(kind: Any, wr
 )
 def test_what_is_no_number_is_refused_with_what_was_given(value: Any, got: str) -> None:
     with pytest.raises(SceneError) as refused:
-        number("Scene.ground", value)
-    assert str(refused.value) == f"Scene.ground must be a finite number, got {got}"
+        number("Scene.ground_z", value)
+    assert str(refused.value) == f"Scene.ground_z must be a finite number, got {got}"
 
 
 @pytest.mark.parametrize("value", [2, np.float32(2), np.int64(2)], ids=["int", "float32", "int64"])
 def test_a_number_is_pythons_own_wherever_it_comes_from(value: Any) -> None:
-    assert number("Scene.ground", value) == 2.0
-    assert type(number("Scene.ground", value)) is float
+    assert number("Scene.ground_z", value) == 2.0
+    assert type(number("Scene.ground_z", value)) is float
 
 
 @pytest.mark.parametrize("values", ["abc", None, 3, (1, 2), (1, 2, 3, 4), (1, 2, INFINITE), (1, "2", 3)], ids=repr)

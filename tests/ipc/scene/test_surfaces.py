@@ -7,6 +7,7 @@ import pytest
 
 from twixt.ipc.scene import Compound, Part, Scene, SceneError, Sphere
 from twixt.ipc.scene.mesh import Mesh
+from twixt.ipc.scene.scene import packed_scene, unpacked_scene
 from twixt.ipc.scene.surfaces import NO_SURFACES, Extras, are_drawable, packed, surface_rows, unpacked
 from twixt.ipc.snapshot import MARK, NO_MARKS, vertex_records
 
@@ -28,7 +29,7 @@ def test_a_mesh_that_deforms_is_another_shape_and_stays_one_on_its_way_to_a_view
     stiff = Mesh(np.eye(3), [(0, 1, 2)])
     assert stiff != CLOTH
     assert stiff.digest != CLOTH.digest
-    received = Scene.from_bytes(Scene([stiff, CLOTH]).to_bytes())
+    received = unpacked_scene(packed_scene(Scene([stiff, CLOTH])).to_bytes())
     assert [shape.deforms for shape in received.shapes] == [False, True]  # type: ignore[union-attr]
     assert received.shapes[1] == CLOTH
 

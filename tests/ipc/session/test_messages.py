@@ -47,7 +47,7 @@ def test_what_is_said_to_be_nothing_is_left_out() -> None:
         (
             {"controls": [["slider", "g", 9, 5, 0, "controls"]]},
             "status.controls as a list",
-            "a list of kind, name, value, low, high, fold",
+            "a list of kind, name, value, low, high, section",
         ),
         ({"delay_ms": [1]}, "status.delay_ms as a list", "figures of that trouble"),
     ],

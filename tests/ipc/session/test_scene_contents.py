@@ -11,6 +11,7 @@ import pytest
 
 from twixt.ipc import session
 from twixt.ipc.scene import Camera, Material, Mesh, Scene, Sphere, Texture
+from twixt.ipc.scene.scene import packed_scene
 from twixt.ipc.session import wire
 from twixt.ipc.session.messages import ReceivedScene
 from twixt.ipc.session.viewers import AttachedViewer, WrittenScene
@@ -64,7 +65,7 @@ def test_a_scene_that_comes_again_brings_what_is_new_alone(
     ):
         now = shows(host.write_scene(changed))
         assert received_bytes[-1] < LITTLE
-        assert now.to_bytes() == changed.to_bytes()
+        assert packed_scene(now).to_bytes() == packed_scene(changed).to_bytes()
         assert now.shapes[0].vertices is first.shapes[0].vertices  # type: ignore[union-attr]
     with_other = scene((0, 1, 0), OTHER)
     assert shows(host.write_scene(with_other)).shapes == with_other.shapes
@@ -83,7 +84,11 @@ def test_a_viewer_that_attaches_late_gets_all(channel: Any, received_bytes: list
         until(lambda version=version: early.poll() or early.scene_version == version)
     late = channel.attach()
     assert received_bytes[-1] >= CONTENT_BYTES
-    assert late.scene.to_bytes() == early.scene.to_bytes() == scene((0, 0, 1)).to_bytes()
+    assert (
+        packed_scene(late.scene).to_bytes()
+        == packed_scene(early.scene).to_bytes()
+        == packed_scene(scene((0, 0, 1))).to_bytes()
+    )
 
 
 @pytest.fixture
@@ -106,20 +111,20 @@ def test_a_scene_replaced_in_the_queue_is_not_counted_as_sent(ends: tuple[Attach
     # After these many scenes as much is sent as the socket takes; a large one is then under way when the next come.
     sent_after = {1, 2, 5, 6}
     for number, one in enumerate(written, 1):
-        viewer.post_scene(WrittenScene(number, one.packed(), number))
+        viewer.post_scene(WrittenScene(number, packed_scene(one), number))
         if number in sent_after:
             viewer.flush()
     while viewer.has_more or received.version != len(written):
         viewer.flush()
         for message in wire.receive(theirs, inbox) or []:
             received.apply_scene(message.fields, message.raw)
-            assert received.scene.to_bytes() == written[received.version - 1].to_bytes()
+            assert packed_scene(received.scene).to_bytes() == packed_scene(written[received.version - 1]).to_bytes()
 
 
 def test_scenes_that_a_stopped_viewer_does_not_take_cost_one_scene(ends: tuple[AttachedViewer, socket.socket]) -> None:
     viewer, _ = ends
     for number in range(1, 50):
-        viewer.post_scene(WrittenScene(number, scene((number / 50, 0, 0)).packed(), number))
+        viewer.post_scene(WrittenScene(number, packed_scene(scene((number / 50, 0, 0))), number))
         viewer.flush()
     waiting = [viewer._sending, *viewer._unsent.values()]
     assert [message is not None for message in waiting] == [True, True]

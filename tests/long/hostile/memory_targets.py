@@ -20,7 +20,8 @@ from twixt.ipc.ring.layout import Layout
 from twixt.ipc.ring.reader import RingReader
 from twixt.ipc.ring.writer import RingWriter
 from twixt.ipc.scene import Box, Camera, Capsule, Cylinder, Ellipsoid, Plane, Scene, Sphere
-from twixt.ipc.scene.groups import ColorBy, Group
+from twixt.ipc.scene.groups import ColorBy, Group, rows_of_groups, rows_of_parents
+from twixt.ipc.scene.scene import packed_scene, shape_list, unpacked_scene
 from twixt.ipc.snapshot import MARK, NO_MARKS, Head, Snapshot, new_bodies
 from twixt.render.interpolation import METHODS, create
 from twixt.render.interpolation.blending import blended, drawable, matched
@@ -173,7 +174,7 @@ SCENES = (
     Scene(
         [Sphere(0.1)] * 5 + [Box()] * 5,
         camera=Camera((1, 2, 3), (0, 0, 0), 60.0, body=2),
-        ground=None,
+        ground_z=None,
         outline=((-1, -1, 0), (1, 1, 2)),
         parents={1: 0, 2: 1, 7: 3},
         groups={"hand": Group([4, 5], "linear", 80.0), "foot": Group([6])},
@@ -189,7 +190,7 @@ class SceneTarget(Target):
 
     def __init__(self, mutator: Mutator) -> None:
         super().__init__(mutator)
-        self._corpus = [scene.to_bytes() for scene in SCENES]
+        self._corpus = [packed_scene(scene).to_bytes() for scene in SCENES]
 
     def feed(self) -> None:
         import json
@@ -201,18 +202,18 @@ class SceneTarget(Target):
             head, _, indices = draw.choice(self._corpus).partition(b"\n")
             spoilt = json.dumps(self.mutator.json(json.loads(head))).encode() + b"\n" + indices
             self.fed = spoilt
-        use_scene(Scene.from_bytes(spoilt), draw.choice((0, 3, 10, 70_000)))
+        use_scene(unpacked_scene(spoilt), draw.choice((0, 3, 10, 70_000)))
 
 
 def use_scene(scene: Scene, count: int) -> None:
     """What drawing asks of a scene before it draws. count: bodies of the snapshot that came with it."""
     from twixt.render.draw.frame.camera import OrbitCamera
 
-    scene.shape_rows(count), scene.parent_rows(count), scene.group_rows(count)
+    shape_list(scene).rows_for(count), rows_of_parents(scene.parents, count), rows_of_groups(scene.groups, count)
     with contextlib.suppress(TwixtError):
         scene.check_bodies(count)
-    for shape in scene.distinct_shapes:
+    for shape in shape_list(scene).table:
         assert shape.reach > 0
     if scene.camera is not None:
         OrbitCamera(scene.camera)
-    assert Scene.from_bytes(scene.to_bytes()).shape_index.tolist() == scene.shape_index.tolist()
+    assert shape_list(unpacked_scene(packed_scene(scene).to_bytes())).rows.tolist() == shape_list(scene).rows.tolist()

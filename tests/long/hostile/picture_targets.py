@@ -14,6 +14,7 @@ from twixt.ipc.config.flags import Config
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.plan import Plan
 from twixt.ipc.scene import Scene
+from twixt.ipc.scene.scene import packed_scene, unpacked_scene
 from twixt.ipc.snapshot import BODY, Head, Snapshot, new_bodies
 from twixt.render.display.offscreen import OffscreenWindow
 from twixt.render.draw.scene_renderer import SceneRenderer
@@ -35,7 +36,7 @@ class PictureTarget(Target):
         super().__init__(mutator)
         warnings.simplefilter("ignore")  # numpy's own, of NaN and infinity in bodies
         self._window = OffscreenWindow(SIZE_PX)
-        self._scenes = [scene.to_bytes().replace(b"rules:ease", b"linear") for scene in SCENES]
+        self._scenes = [packed_scene(scene).to_bytes().replace(b"rules:ease", b"linear") for scene in SCENES]
         self._count = 0
         self._stage: Stage | None = None
 
@@ -93,9 +94,9 @@ class PictureTarget(Target):
     def _spoilt_scene(self) -> Scene:
         draw = self.mutator.random
         if draw.random() < 0.4:
-            return Scene.from_bytes(draw.choice(self._scenes))
+            return unpacked_scene(draw.choice(self._scenes))
         head, _, indices = draw.choice(self._scenes).partition(b"\n")
-        return Scene.from_bytes(json.dumps(self.mutator.json(json.loads(head))).encode() + b"\n" + indices)
+        return unpacked_scene(json.dumps(self.mutator.json(json.loads(head))).encode() + b"\n" + indices)
 
     def _spoilt_bodies(self, count: int) -> bytes:
         draw, spoilt = self.mutator.random, new_bodies(count)

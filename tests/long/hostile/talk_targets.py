@@ -31,6 +31,7 @@ from twixt.ipc.ring import memory
 from twixt.ipc.ring.layout import Layout
 from twixt.ipc.ring.writer import RingWriter
 from twixt.ipc.scene import Camera
+from twixt.ipc.scene.scene import packed_scene
 from twixt.ipc.session import listener, service, viewers, wire
 from twixt.ipc.snapshot import Head, new_bodies
 from twixt.ipc.system import linux_names
@@ -188,8 +189,8 @@ class ToViewerTarget(Talk):
         stream = [
             (self._message("welcome", {"name": "host", "description": {"world": "balls", "dt_ms": 8.0, "loop": "user", "code_folders": ["/x"]}}, 1), [pipe[0]]),
             (self._message("segment", {"size": self._size}, 1), [segment]),
-            (wire.encode("scene", {"version": 1, "camera_version": 1, "since": 0}, draw.choice(SCENES).to_bytes()), []),
-            (self._message("camera", {"version": 2, "camera": asdict(Camera(body=1, turns=False))}), []),
+            (wire.encode("scene", {"version": 1, "camera_version": 1, "since": 0}, packed_scene(draw.choice(SCENES)).to_bytes()), []),
+            (self._message("camera", {"version": 2, "camera": asdict(Camera(body=1, rotates_with_body=False))}), []),
             (self._message("status", {"status": STATUS}), []),
             (self._message("report", {"number": 1, "blocks": {"physics": {"steps": 3}, "channel": {}}}), []),
         ]  # fmt: skip

@@ -40,7 +40,7 @@ def busy() -> Iterator[None]:
 def frames_of(log: Path, rests_s: float, seconds: float) -> FrameTable:
     """Of a viewer whose loop rests so long after each publish."""
     position = np.random.default_rng(0).random((2000, 3)) * 12
-    with show(Scene([Sphere(radius=0.3)]), count=2000, dt=1e-3, offscreen=True, log=log) as view:
+    with show(Scene([Sphere(radius=0.3)]), capacity=2000, dt=1e-3, offscreen=True, log=log) as view:
         came_s: float | None = None
         while view.is_open and (came_s is None or time.monotonic() - came_s < seconds):
             position[:, 0] += 1e-4

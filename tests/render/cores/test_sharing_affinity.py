@@ -178,7 +178,7 @@ def masks_of(pid: int) -> set[frozenset[int]]:
 def test_a_viewer_stays_off_the_core_of_a_loop_that_never_rests_until_it_rests(tmp_path: Path) -> None:
     log = tmp_path / "log.csv"
     position = np.random.default_rng(0).random((500, 3)) * 8
-    with show(Scene([Sphere(radius=0.3)]), count=500, dt=1e-3, offscreen=True, log=log) as view:
+    with show(Scene([Sphere(radius=0.3)]), capacity=500, dt=1e-3, offscreen=True, log=log) as view:
         process = view._session._process
         assert process is not None
 

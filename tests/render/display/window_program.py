@@ -146,7 +146,7 @@ def shrink_between(window: Any) -> None:
         glfw.get_window_size(window.handle)  # answered when that is done; events wait
 
     show(window, (0, 0, 0))
-    renderer, camera = SceneRenderer(window.context, Scene([], ground=0.0)), OrbitCamera()
+    renderer, camera = SceneRenderer(window.context, Scene([], ground_z=0.0)), OrbitCamera()
     before = window.resizes
     frame()
     resize((SIZE_PX[0] // 2, SIZE_PX[1] // 2))

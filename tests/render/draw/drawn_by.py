@@ -93,7 +93,7 @@ def before_a_sky(context: moderngl.Context) -> None:
     """Draws small spheres before a sky in a corner of the picture."""
     bodies = new_bodies(50)
     bodies["position"] = np.random.default_rng(0).random((len(bodies), 3))
-    scene = Scene([Sphere(0.05)], ground=None, background=Texture.gradient((0.1, 0.2, 0.4), (0.3, 0.3, 0.3)))
+    scene = Scene([Sphere(0.05)], ground_z=None, background=Texture.gradient((0.1, 0.2, 0.4), (0.3, 0.3, 0.3)))
     renderer = SceneRenderer(context, scene, 3, len(bodies))
     renderer.upload_records(0, bodies)
     part = 0, 0, 50, 40

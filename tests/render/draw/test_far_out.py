@@ -45,7 +45,7 @@ def middle_px(pixels):
 @pytest.mark.parametrize("place", FAR)
 @pytest.mark.parametrize("shape", [Sphere(0.1), Box((0.1, 0.1, 0.1)), Capsule(0.05, 0.05), Plane((0.1, 0.1))])
 def test_a_body_that_stands_still_far_out_is_where_it_is_while_the_camera_orbits(studio, place, shape):
-    scene = Scene([replace(shape, color=(1, 1, 1))], ground=None, background=BLACK, unlit=True)
+    scene = Scene([replace(shape, color=(1, 1, 1))], ground_z=None, background=BLACK, look="unlit")
     bodies = new_bodies(1)
     bodies["position"] = place
     for camera in orbit(place):
@@ -58,7 +58,7 @@ def test_a_body_that_stands_still_far_out_is_where_it_is_while_the_camera_orbits
 def test_marks_far_out_are_where_they_are(studio, place, dtype):
     if dtype == np.float64:  # which holds a millimetre out there
         place = tuple(np.add(place, (0.017, -0.023, 0.011)).tolist())
-    renderer = studio.renderer(Scene([], ground=None, background=BLACK))
+    renderer = studio.renderer(Scene([], ground_z=None, background=BLACK))
     white, half_line = (255, 255, 255, 255), np.array((0, 0, 0.25), dtype)
     places = np.array([place], dtype)
     for camera in orbit(place):
@@ -76,7 +76,7 @@ def test_marks_far_out_are_where_they_are(studio, place, dtype):
 def test_an_outline_far_out_looks_as_it_does_at_the_origin(studio):
     def picture(far):
         corners = (tuple(np.add(far, (-1.013, -1.5, 0.017))), tuple(np.add(far, (1.3, 1.021, 1.4))))
-        scene = Scene([], ground=None, background=BLACK, outline=corners)
+        scene = Scene([], ground_z=None, background=BLACK, outline=corners)
         return studio.picture(scene, new_bodies(0), camera=OrbitCamera(tuple(far), 6.0)).astype(int)
 
     near = picture(np.zeros(3))
@@ -106,7 +106,7 @@ def test_the_ground_far_out_looks_as_it_does_at_the_origin(studio, many):
 
 
 def test_a_camera_that_moves_less_than_a_float_far_out_still_moves_the_picture(studio):
-    scene = Scene([Sphere(0.1, color=(1, 1, 1))], ground=None, background=BLACK, unlit=True)
+    scene = Scene([Sphere(0.1, color=(1, 1, 1))], ground_z=None, background=BLACK, look="unlit")
     bodies = new_bodies(1)
     bodies["position"] = (1e6, 1e6, 0)
     renderer = studio.renderer(scene)

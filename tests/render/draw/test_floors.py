@@ -79,12 +79,12 @@ def test_a_floor_seen_from_below_has_no_shadows(studio):
     shapes = shapes + [Sphere(0.3)] * 3
     camera = OrbitCamera((0, 0, 0), 4, elevation_rad=-0.7)
     pictures = [
-        picture_at(studio, level, Scene(shapes, ground=ground), bodies, camera)
+        picture_at(studio, level, Scene(shapes, ground_z=ground), bodies, camera)
         for ground, level in ((0.0, FULL), (0.0, NONE), (None, FULL), (None, NONE))
     ]
-    covered = studio.picture(Scene(shapes, ground=None, unlit=True, background=(0, 0, 0)), bodies, camera=camera).any(
-        axis=2
-    )
+    covered = studio.picture(
+        Scene(shapes, ground_z=None, look="unlit", background=(0, 0, 0)), bodies, camera=camera
+    ).any(axis=2)
     assert covered.sum() > 1000
     for shaded, bare in (pictures[:2], pictures[2:]):
         np.testing.assert_array_equal(shaded[covered], bare[covered])
@@ -96,7 +96,8 @@ def test_a_plate_that_lies_on_the_ground_has_no_shadow_on_top(studio, distance_m
     bodies["position"] = (0, 0, 0.005)
     camera = OrbitCamera(distance_m=distance_m, elevation_rad=0.9)
     with_ground, without = (
-        studio.picture(Scene([Box((4, 4, 0.01), GRAY)], ground=ground), bodies, camera=camera) for ground in (0.0, None)
+        studio.picture(Scene([Box((4, 4, 0.01), GRAY)], ground_z=ground), bodies, camera=camera)
+        for ground in (0.0, None)
     )
     plate = without.min(axis=2) > 120
     assert plate.sum() > 100
@@ -111,7 +112,7 @@ LEVEL, LIGHT = (0.0, 0.0, 0.0, 1.0), (0, 0, 1)
 
 def darkening(studio, bodies, plane, newer=None, camera=ABOVE, ball=BALL, level=FULL, **fields):
     """What shadows take away at each pixel of a picture of a ball above a plane, (height, width), 0..255."""
-    scene = Scene([plane, ball], ground=None, light=LIGHT, **fields)
+    scene = Scene([plane, ball], ground_z=None, light=LIGHT, **fields)
     shaded, bare = (
         picture_at(studio, one, scene, bodies, camera, newer).min(axis=2).astype(int) for one in (level, NONE)
     )
@@ -170,7 +171,7 @@ def test_a_shadow_ends_at_the_floors_edge(studio, angle_rad):
     bodies = above(orientation=(0, 0, np.sin(angle_rad / 2), np.cos(angle_rad / 2)))
     strip = Plane((6, 0.3), GRAY)
     dark = darkening(studio, bodies, strip)
-    floor = studio.picture(Scene([strip], ground=None, unlit=True, background=(0, 0, 0)), bodies[:1], camera=ABOVE)
+    floor = studio.picture(Scene([strip], ground_z=None, look="unlit", background=(0, 0, 0)), bodies[:1], camera=ABOVE)
     assert (dark > 12).sum() > 100
     assert not (dark[floor.max(axis=2) == 0] > 2).any()
     # Without the edge it would be wider.
@@ -183,7 +184,7 @@ def test_the_largest_level_plane_that_stands_still_is_the_floor(studio):
     for small, large, is_dark in ((0, 1, True), (1, 0, False)):
         planes = [PLANE, PLANE]
         planes[small] = Plane((2, 2), GRAY)
-        scene = Scene([*planes, BALL], ground=None, light=LIGHT)
+        scene = Scene([*planes, BALL], ground_z=None, light=LIGHT)
         shaded, bare = (picture_at(studio, one, scene, bodies, ABOVE).astype(int) for one in (FULL, NONE))
         assert ((bare - shaded).max() > 12) == is_dark, large
 
@@ -202,7 +203,7 @@ def test_a_floor_may_be_a_part_of_a_body_and_scaled_with_it(studio):
 def test_at_levels_with_mapped_shadows_no_soft_spot_is_added(studio):
     bodies = above(1.0)
     camera = OrbitCamera((0, 0, 0), 5, elevation_rad=0.5)
-    scene = Scene([PLANE, Sphere(0.6)], ground=None, light=(0, 5, 1))
+    scene = Scene([PLANE, Sphere(0.6)], ground_z=None, light=(0, 5, 1))
     mapped, bare = (
         picture_at(studio, level, scene, bodies, camera).astype(int)
         for level in (FULL._replace(mapped=True), FULL._replace(mapped=True, shadows=False))
@@ -211,7 +212,7 @@ def test_at_levels_with_mapped_shadows_no_soft_spot_is_added(studio):
 
 
 def test_an_orthographic_camera_sees_shadows_on_a_floor(studio):
-    camera = OrbitCamera.from_camera(Camera((0, -9, 9), (0, 0, 0), orthographic=4))
+    camera = OrbitCamera.from_camera(Camera((0, -9, 9), (0, 0, 0), orthographic_height=4))
     assert (darkening(studio, above(), PLANE, camera=camera) > 12).sum() > 200
-    below = OrbitCamera.from_camera(Camera((0, 0.1, -9), (0, 0, 0), orthographic=4))
+    below = OrbitCamera.from_camera(Camera((0, 0.1, -9), (0, 0, 0), orthographic_height=4))
     assert darkening(studio, above(), PLANE, camera=below).max() == 0

@@ -10,6 +10,7 @@ import pytest
 
 from tests.render.draw.conftest import SIZE_PX, matrices
 from twixt.ipc.scene import Box, Camera, Capsule, Cylinder, Ellipsoid, Plane, Scene, Sphere
+from twixt.ipc.scene.camera import height_at_target
 from twixt.ipc.snapshot import new_bodies
 from twixt.render.draw.bodies import shape_draws
 from twixt.render.draw.frame.camera import OrbitCamera
@@ -61,7 +62,7 @@ def assert_alike(studio, scene, bodies, camera=SIDEWAYS, share=0.002):
 def test_shapes_are_drawn_as_from_far(studio, monkeypatch, shape, quality):
     for name, count in zip(("FEW_RAY_CAST", "MANY", "ASKED"), QUALITIES[quality], strict=True):
         monkeypatch.setattr(shape_draws, name, count)
-    scene = Scene([shape] * 24, ground=None, pattern=True)
+    scene = Scene([shape] * 24, ground_z=None, pattern=True)
     assert_alike(studio, scene, placed(scene.shapes), share=0.002 if quality == "large" else 0.008)
 
 
@@ -79,12 +80,12 @@ def test_shapes_are_drawn_as_from_far(studio, monkeypatch, shape, quality):
 )
 def test_spheres_are_drawn_as_from_far(studio, monkeypatch, name, radius):
     monkeypatch.setattr(shape_draws, "choose", lambda *_: SphereLod(name, LARGEST_POINT_PX))
-    scene = Scene([Sphere(radius)] * (400 if radius < 0.1 else 30 if radius < 1 else 3), ground=None, pattern=True)
+    scene = Scene([Sphere(radius)] * (400 if radius < 0.1 else 30 if radius < 1 else 3), ground_z=None, pattern=True)
     assert_alike(studio, scene, placed(scene.shapes), share=0.004)
 
 
 def test_spheres_stretched_along_their_axes_are_drawn_as_from_far(studio):
-    scene = Scene([Sphere(0.5)] * 12, ground=None)
+    scene = Scene([Sphere(0.5)] * 12, ground_z=None)
     bodies = placed(scene.shapes)
     stretch = np.random.default_rng(1).uniform(0.5, 1.6, (12, 3))
     pictures = []
@@ -109,14 +110,14 @@ def test_grid_shadows_and_outline_are_drawn_as_from_far(studio):
     empty = new_bodies(8)
     empty["flags"] = 0
     lines = studio.picture(scene, empty, camera=bare).astype(int)
-    far = studio.picture(replace(scene, ground=None), empty, camera=from_far(bare)).astype(int)
-    parallel = studio.picture(replace(scene, ground=None), empty, camera=bare).astype(int)
+    far = studio.picture(replace(scene, ground_z=None), empty, camera=from_far(bare)).astype(int)
+    parallel = studio.picture(replace(scene, ground_z=None), empty, camera=bare).astype(int)
     assert (np.abs(parallel - far).max(axis=2) > 48).mean() < 0.002, "outline"
     assert (np.abs(lines - parallel).max(axis=2) > 4).mean() > 0.02, "grid"
 
 
 def test_the_grid_is_where_its_whole_metres_are(studio):
-    above = OrbitCamera.from_camera(Camera((0, 0, 9), (0, 0, 0), orthographic=6))
+    above = OrbitCamera.from_camera(Camera((0, 0, 9), (0, 0, 0), orthographic_height=6))
     picture = studio.picture(Scene([], background=(0, 0, 0)), new_bodies(0), camera=above).astype(int).sum(axis=2)
     across = picture[20:130].mean(axis=0)  # lines upward: brighter in every 50th column, from the middle on
     bright = {column for column in range(400) if across[column] > across.mean() + across.std()}
@@ -125,9 +126,9 @@ def test_the_grid_is_where_its_whole_metres_are(studio):
 
 
 def test_dots_and_lines_are_where_their_places_are(studio):
-    above = OrbitCamera.from_camera(Camera((1, 1, 9), (1, 1, 0), orthographic=6))
+    above = OrbitCamera.from_camera(Camera((1, 1, 9), (1, 1, 0), orthographic_height=6))
     for height in (-30.0, 0.0, 30.0):  # before and behind the eye
-        renderer = studio.renderer(Scene([], ground=None, background=(0, 0, 0)))
+        renderer = studio.renderer(Scene([], ground_z=None, background=(0, 0, 0)))
         studio.framebuffer.use()
         renderer.draw([], matrices(above), (0, 0, *SIZE_PX))
         renderer.points([(3, 2, height)], (255, 0, 0, 255), 5)
@@ -145,8 +146,8 @@ def test_dots_and_lines_are_where_their_places_are(studio):
 @pytest.mark.parametrize("shape", [Sphere(0.5), Sphere(1.6), Cylinder(0.5, 0.4), Box((1.0, 1.0, 3.0))])
 def test_seen_from_straight_above_x_is_right_y_is_up_and_height_changes_nothing(studio, shape):
     white = replace(shape, color=(1, 1, 1))
-    scene = Scene([white], ground=None, background=(0, 0, 0), unlit=True)
-    camera = OrbitCamera.from_camera(Camera((0, 0, 5), (0, 0, 0), orthographic=6))
+    scene = Scene([white], ground_z=None, background=(0, 0, 0), look="unlit")
+    camera = OrbitCamera.from_camera(Camera((0, 0, 5), (0, 0, 0), orthographic_height=6))
     half_px = 50 * (shape.size[0] / 2 if isinstance(shape, Box) else shape.radius)
     for height in (-20.0, 0.0, 4.9, 20.0):
         bodies = new_bodies(1)
@@ -159,8 +160,8 @@ def test_seen_from_straight_above_x_is_right_y_is_up_and_height_changes_nothing(
 
 
 def test_the_nearer_of_two_is_seen_wherever_the_eye_is(studio):
-    scene = Scene([Sphere(0.5, (1, 0, 0)), Box((1, 1, 1), (0, 1, 0))], ground=None, unlit=True)
-    camera = OrbitCamera.from_camera(Camera((0, 0, 5), (0, 0, 0), orthographic=6))
+    scene = Scene([Sphere(0.5, (1, 0, 0)), Box((1, 1, 1), (0, 1, 0))], ground_z=None, look="unlit")
+    camera = OrbitCamera.from_camera(Camera((0, 0, 5), (0, 0, 0), orthographic_height=6))
     for low, high in ((-9.0, -7.0), (1.0, 2.5), (6.0, 8.0)):
         bodies = new_bodies(2)
         bodies["position"] = [(0, 0, high), (0, 0, low)]
@@ -170,7 +171,7 @@ def test_the_nearer_of_two_is_seen_wherever_the_eye_is(studio):
 
 
 def test_a_sphere_moves_as_its_position_does_to_a_twentieth_of_a_pixel(studio):
-    scene = Scene([Sphere(0.2, (1, 1, 1))], ground=None, background=(0, 0, 0), unlit=True)
+    scene = Scene([Sphere(0.2, (1, 1, 1))], ground_z=None, background=(0, 0, 0), look="unlit")
     bodies, seen = new_bodies(1), []
     for step in range(20):
         bodies["position"] = (
@@ -216,7 +217,8 @@ def pixel(camera, point):
 
 
 def test_the_height_of_the_picture_is_what_was_asked_for():
-    camera = OrbitCamera.from_camera(Camera((3, 4, 5), (0, 0, 1), orthographic=2.5))
+    camera = OrbitCamera.from_camera(Camera((3, 4, 5), (0, 0, 1), orthographic_height=2.5))
     assert camera.matrices((800, 600)).projection[1, 1] == pytest.approx(2 / 2.5)
-    as_seen = OrbitCamera.from_camera(Camera((0, -10, 0), (0, 0, 0), fov_y_deg=30, orthographic=True))
+    height_m = height_at_target((0, -10, 0), (0, 0, 0), 30)
+    as_seen = OrbitCamera.from_camera(Camera((0, -10, 0), (0, 0, 0), orthographic_height=height_m))
     assert as_seen.matrices((800, 600)).projection[1, 1] == pytest.approx(1 / 10 / math.tan(math.radians(15)))

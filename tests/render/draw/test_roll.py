@@ -55,7 +55,7 @@ def test_a_camera_that_rolls_turns_the_picture_and_not_the_light(studio, monkeyp
         names = (f"{drawn_by}{kind}",) if drawn_by == "large " else (f"{drawn_by}{kind}", f"large {kind}")
         monkeypatch.setattr(shape_draws, "cast_passes", lambda *_: names)
     # Light from where the turn about the view takes it out of the picture's vertical.
-    scene = Scene([SHAPES[shape]], ground=None, light=(0, 0, 1))
+    scene = Scene([SHAPES[shape]], ground_z=None, light=(0, 0, 1))
     bodies = new_bodies(1)
     bodies["orientation"] = np.array([0.3, 0.2, 0.1, 0.9]) / np.linalg.norm([0.3, 0.2, 0.1, 0.9])
     renderer = studio.renderer(scene)

@@ -20,7 +20,7 @@ WHITE, RED, GREEN, BLUE = (1.0, 1.0, 1.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.
 
 def dark(shapes, **options):
     """Only the shapes, in their plain colours on black."""
-    return Scene(shapes, ground=None, background=(0, 0, 0), unlit=True, **options)
+    return Scene(shapes, ground_z=None, background=(0, 0, 0), look="unlit", **options)
 
 
 def bodies_at(*positions):
@@ -59,7 +59,7 @@ def outline_px(position, radius, camera=None):
 
 
 def test_without_ground_the_background_is_exact_in_every_pixel(studio):
-    pixels = studio.picture(Scene([], ground=None, background=(0.2, 0.4, 0.6)), new_bodies(0))
+    pixels = studio.picture(Scene([], ground_z=None, background=(0.2, 0.4, 0.6)), new_bodies(0))
     assert (pixels == (51, 102, 153)).all()
 
 
@@ -226,14 +226,14 @@ def test_hidden_and_broken_bodies_leave_no_pixel(studio, shape):
 def test_spin_about_any_axis_is_seen_on_a_sphere(studio, axis):
     still, turned = bodies_at((0, 0, 0)), bodies_at((0, 0, 0))
     turned["orientation"] = (*(math.sin(0.25) * np.array(axis)), math.cos(0.25))
-    scene = Scene([Sphere(1.0)], ground=None, pattern=True)
+    scene = Scene([Sphere(1.0)], ground_z=None, pattern=True)
     change = np.abs(studio.picture(scene, still).astype(int) - studio.picture(scene, turned)).max(axis=2)
     assert (change > 15).sum() > 100
 
 
 def test_the_faces_of_a_box_differ_and_its_edges_are_lighter(studio):
     camera = OrbitCamera(distance_m=4)
-    scene = Scene([Box((1.5, 1.5, 1.5), (0.5, 0.5, 0.5))], ground=None)
+    scene = Scene([Box((1.5, 1.5, 1.5), (0.5, 0.5, 0.5))], ground_z=None)
     pixels = studio.picture(scene, bodies_at((0, 0, 0)), camera=camera)
     face_px = [projected_px(place, camera) for place in ((0, 0, 0.75), (0.75, 0, 0), (0, -0.75, 0))]
     tones = sorted(int(pixels[int(y), int(x)].sum()) for x, y in face_px)
@@ -254,7 +254,7 @@ def test_a_ball_on_the_ground_darkens_it_and_one_high_up_does_not(studio):
 
 
 def test_the_ground_has_lines_and_hides_no_body(studio):
-    scene = Scene([Sphere(0.3, WHITE)], unlit=True)
+    scene = Scene([Sphere(0.3, WHITE)], look="unlit")
     with_ground = studio.picture(scene, new_bodies(0))
     assert len(np.unique(with_ground[..., 0])) > 10
     assert lit_px(studio.picture(scene, bodies_at((0, 0, -1)))) > 300

@@ -40,7 +40,7 @@ def shapes(color) -> list:
 
 
 def scene_of(*of, **others) -> Scene:
-    return Scene(of, ground=None, background=WHITE, unlit=True, **others)
+    return Scene(of, ground_z=None, background=WHITE, look="unlit", **others)
 
 
 def stacked(count: int, apart_m: float = -3.0) -> np.ndarray:

@@ -126,7 +126,7 @@ def part_of(pixels):
 def cloud(studio):
     """So many small spheres, below a sky, that software OpenGL draws them by a cheaper program."""
     bodies = bodies_at(*np.random.default_rng(0).normal(0, 0.7, (20_000, 3)))
-    renderer = studio.renderer(Scene([Sphere(0.02)] * len(bodies), ground=None, background=SKY), capacity=len(bodies))
+    renderer = studio.renderer(Scene([Sphere(0.02)] * len(bodies), ground_z=None, background=SKY), capacity=len(bodies))
     upload(renderer, 0, bodies)
     upload(renderer, 1, bodies)
     yield renderer

@@ -115,10 +115,10 @@ def test_a_scale_and_a_stretch_are_those_of_the_body() -> None:
     assert first_hit(aimed, scene, poses((0, 0, 0), scale=0)) is None
 
 
-@pytest.mark.parametrize("orthographic", [False, 5.0])
+@pytest.mark.parametrize("orthographic", [None, 5.0])
 @pytest.mark.parametrize("on_body", [False, True])
-def test_a_ray_goes_through_the_point_that_its_pixel_shows(orthographic: float, on_body: bool) -> None:
-    camera = OrbitCamera.from_camera(Camera((4, -5, 3), (0.5, 0, 1), 50, orthographic=orthographic))
+def test_a_ray_goes_through_the_point_that_its_pixel_shows(orthographic: float | None, on_body: bool) -> None:
+    camera = OrbitCamera.from_camera(Camera((4, -5, 3), (0.5, 0, 1), 50, orthographic_height=orthographic))
     size_px = (640, 480)
     matrices = camera.matrices(size_px)
     if on_body:

@@ -151,7 +151,7 @@ def test_controls_of_the_world_show_its_values_and_send_their_place_and_value() 
     knobs = Knobs()
     gravity, light = knobs.offer([GRAVITY, LIGHT], 0)
     assert (knobs.knob(gravity).name, knobs.knob(light).kind) == ("gravity", "toggle")
-    assert (knobs.knob(gravity).fold, knobs.knob(light).fold) == ("controls", "show")
+    assert (knobs.knob(gravity).section, knobs.knob(light).section) == ("controls", "show")
     assert (knobs.figures(gravity), knobs.figures(light)) == ((9.81,), (1,))
     assert sent(knobs, 0) == []
     knobs.turn(Turn(gravity, 0, 25.0, True))

@@ -93,9 +93,9 @@ def test_a_view_that_could_not_be_sent_is_sent_later(told: Told) -> None:
     assert len(told.actions) == 1
 
 
-@pytest.mark.parametrize("orthographic", [False, 6.0])
-def test_a_view_is_the_camera_that_gives_it(orthographic: float) -> None:
-    orbit = OrbitCamera.from_camera(Camera((3, 2, 1), (0.5, 0, 0), 50, orthographic=orthographic))
+@pytest.mark.parametrize("orthographic", [None, 6.0])
+def test_a_view_is_the_camera_that_gives_it(orthographic: float | None) -> None:
+    orbit = OrbitCamera.from_camera(Camera((3, 2, 1), (0.5, 0, 0), 50, orthographic_height=orthographic))
     again = OrbitCamera.from_camera(orbit.as_camera())
     assert again.target == pytest.approx(orbit.target)
     assert again.eye == pytest.approx(orbit.eye)

@@ -14,7 +14,7 @@ from twixt.render.overlay.panel_state import MODES, OverlayState, PlotHistory
 
 SIZE_PX = (800, 600)
 NO_TROUBLE = {"slow_physics": (0.0, 0.0), "stall": (0.0, 5.0), "drop": (0.0,), "delay": (0.0, 0.0)}
-# Positions of the folds' lines, with two diagnostics.
+# Positions of the sections' lines, with two diagnostics.
 SMOOTH_PX, TROUBLE_PX = (60, 182), (570, 136)
 FRAMES_PER_LAYOUT = 6  # frames between two layouts
 FRAME_NS = 16_666_667

@@ -65,12 +65,12 @@ def test_a_rising_line_rises_in_its_rectangle_alone(context: Any, pictures: Prog
 
 def test_bars_stand_on_zero_and_a_range_cuts_what_is_beyond(context: Any, pictures: ProgramPictures) -> None:
     line = OverlayLine([(0, 1), (1, 2), (2, 4)], "", (0, 1, 0))
-    bars = OverlayFigure((0, 0, 300, 200), [line], are_bars=True)
+    bars = OverlayFigure((0, 0, 300, 200), [line], kind="bars")
     green = of_color(drawn(context, pictures, bars), 1)
     heights = np.unique(np.bincount(green[:, 1])[np.bincount(green[:, 1]) > 5])
     assert len(heights) >= 3
     assert heights.max() == pytest.approx(4 * heights.min(), abs=6)
-    cut = OverlayFigure((0, 0, 300, 200), [line], are_bars=True, x_range=(-0.5, 0.5))
+    cut = OverlayFigure((0, 0, 300, 200), [line], kind="bars", x_range=(-0.5, 0.5))
     green = of_color(drawn(context, pictures, cut), 1)
     assert len(np.unique(green[:, 1])) > 100, "one wide bar"
 
@@ -115,7 +115,7 @@ def test_a_figure_is_laid_out_once_and_again_on_a_denser_screen(
         ([[(0, 5)]], {}, ((-0.5, 0.5), (4.45, 5.55))),
         ([[(0, 0), (10, 1)], [(20, -1)]], {}, ((0, 20), (-1.1, 1.1))),
         ([[(0, 0), (10, 1)]], {"x_range": (3, 4), "y_range": (-9, 9)}, ((3, 4), (-9, 9))),
-        ([[(1, 2), (3, 4)]], {"are_bars": True}, ((0.33, 3.67), (-0.2, 4.2))),
+        ([[(1, 2), (3, 4)]], {"kind": "bars"}, ((0.33, 3.67), (-0.2, 4.2))),
     ],
 )
 def test_ranges_are_those_of_the_points_or_of_the_figure(lines: Any, more: Any, expected: Any) -> None:

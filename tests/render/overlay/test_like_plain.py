@@ -37,7 +37,7 @@ def test_random_frames_are_those_drawn_plainly(seed):
         for size in SIZES_PX
     }
     targets[SIZES_PX[0]].use()
-    scene = Scene([Sphere(0.2)], ground=0.0, outline=((-3, -3, 0), (3, 3, 3)))
+    scene = Scene([Sphere(0.2)], ground_z=0.0, outline=((-3, -3, 0), (3, 3, 3)))
     saving, plain = (SceneRenderer(context, scene, 4, 6) for _ in range(2))
     saving._background.cache._is_faster, plain._background.cache = True, None  # whatever this machine finds
     now_ns, size_px, camera = 10**15, SIZES_PX[0], OrbitCamera(distance_m=11.0)

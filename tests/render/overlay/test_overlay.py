@@ -421,7 +421,7 @@ def test_controls_of_the_world_are_moved_switched_and_pressed(fresh):
     }
     fresh.show(frames=FRAMES_PER_LAYOUT * 2, controls=controls, troubles={})
     folded = fresh.height_px(528, 800)
-    fresh.click(*TROUBLE_PX, controls=controls, troubles={})  # the fold of the controls, where there is no other
+    fresh.click(*TROUBLE_PX, controls=controls, troubles={})  # the section of the controls, where there is no other
     fresh.show(frames=FRAMES_PER_LAYOUT, controls=controls, troubles={})
     assert fresh.height_px(528, 800) > folded + 40
     fresh.turned.clear()
@@ -435,13 +435,13 @@ def test_controls_of_the_world_are_moved_switched_and_pressed(fresh):
 
 
 def test_controls_of_another_fold_stand_there_two_switches_in_a_row(fresh):
-    def switch(name, fold):
-        return Knob(name, (SliderRange(0, 1, "%.3g"),), kind="toggle", fold=fold)
+    def switch(name, section):
+        return Knob(name, (SliderRange(0, 1, "%.3g"),), kind="toggle", section=section)
 
     controls = {f"control {n}": (switch(name, "show"), 0.0) for n, name in enumerate(("joint", "tendon", "site " * 6))}
     controls["control 3"] = switch("brake", "controls"), 0.0
     fresh.show(frames=FRAMES_PER_LAYOUT * 2, controls=controls, troubles={})
-    fresh.click(*TROUBLE_PX, controls=controls, troubles={})  # the first fold: "show"
+    fresh.click(*TROUBLE_PX, controls=controls, troubles={})  # the first section: "show"
     fresh.show(frames=FRAMES_PER_LAYOUT, controls=controls, troubles={})
     fresh.turned.clear()
     for x_px, y_px in ((550, 155), (675, 155), (550, 178)):

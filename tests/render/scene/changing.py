@@ -62,7 +62,7 @@ class Situation:
     def scene(self, k: int) -> Scene:
         """The scene of snapshot k."""
         shapes = [*[Sphere(0.1, (0, 0, 1))] * 4, Sphere(0.2, (1, 0, 0)), Sphere(0.1, (0, 0, 1))]
-        return Scene(shapes, parents=self.parents(k), camera=self.camera, ground=None, unlit=True)
+        return Scene(shapes, parents=self.parents(k), camera=self.camera, ground_z=None, look="unlit")
 
     def columns(self, k: int) -> dict[str, np.ndarray]:
         """Columns of snapshot k: always the same ones."""

@@ -19,7 +19,7 @@ MS = 1_000_000
 GAP_MS = 100
 START_NS = 10**12
 SIZE_PX = (320, 240)
-ONE = Scene([Sphere(0.5)], ground=None, background=(0, 0, 0), unlit=True, camera=Camera((0, -10, 0), (0, 0, 0)))
+ONE = Scene([Sphere(0.5)], ground_z=None, background=(0, 0, 0), look="unlit", camera=Camera((0, -10, 0), (0, 0, 0)))
 
 
 class Show:

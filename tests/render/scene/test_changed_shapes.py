@@ -46,7 +46,7 @@ class Shaped(Situation):
     def scene(self, k: int) -> Scene:
         is_new = k >= CHANGED_AT
         shapes = [*[BLUE] * 4, self.second if is_new else self.first, BLUE, *[BLUE] * (self.more if is_new else 0)]
-        return Scene(shapes, camera=AHEAD, ground=None, unlit=True, groups=self.groups[is_new])
+        return Scene(shapes, camera=AHEAD, ground_z=None, look="unlit", groups=self.groups[is_new])
 
     def parents(self, k: int) -> dict[int, int]:
         return {}
@@ -186,7 +186,7 @@ def test_a_scene_in_each_step_is_drawn_with_its_own_snapshot(method: str) -> Non
     class EachStep(Shaped):
         def scene(self, k: int) -> Scene:
             shade = Sphere(0.5, (1.0, k / 10, 0))
-            return Scene([*[BLUE] * 4, shade, BLUE], camera=AHEAD, ground=None, unlit=True)
+            return Scene([*[BLUE] * 4, shade, BLUE], camera=AHEAD, ground_z=None, look="unlit")
 
     situation = EachStep()
     rig = Rig(window(), situation, method)

@@ -13,14 +13,14 @@ from twixt.ipc.snapshot import new_bodies
 from twixt.render.scene.stage import LINE_PX
 from twixt.sim.world.marks import Marks
 
-EMPTY = Scene([], ground=None, background=(0, 0, 0), unlit=True, camera=Camera((0, -10, 0), (0, 0, 0)))
+EMPTY = Scene([], ground_z=None, background=(0, 0, 0), look="unlit", camera=Camera((0, -10, 0), (0, 0, 0)))
 WHITE, RED = (255, 255, 255, 255), (255, 0, 0, 255)
 
 
 def moving(k: int, key: int = 1) -> np.ndarray:
     """A ball that moves 2 m a snapshot along x, from -2 m."""
     marks = Marks()
-    marks.add("sphere", (2.0 * k - 2, 0, 0), size=0.3, key=[key])
+    marks.add("sphere", (2.0 * k - 2, 0, 0), size=0.3, ids=[key])
     return marks.records
 
 

@@ -15,7 +15,7 @@ SPHERES = [Sphere(0.2)] * 3
 def scene(**more) -> Scene:
     shapes = more.pop("shapes", SPHERES)
     more = {"camera": ONE.camera} | more
-    return Scene(shapes, ground=None, background=(0, 0, 0), unlit=True, **more)
+    return Scene(shapes, ground_z=None, background=(0, 0, 0), look="unlit", **more)
 
 
 def largest_step(places: np.ndarray) -> float:

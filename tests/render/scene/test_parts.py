@@ -58,7 +58,7 @@ def test_a_scene_that_gives_bodies_parts_is_drawn_at_once_and_one_that_takes_the
 
 
 def test_a_trail_follows_the_body_in_its_colour(window):
-    scene = Scene([TWO], camera=EYE, ground=None)
+    scene = Scene([TWO], camera=EYE, ground_z=None)
     show = Show(window, scene, lambda k: tumbling(2, k, 1.0))
     show.choose(trails=True)
     for at_ms in range(100, 700, 10):

@@ -203,8 +203,8 @@ def test_trails_are_dots_where_bodies_were_drawn(window):
 
 
 def test_a_camera_on_a_body_goes_where_the_body_is_drawn(window):
-    scene = Scene([Sphere(0.5)] * 2, ground=None, camera=Camera((0, -10, 0), (0, 0, 0), body=0), background=(0, 0, 0),
-                  unlit=True)  # fmt: skip
+    scene = Scene([Sphere(0.5)] * 2, ground_z=None, camera=Camera((0, -10, 0), (0, 0, 0), body=0), background=(0, 0, 0),
+                  look="unlit")  # fmt: skip
     show = Show(window, scene, along_x(2, speed=3.0))
     for at_ms in range(0, 500, 20):
         pixels = show.pixels(at_ms)
@@ -252,7 +252,11 @@ def test_a_camera_on_a_body_turns_with_it_or_only_moves_with_it(window, turns):
         bodies["orientation"] = 0, 0, math.sqrt(0.5), math.sqrt(0.5)  # a quarter turn: x becomes y
         return bodies
 
-    show = Show(window, replace(ONE, shapes=[Sphere(0.5)] * 2, camera=Camera((0, -10, 0), body=0, turns=turns)), turned)
+    show = Show(
+        window,
+        replace(ONE, shapes=[Sphere(0.5)] * 2, camera=Camera((0, -10, 0), body=0, rotates_with_body=turns)),
+        turned,
+    )
     show.draw(150)
     seen = show.stage.view.matrices(show.stage.main, SIZE_PX, SIZE_PX)
     at = show.stage.main.watched("camera").position[0]

@@ -16,6 +16,7 @@ from tests.publishing import publish
 from tests.render.viewer.test_idle import Viewer, viewer
 from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.scene.mesh import Mesh
+from twixt.ipc.scene.scene import shape_list
 from twixt.ipc.scene.surfaces import packed, unpacked
 from twixt.ipc.snapshot import BODY, MARK, Head, new_bodies, vertex_records
 from twixt.render.draw.frame import snapshot_ring
@@ -66,7 +67,7 @@ def test_a_new_snapshot_and_a_new_scene_are_taken_in_by_the_very_next_frame(view
     assert loop.intake.receive() == (1, True)
     viewer.host.write_scene(Scene([Sphere(0.7)]))
     viewer.publish()
-    take_until(viewer, lambda: loop.stage.scene.distinct_shapes == (Sphere(0.7),))  # it comes over the connection
+    take_until(viewer, lambda: shape_list(loop.stage.scene).table == (Sphere(0.7),))  # it comes over the connection
 
 
 def test_where_a_processor_draws_less_is_uploaded_in_a_frame(viewer: Viewer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,7 +143,7 @@ def test_vertices_are_taken_in_with_their_snapshot_and_drawn_between_two(viewer:
     if is_copied:
         stage.main.watch("test", None)
     host.write_scene(Scene([Mesh(sheet, [(0, 1, 2)], deforms=True)]))
-    take_until(viewer, lambda: stage.scene.distinct_shapes[0] == Mesh(sheet, [(0, 1, 2)], deforms=True))
+    take_until(viewer, lambda: shape_list(stage.scene).table[0] == Mesh(sheet, [(0, 1, 2)], deforms=True))
     records = np.zeros(vertex_records(3), MARK)
     slots = []
     for size, marks in ((2, 0), (6, 4)):

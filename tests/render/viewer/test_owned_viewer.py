@@ -27,10 +27,10 @@ import os, time, twixt
 def show_one():
     view = twixt.show(twixt.Scene([twixt.Sphere()]), offscreen=True)
     ends = time.monotonic() + 60
-    while view.closed_because is None and not view._host.viewer_attached.is_set and time.monotonic() < ends:
+    while view.close_reason is None and not view._host.viewer_attached.is_set and time.monotonic() < ends:
         view.publish(position=[[0, 0, 0]])
         time.sleep(0.01)
-    print(sorted({"TWIXT_OWNED", "TWIXT_PATH"} & set(os.environ)), view._host.viewer_attached.is_set, view.closed_because)
+    print(sorted({"TWIXT_OWNED", "TWIXT_PATH"} & set(os.environ)), view._host.viewer_attached.is_set, view.close_reason)
     view.close()
 """
 

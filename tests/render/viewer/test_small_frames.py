@@ -46,7 +46,7 @@ def test_what_a_step_between_two_frames_draws_is_not_seen(tmp_path: Path, monkey
     tmp_path.chmod(0o700)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     monkeypatch.setattr(
-        "tests.render.viewer.test_idle.Scene", lambda _: Scene([Sphere(0.5)], camera=Camera((0, -40, 15)), ground=0.0)
+        "tests.render.viewer.test_idle.Scene", lambda _: Scene([Sphere(0.5)], camera=Camera((0, -40, 15)), ground_z=0.0)
     )
     monkeypatch.setattr("twixt.render.draw.software.background_cache.MOST_SHARE", 1.0)
     viewer = Viewer(True, SIZE_PX)

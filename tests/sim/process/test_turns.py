@@ -402,7 +402,7 @@ class Tuned(Walk):
         self.controls = [self.speed, self.home]
         self.is_old, self.resets = False, 0
 
-    def is_outdated(self) -> bool:
+    def _is_outdated(self) -> bool:
         return self.is_old
 
     def reset(self, seed: int) -> None:
@@ -418,7 +418,7 @@ def test_a_control_takes_what_a_viewer_sends_and_its_value_goes_back_to_all(make
     lab.ask("control", [1, 1])
     lab.ask("control", [9, 1])  # of a world from before
     assert world.speed.value == 5
-    assert world.home.taken()
+    assert world.home.pressed()
     lab.run_ms(500)
     assert statuses[-1]["controls"] == [
         ["slider", "speed", 5, 0, 5, "controls"],

@@ -233,9 +233,9 @@ sys.executable, sys.base_prefix = "{host}", "{prefix}"
 sys.path.append("{root}")
 import twixt
 view = twixt.show(twixt.Scene([twixt.Sphere()]), offscreen=True, seconds=20)
-while view.is_open and view.closed_because is None and not view._host.viewer_attached.is_set:
+while view.is_open and view.close_reason is None and not view._host.viewer_attached.is_set:
     view.publish(position=[[0, 0, 0]]); time.sleep(0.01)
-print(view._host.viewer_attached.is_set, view.is_open, view.closed_because)
+print(view._host.viewer_attached.is_set, view.is_open, view.close_reason)
 view.close()
 '
 """

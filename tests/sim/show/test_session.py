@@ -129,12 +129,12 @@ def test_a_viewer_that_is_lost_leaves_the_view_open_and_is_told_of_once_with_wha
 
     until(is_told, "words of the viewer's end")
     assert view.is_open
-    assert view.closed_because == because
+    assert view.close_reason == because
     assert said.startswith(f"twixt: {because}; the loop goes on without")
     assert said.endswith("; see it with view.reopen(), or in a terminal: twixt view lab\n")
     publish(view)
     view.close()
-    assert (view.is_open, view.closed_because) == (False, "it was closed with close()")
+    assert (view.is_open, view.close_reason) == (False, "it was closed with close()")
     assert capfd.readouterr().err == ""
 
 
@@ -145,10 +145,10 @@ def test_a_window_that_the_user_closed_ends_the_loop_without_a_word_and_may_be_o
     viewers(what)
     view = opened()
     until(lambda: publish(view) or not view.is_open, "the window is closed")
-    assert view.closed_because == "its window was closed"
+    assert view.close_reason == "its window was closed"
     viewers("stays")
     view.reopen()
-    assert (view.is_open, view.closed_because) == (True, None)
+    assert (view.is_open, view.close_reason) == (True, None)
     process = view._session._process
     view.reopen()  # there is one already
     assert view._session._process is process
@@ -171,7 +171,7 @@ def test_a_window_that_was_closed_and_whose_viewer_then_crashed_was_closed(
     assert process is not None
     assert process.wait(PATIENCE_S) == -9
     until(lambda: not [t for t in threading.enumerate() if t.name == "twixt viewer"], "the end was told of")
-    assert (view.is_open, view.closed_because) == (False, "its window was closed")
+    assert (view.is_open, view.close_reason) == (False, "its window was closed")
     assert capfd.readouterr().err == ""
 
 
@@ -197,16 +197,16 @@ def test_a_view_without_a_viewer_says_where_to_see_it_and_ends_after_its_seconds
     view = opened(name="lab", viewer=False, seconds=0.01)
     assert capfd.readouterr().err.endswith("; see it with view.reopen(), or in a terminal: twixt view lab\n")
     until(lambda: not view.is_open, "its seconds are over")
-    assert view.closed_because == "its 0.01 s are over"
+    assert view.close_reason == "its 0.01 s are over"
     lasting = opened(viewer=False)
-    assert (lasting.is_open, lasting.closed_because) == (True, "no viewer was asked for (viewer=False)")
+    assert (lasting.is_open, lasting.close_reason) == (True, "no viewer was asked for (viewer=False)")
 
 
 def test_a_closed_view_is_not_reopened_and_keeps_its_reason(opened: Callable[..., View]) -> None:
     view = opened(viewer=False)
     with pytest.raises(ValueError, match="oh"), view:
         raise ValueError("oh")
-    assert view.closed_because == "the loop raised ValueError: oh"
+    assert view.close_reason == "the loop raised ValueError: oh"
     with pytest.raises(TwixtError, match=r"closed.*open another with twixt\.show"):
         view.reopen()
 
@@ -277,7 +277,7 @@ def test_a_show_that_fails_for_want_of_memory_starts_no_viewer(
     resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, limits[1]))
     try:
         with pytest.raises((TwixtError, OSError)):
-            show(BALLS, count=500_000)
+            show(BALLS, capacity=500_000)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert started == running() == []
@@ -296,18 +296,16 @@ def test_a_loop_whose_viewer_cannot_be_started_goes_on_and_is_told_why_in_one_li
         view = opened(name="lab")
         publish(view)
         assert view.is_open
-        assert str(view.closed_because).startswith(
-            "no Python to start a viewer with: sys.executable is '/opt/simulator'"
-        )
+        assert str(view.close_reason).startswith("no Python to start a viewer with: sys.executable is '/opt/simulator'")
         goes_on = (
-            f"twixt: {view.closed_because}; the loop goes on without a viewer; see it in a terminal: twixt view lab\n"
+            f"twixt: {view.close_reason}; the loop goes on without a viewer; see it in a terminal: twixt view lab\n"
         )
         assert capfd.readouterr().err == goes_on
         view.reopen()
         assert capfd.readouterr().err == goes_on
     view.reopen()
     until(lambda: publish(view) or view._host.viewer_attached.is_set, "the viewer attaches")
-    assert view.closed_because is None
+    assert view.close_reason is None
 
 
 def test_a_forked_child_neither_ends_nor_waits_for_its_parents_viewer(
@@ -321,7 +319,7 @@ def test_a_forked_child_neither_ends_nor_waits_for_its_parents_viewer(
         verdict = 1
         try:
             assert not view.is_open
-            assert "forked child" in str(view.closed_because)
+            assert "forked child" in str(view.close_reason)
             view.close()
             verdict = 0 if not view.is_open else 2
         finally:
@@ -382,7 +380,7 @@ def test_ctrl_c_while_a_view_closes_is_heard_and_it_is_closed_whole(
     with pytest.raises(KeyboardInterrupt):
         view.close()
     monkeypatch.undo()
-    assert view.closed_because == "it was closed with close()"
+    assert view.close_reason == "it was closed with close()"
     until(lambda: not left("interrupted"), "nothing is left")
 
 
@@ -395,6 +393,6 @@ def test_ctrl_c_while_another_viewer_starts_leaves_that_one_alone(
     with pytest.raises(KeyboardInterrupt):
         view.reopen()
     view.reopen()
-    assert (view.closed_because, len(viewer_processes())) == (None, 1)
+    assert (view.close_reason, len(viewer_processes())) == (None, 1)
     view.close()
     until(lambda: not left(view.name), "nothing is left")

@@ -42,7 +42,7 @@ def test_a_reader_sees_the_columns_and_what_is_not_passed_stays(watch: Open) -> 
 
 
 def test_a_body_keeps_its_values_by_its_id_and_a_new_one_begins_afresh(watch: Open) -> None:
-    both = watch(count=1)
+    both = watch(capacity=1)
     both.publish(position=places(1, 2), ids=["a", "b"], columns={"heat": [1, 2], "scale3": (2, 2, 2)})
     seen = both.publish(position=places(3, 2, 4), ids=["c", "b", "d"], columns={"heat": [3, 2, 4]})
     assert visible(seen) == [0, 1, 2]
@@ -83,7 +83,7 @@ def test_values_that_do_not_fit_are_refused_and_nothing_is_changed(
     [
         (Scene(color_by=ColorBy("heat")), {}, "there are none"),
         (Scene([Sphere()] * 2, groups={"late": Group([2])}), {}, "0 to 1, got 2"),
-        (Scene([Sphere()] * 2, parents={9: 0}), {"count": 8}, "0 to 7, got 9"),
+        (Scene([Sphere()] * 2, parents={9: 0}), {"capacity": 8}, "0 to 7, got 9"),
         (Scene(), {"columns": {"epoch": Column("u4")}}, "'epoch'"),
     ],
 )
@@ -93,7 +93,7 @@ def test_a_scene_that_names_what_is_not_there_is_refused(scene: Scene, options: 
 
 
 def test_bodies_beyond_the_shapes_may_be_named_where_there_is_room_for_them(watch: Open) -> None:
-    watch(Scene([Sphere()], groups={"late": Group([7])}), count=8)
+    watch(Scene([Sphere()], groups={"late": Group([7])}), capacity=8)
 
 
 @pytest.mark.filterwarnings("error")

@@ -23,7 +23,7 @@ def watched() -> Iterator[Watched]:
 
 def some(*keys: int) -> Marks:
     marks = Marks()
-    marks.add("sphere", np.zeros((len(keys), 3)), size=0.1, key=keys)
+    marks.add("sphere", np.zeros((len(keys), 3)), size=0.1, ids=keys)
     return marks
 
 

@@ -22,6 +22,7 @@ from twixt.ipc.config.flags import Config
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.interaction.events import Look, Pull, UserEvent
 from twixt.ipc.scene import SHAPES, Camera, Compound, Scene, Sphere
+from twixt.ipc.scene.scene import shape_list
 from twixt.ipc.session import Link, attach, running
 from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE, Snapshot
 from twixt.sim.publish.matching import RecordsById
@@ -132,7 +133,7 @@ def test_time_that_runs_back_begins_the_world_anew(watched: Watched) -> None:
 
 
 def test_growing_past_the_first_count_loses_nothing() -> None:
-    both = Watched(count=2)
+    both = Watched(capacity=2)
     for count in (1, 2, 3, 50, 4000):
         seen = both.publish(position=np.arange(3.0 * count).reshape(count, 3))
         assert np.array_equal(seen.bodies["position"], np.arange(3 * count, dtype=np.float32).reshape(count, 3))
@@ -400,7 +401,7 @@ def test_ids_now_and_then_are_refused(watched: Watched) -> None:
         ({"scene": [Sphere()]}, "show needs a Scene, got list"),
         ({"dt": 0}, "dt must be seconds"),
         ({"dt": float("nan")}, "dt must be seconds"),
-        ({"count": -1}, "count must be"),
+        ({"capacity": -1}, "capacity must be"),
         ({"overlai": False}, 'did you mean "overlay"'),
         ({"fps": 0.0}, "--fps must be"),
         ({"fps": "fast"}, "--fps must be a finite number > 0, got 'fast'"),
@@ -678,7 +679,7 @@ def test_the_world_of_shapes_in_examples_turns_all_of_them() -> None:
     world.step(world.dt)
     assert np.allclose(np.linalg.norm(world.bodies.orientation, axis=1), 1)
     assert (np.abs(world.bodies.orientation - before).max(axis=1) > 1e-3).all()
-    assert {type(shape) for shape in drawable_scene(world).distinct_shapes} == {*SHAPES.values(), Compound}
+    assert {type(shape) for shape in shape_list(drawable_scene(world)).table} == {*SHAPES.values(), Compound}
 
 
 def test_the_world_with_columns_in_examples_heats_where_its_torch_goes() -> None:
@@ -750,13 +751,13 @@ def test_forces_of_all_viewers_are_added_and_end_with_the_drag(watched: Watched)
 
 def test_the_users_view_is_known_until_the_program_sets_one(watched: Watched) -> None:
     view = watched.view
-    assert (view.size_px, view.users_camera) == (None, None)
+    assert (view.size_px, view.user_camera) == (None, None)
     seen = Look(Camera((3, 2, 1)), 1, (400, 300), True)
     watched.link.send_action(seen)
-    until(lambda: view.users_camera)
-    assert (view.size_px, view.users_camera) == ((400, 300), seen.camera)
+    until(lambda: view.user_camera)
+    assert (view.size_px, view.user_camera) == ((400, 300), seen.camera)
     view.camera = None
-    assert (view.size_px, view.users_camera) == ((400, 300), None)
+    assert (view.size_px, view.user_camera) == ((400, 300), None)
 
 
 def test_after_a_view_was_closed_in_a_block_of_a_slot_the_loop_goes_on(watched: Watched) -> None:

@@ -62,7 +62,7 @@ def turning() -> Iterator[Turning]:
 
 def test_what_a_viewer_sets_arrives_and_what_the_program_assigns_is_shown(turning: Turning) -> None:
     view = turning.view
-    gravity, wind = view.slider("gravity", 9.81, 0, 20), view.toggle("wind", True, fold="air")
+    gravity, wind = view.slider("gravity", 9.81, 0, 20), view.toggle("wind", True, section="air")
     turning.until(lambda: turning.shown() == [("gravity", 9.81), ("wind", 1.0)])
     assert [control[5] for control in turning.link.status["controls"]] == ["controls", "air"]
     turning.turn(0, 4.5)
@@ -81,13 +81,13 @@ def test_what_a_viewer_sets_arrives_and_what_the_program_assigns_is_shown(turnin
 def test_a_press_counts_once(turning: Turning) -> None:
     kick = turning.view.button("kick")
     turning.until(lambda: bool(turning.shown()))
-    assert not kick.taken()
+    assert not kick.pressed()
     for _ in range(2):
         turning.turn(0, 1.0)
-        turning.until(kick.taken)
+        turning.until(kick.pressed)
         for _ in range(5):
             turning.view.publish()
-            assert not kick.taken()
+            assert not kick.pressed()
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_a_press_counts_once(turning: Turning) -> None:
         (lambda view: view.slider("g", 6, 0, 5), "Slider 'g': value must be from 0 to 5, got 6"),
         (lambda view: view.toggle("w", "on"), "Toggle.value must be True or False, got 'on'"),
         (lambda view: view.button(""), "Button: name must be a text"),
-        (lambda view: view.slider("there", 1, 0, 5), "this view has a control 'there' in the fold 'controls'; give"),
+        (lambda view: view.slider("there", 1, 0, 5), "this view has a control 'there' in the section 'controls'; give"),
         (lambda view: [view.button(f"b{i}") for i in range(200)], "may have 192 controls at most, got 193"),
     ],
 )

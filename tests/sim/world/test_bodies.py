@@ -301,7 +301,7 @@ def test_a_copy_is_written_and_grows_like_any_other_bodies(copied: Callable[[Bod
     assert other.records["position"][:, 0].tolist() == [4, 2, 8, 9]
     assert other.records["velocity"][:, 0].tolist() == [7, 7, 0, 0]
     assert set(other.records["flags"]) == {VISIBLE | HAS_VELOCITY}
-    published = other.published_columns(0)
+    published = other._published_columns(0)
     assert published["heat"].tolist() == [2, 1, 0, 0]
     assert published[CORRECTION][1, 0] == -2
     assert (len(bodies), bodies.position[:, 0].tolist(), bodies.columns["heat"].tolist()) == (3, [0, 1, 0], [1, 1, 1])
@@ -322,10 +322,10 @@ def sums_lost(change: Callable[[Bodies], object]) -> NDArray[np.float64] | None:
     """What `change` adds in vain to three bodies of which the last is at x = 1000."""
     bodies = Bodies(3)
     bodies.position[2, 0] = 1000.0
-    bodies.note_lost_sums()
+    bodies._note_lost_sums()
     change(bodies)
     assert bodies.position[2, 0] == 1000.0
-    lost = bodies.lost_sums()
+    lost = bodies._lost_sums()
     assert type(bodies.position) is np.ndarray
     return lost
 
@@ -368,10 +368,10 @@ def test_sums_that_count_and_copies_are_not_noted() -> None:
 def test_what_is_subtracted_in_vain_may_be_of_any_type_that_numpy_subtracts(taken: Any) -> None:
     bodies = Bodies(2)
     bodies.position[1] = 1e9
-    bodies.note_lost_sums()
+    bodies._note_lost_sums()
     bodies.position -= taken
     assert bodies.position[0].tolist() == [-1.0, -1.0, -1.0]
-    lost = bodies.lost_sums()
+    lost = bodies._lost_sums()
     assert lost is not None
     assert lost.tolist() == [[0, 0, 0], [-1, -1, -1]]
 
@@ -381,11 +381,11 @@ def test_notes_of_sums_are_freed_without_a_garbage_collection() -> None:
     bodies = Bodies(3)
     gc.disable()
     try:
-        bodies.note_lost_sums()
+        bodies._note_lost_sums()
         notes = weakref.ref(bodies._sums)  # type: ignore[arg-type]
         bodies.position += 1.0
         assert notes() is not None
-        bodies.lost_sums()
+        bodies._lost_sums()
         assert notes() is None
     finally:
         gc.enable()
@@ -393,9 +393,9 @@ def test_notes_of_sums_are_freed_without_a_garbage_collection() -> None:
 
 def test_copies_that_a_world_keeps_hold_no_notes_of_sums() -> None:
     bodies = Bodies(3)
-    bodies.note_lost_sums()
+    bodies._note_lost_sums()
     kept = bodies.position.copy()
-    lost = bodies.lost_sums()
+    lost = bodies._lost_sums()
     assert lost is not None
     amounts = weakref.ref(lost.base)  # type: ignore[arg-type]
     del lost
@@ -405,15 +405,15 @@ def test_copies_that_a_world_keeps_hold_no_notes_of_sums() -> None:
 
 def test_sums_are_noted_until_they_are_asked_for_and_bodies_that_grow_are_not_lost() -> None:
     bodies = Bodies(1)
-    assert bodies.lost_sums() is None
-    bodies.note_lost_sums()
+    assert bodies._lost_sums() is None
+    bodies._note_lost_sums()
     kept = bodies.position
     bodies.spawn((2.0, 0.0, 0.0))
     bodies.position[1] += (0.5, 0.0, 0.0)
     assert bodies.records["position"][1].tolist() == [2.5, 0.0, 0.0]
-    assert bodies.lost_sums() is None
+    assert bodies._lost_sums() is None
     kept += 1.0  # of the memory before it grew, as ever
-    bodies.note_lost_sums()
+    bodies._note_lost_sums()
     copied = copy.deepcopy(bodies)
     copied.position += 1.0
     assert bodies.position[0].tolist() == [0.0, 0.0, 0.0]

@@ -32,7 +32,7 @@ def test_columns_begin_at_zero_and_scale3_at_one() -> None:
     }
     assert (bodies.columns["heat"] == 0).all()
     assert (bodies.columns["scale3"] == 1).all()
-    assert bodies.column_layout == {"heat": ("<f4", 1), "scale3": ("<f4", 3), "frame": ("<i2", 1)}
+    assert bodies._column_layout == {"heat": ("<f4", 1), "scale3": ("<f4", 3), "frame": ("<i2", 1)}
 
 
 def test_what_is_written_into_a_column_is_published() -> None:
@@ -40,7 +40,7 @@ def test_what_is_written_into_a_column_is_published() -> None:
     bodies.columns["heat"][1] = 0.5
     bodies.columns["frame"] = [3, 4]
     bodies.columns["frame"] += 1
-    published = bodies.published_columns(0)
+    published = bodies._published_columns(0)
     assert published["heat"].tolist() == [0, 0.5]
     assert published["frame"].tolist() == [4, 5]
     assert set(published) == set(DECLARED)
@@ -49,7 +49,7 @@ def test_what_is_written_into_a_column_is_published() -> None:
 def test_bodies_without_columns_publish_none() -> None:
     bodies = Bodies(2)
     assert len(bodies.columns) == 0
-    assert bodies.published_columns(5) == {}
+    assert bodies._published_columns(5) == {}
     with pytest.raises(KeyError, match="no column 'heat' was declared .*there are: none"):
         bodies.columns["heat"]
 
@@ -70,7 +70,7 @@ def test_a_bodys_values_always_stay_its_own_whatever_is_spawned_and_despawned(ac
             i = sorted(alive)[action % len(alive)]
             bodies.despawn(i)
             del alive[i]
-    assert all(len(column) == len(bodies) for column in bodies.published_columns(0).values())
+    assert all(len(column) == len(bodies) for column in bodies._published_columns(0).values())
     assert {i: float(bodies.columns["heat"][i]) for i in alive} == alive
 
 

@@ -296,7 +296,7 @@ def test_bodies_that_do_not_fit_are_refused_before_they_are_made(monkeypatch: py
     with pytest.raises(TwixtError, match="at most 16,777,216 bodies, got 1,000,000,000, which would need 305,175 MiB"):
         Bodies(10**9)
     with pytest.raises(TwixtError, match="got 1,000,000,000"):
-        show(Scene([Sphere()]), count=10**9, viewer=False)
+        show(Scene([Sphere()]), capacity=10**9, viewer=False)
     monkeypatch.setattr(budget, "free_bytes", lambda: 64 << 20)
     with pytest.raises(TwixtError, match="1,000,000 bodies would need .* 64 MiB are free; use fewer bodies"):
         Bodies(1_000_000)

@@ -27,7 +27,7 @@ def test_a_mark_is_one_record_of_64_bytes_without_gaps() -> None:
 
 def test_marks_hold_what_was_added_until_they_are_cleared() -> None:
     marks = Marks()
-    marks.add("sphere", [(1, 2, 3), (4, 5, 6)], size=0.5, color=(1.0, 0, 0), key=[9, 7], label=3)
+    marks.add("sphere", [(1, 2, 3), (4, 5, 6)], size=0.5, color=(1.0, 0, 0), ids=[9, 7], label=3)
     marks.add("box", (7, 8, 9), size=(1, 2, 3), orientation=(0, 0, 0.6, 0.8))
     records = marks.records
     assert len(marks) == len(records) == 3
@@ -45,11 +45,11 @@ def test_marks_hold_what_was_added_until_they_are_cleared() -> None:
 def test_marks_of_two_kinds_may_have_the_same_keys_and_are_two() -> None:
     marks = Marks()
     for kind, size in (("sphere", 1), ("arrow", (1, 1))):
-        marks.add(kind, np.zeros((3, 3)), size=size, key=[5, 6, 7])
+        marks.add(kind, np.zeros((3, 3)), size=size, ids=[5, 6, 7])
     keys = marks.records["key"].tolist()
     assert len(set(keys)) == 6
     marks.clear()
-    marks.add("arrow", np.zeros((1, 3)), size=(1, 1), key=[6])
+    marks.add("arrow", np.zeros((1, 3)), size=(1, 1), ids=[6])
     assert marks.records["key"].tolist() == [keys[4]]
 
 
@@ -97,7 +97,7 @@ def test_thousands_of_marks_find_room_and_no_marks_are_none() -> None:
     assert len(marks) == 10_000
     assert marks.records["size"][:, 0].tolist() == [*range(100)] * 100
     marks.add("sphere", [], size=1)
-    marks.add("line", np.zeros((0, 3)), to=np.zeros((0, 3)), key=[])
+    marks.add("line", np.zeros((0, 3)), to=np.zeros((0, 3)), ids=[])
     assert len(marks) == 10_000
 
 
@@ -124,9 +124,9 @@ ONE = (0.0, 0.0, 0.0)
         ({"kind": "arrow", "position": ONE, "size": 1, "to": np.zeros((2, 3))}, r"shape \(1, 3\), got float64 of"),
         ({"position": ONE, "size": 1, "orientation": (0, 0, 0, 2)}, "of length 2 for mark 0; divide each"),
         ({"position": ONE, "size": 1, "orientation": (0, 0, 1)}, r"orientation\) must be numbers of shape \(1, 4\)"),
-        ({"position": ONE, "size": 1, "key": 0.5}, r"add\(key\) must be whole numbers of shape \(1,\), got float64"),
-        ({"position": ONE, "size": 1, "key": -1}, r"add\(key\) must be whole numbers from 0 to \d+, got from -1 to -1"),
-        ({"position": ONE, "size": 1, "key": 1 << 56}, "whole numbers from 0 to 72057594037927935, got"),
+        ({"position": ONE, "size": 1, "ids": 0.5}, r"add\(ids\) must be whole numbers of shape \(1,\), got float64"),
+        ({"position": ONE, "size": 1, "ids": -1}, r"add\(ids\) must be whole numbers from 0 to \d+, got from -1 to -1"),
+        ({"position": ONE, "size": 1, "ids": 1 << 56}, "whole numbers from 0 to 72057594037927935, got"),
         ({"position": ONE, "size": 1, "label": [1, 2]}, r"add\(label\) must be whole numbers of shape \(1,\)"),
         ({"position": ONE, "size": 1, "color": (1, 2)}, "for all or for each of 1 marks"),
     ],

@@ -55,9 +55,9 @@ def test_a_spawned_body_brings_the_rows_of_its_parts_and_a_reused_one_begins_afr
 
 
 def test_the_first_bodies_are_published_with_the_rows_of_their_parts() -> None:
-    rows = {name: len(values) for name, values in made(4).published_columns(0, 2).items()}
+    rows = {name: len(values) for name, values in made(4)._published_columns(0, 2).items()}
     assert rows == {"color": 3, "scale3": 3, "visible": 3, "load": 3, "wind": 1}
-    assert made().column_layout["color"] == ("|u1", 4, "part")
+    assert made()._column_layout["color"] == ("|u1", 4, "part")
 
 
 def test_a_copy_has_columns_of_its_own() -> None:

@@ -9,6 +9,7 @@ import pytest
 from tests.sim.lab import MakeHost
 from twixt.ipc.process.user_code import UserCodeCrashed
 from twixt.ipc.scene import ColorBy, Scene, Sphere
+from twixt.ipc.scene.scene import shape_list
 from twixt.sim.world.bodies import Bodies
 from twixt.sim.world.columns import Column
 from twixt.sim.world.world import World
@@ -34,7 +35,7 @@ def test_viewers_are_told_once_of_another_scene_and_of_other_columns() -> None:
     world.scene = Scene([Sphere(2.0)] * 3)
     told = guard.check_step(2)
     assert told is not None
-    assert told.distinct_shapes == (Sphere(2.0),)
+    assert shape_list(told).table == (Sphere(2.0),)
     world.bodies = Bodies(3, columns={"gear": Column("i2", rule="none")})
     told = guard.check_step(3)
     assert told is not None

@@ -121,4 +121,4 @@ def test_velocities_are_given_and_those_of_the_positions(name: str) -> None:
 @EVERY_WORLD
 def test_round_bodies_show_their_rotation_but_where_pixels_are_measured(name: str) -> None:
     scene = load_world(name).scene
-    assert scene.pattern is not scene.unlit
+    assert scene.pattern is (scene.look != "unlit")

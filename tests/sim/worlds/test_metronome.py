@@ -55,7 +55,7 @@ def test_a_picture_of_800_by_600_shows_a_hundred_pixels_per_metre_and_a_ball_of_
 def test_the_screen_is_dark_but_for_one_white_ball() -> None:
     scene = Metronome().scene
     assert scene.background == (0, 0, 0)
-    assert scene.ground is None
+    assert scene.ground_z is None
     assert scene.outline is None
     assert [shape.color for shape in scene.shapes] == [(1, 1, 1)]
 

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from twixt.ipc.errors import TwixtError
+from twixt.ipc.scene.scene import shape_list
 from twixt.ipc.snapshot import BODY, CONTINUITY_MASK, HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE
 from twixt.sim.world.world_guard import check_writes_all
 from twixt.sim.worlds.find import load_world
@@ -73,7 +74,7 @@ def test_bodies_are_as_large_in_the_picture_as_the_opening_says(count: int, diam
     camera = scene.camera
     assert camera is not None
     px_per_m = 300 / math.tan(math.radians(camera.fov_y_deg / 2)) / math.dist(camera.eye, camera.target)
-    (shape,) = scene.distinct_shapes
+    (shape,) = shape_list(scene).table
     assert 2 * shape.radius * px_per_m == pytest.approx(diameter_px, rel=0.01)  # type: ignore[union-attr]
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from twixt.ipc.errors import TwixtError
+from twixt.ipc.scene.groups import rows_of_groups, rows_of_parents
 from twixt.sim.worlds.wobble import AXIS, CHILDREN, CORNERS_M, OWN, Wobble
 
 
@@ -55,8 +56,8 @@ def test_velocities_are_those_of_the_positions() -> None:
 
 def test_only_the_left_balls_have_a_parent_and_only_the_right_ones_are_a_group() -> None:
     scene = Wobble().scene
-    assert scene.parent_rows(18).tolist() == [-1, -1, *[0] * 8, *[-1] * 8]
-    assert scene.group_rows(18).tolist() == [-1] * 10 + [0] * 8
+    assert rows_of_parents(scene.parents, 18).tolist() == [-1, -1, *[0] * 8, *[-1] * 8]
+    assert rows_of_groups(scene.groups, 18).tolist() == [-1] * 10 + [0] * 8
     assert scene.groups["own"].interpolation == "linear"
 
 

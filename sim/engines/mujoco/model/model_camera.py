@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.scene import Camera
+from twixt.ipc.scene.camera import height_at_target
 from twixt.sim.engines.mujoco.body_poses import PoseArrays
 from twixt.sim.engines.mujoco.model.model_surfaces import ModelSurfaces
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
@@ -53,7 +54,7 @@ def scene_camera(model: MjModel, camera: MjvCamera) -> Camera:
     target = np.clip(np.nan_to_num(camera.lookat), -FARTHEST_M, FARTHEST_M) if tracked is None else np.zeros(3)
     eye = target - min(max(_finite(camera.distance), _least_distance(target)), FARTHEST_M) * forward
     # For an orthographic camera, `fovy` is the height of the picture in metres.
-    view = _looking(eye, target, float(model.vis.global_.fovy), tracked, turns=False)
+    view = _looking(eye, target, float(model.vis.global_.fovy), tracked, rotates_with_body=False)
     if math.cos(elevation) < VERTICAL_SHARE:  # the camera looks straight down or up, or is upside down
         tilt = math.sin(elevation)
         up = -tilt * math.cos(azimuth), -tilt * math.sin(azimuth), min(0.0, math.cos(elevation))
@@ -145,7 +146,8 @@ def _least_distance(target: NDArray[np.float64]) -> float:
 def _orthographic(view: Camera, height_m: float) -> Camera:
     """Returns the same view without perspective. height_m: height of the picture. If this height is invalid, the
     height that `view` shows at its target is used."""
-    return dataclasses.replace(view, orthographic=height_m if 0 < height_m < math.inf else True)
+    seen_m = height_at_target(view.eye, view.target, view.fov_y_deg)
+    return dataclasses.replace(view, orthographic_height=height_m if 0 < height_m < math.inf else seen_m)
 
 
 def _finite(value: float) -> float:
@@ -161,10 +163,14 @@ def _is_orthographic(model: MjModel, number: int) -> bool:
 
 
 def _looking(
-    eye: NDArray[np.float64], target: NDArray[np.float64], fov_deg: float, body: int | None, turns: bool = True
+    eye: NDArray[np.float64],
+    target: NDArray[np.float64],
+    fov_deg: float,
+    body: int | None,
+    rotates_with_body: bool = True,
 ) -> Camera:
     fov_deg = fov_deg if LEAST_FOV_DEG <= fov_deg <= MOST_FOV_DEG else DEFAULT_FOV_DEG
-    return Camera(tuple(eye.tolist()), tuple(target.tolist()), fov_deg, body, turns=turns)
+    return Camera(tuple(eye.tolist()), tuple(target.tolist()), fov_deg, body, rotates_with_body=rotates_with_body)
 
 
 # The code below chooses the first camera of a model that is run without code (`twixt run model.xml`).
@@ -213,7 +219,7 @@ def opening_view(model: MjModel) -> Camera:
     mujoco.mj_kinematics(model, data)
     axes = _axes(usual)
     subject = _subject(model, data, axes)
-    if subject is None or usual.orthographic:
+    if subject is None or usual.orthographic_height:
         return usual
     slope = math.tan(math.radians(usual.fov_y_deg) / 2)
     eye_m = math.dist(usual.eye, usual.target)
@@ -226,7 +232,7 @@ def opening_view(model: MjModel) -> Camera:
     start = np.zeros(3) if subject.body is None else data.xpos[subject.body]
     target = subject.middle - start
     eye = target - axes[2] * max(needed / (FILL * slope), _nearest_eye_m(subject, subject.middle, axes, slope))
-    return Camera(tuple(eye.tolist()), tuple(target.tolist()), usual.fov_y_deg, subject.body, turns=False)
+    return Camera(tuple(eye.tolist()), tuple(target.tolist()), usual.fov_y_deg, subject.body, rotates_with_body=False)
 
 
 def _nearest_eye_m(subject: Subject, target: Sequence[float] | Rows, axes: Rows, slope: float) -> float:

@@ -91,7 +91,7 @@ def scene_of(
         shapes=[*[_shape(parts) for parts in parts_of], *surface_shapes(model, maker, shown.shows_materials)],
         camera=camera,
         labels=labels,
-        ground=None if _has_ground(model) else 0.0,
+        ground_z=None if _has_ground(model) else 0.0,
         **_lit(model, sky),
     )
 

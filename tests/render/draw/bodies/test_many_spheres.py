@@ -70,7 +70,7 @@ def test_light_is_that_of_the_finest(studio, drawn_by, name, size_px):
     bodies = bodies_at(*[(0, y, z) for y in (-2, -1, 0, 1, 2) for z in (-1, 0, 1)])
     turns = np.random.default_rng(0).normal(size=(15, 4))
     bodies["orientation"] = turns / np.linalg.norm(turns, axis=1, keepdims=True)
-    scene = Scene([Sphere(radius_of(size_px), (0.5, 0.6, 0.7))], ground=None, background=(0, 0, 0))
+    scene = Scene([Sphere(radius_of(size_px), (0.5, 0.6, 0.7))], ground_z=None, background=(0, 0, 0))
     brightness = []
     for program in ("points", name):
         drawn_by(program)
@@ -86,7 +86,7 @@ def test_spin_is_seen_where_a_sphere_has_pixels_for_it(studio, drawn_by, name, s
     still, turned = bodies_at((0, 0, 0)), bodies_at((0, 0, 0))
     still["orientation"] = (0.5, 0.1, 0.3, 0.8)
     turned["orientation"] = (*(math.sin(0.4) * np.array(axis)), math.cos(0.4))
-    scene = Scene([Sphere(radius_of(size_px), WHITE)], ground=None, pattern=True)
+    scene = Scene([Sphere(radius_of(size_px), WHITE)], ground_z=None, pattern=True)
     pictures = [studio.picture(scene, bodies, camera=SIDE).astype(int) for bodies in (still, turned)]
     assert (np.abs(pictures[0] - pictures[1]).max(axis=2) > 10).sum() > 0.05 * size_px**2
 

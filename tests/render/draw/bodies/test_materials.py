@@ -44,7 +44,7 @@ def at(picture: np.ndarray, x_m: float, y_m: float) -> list[int]:
 
 
 def seen(studio: Studio, *shapes, bodies: np.ndarray | None = None, camera=ABOVE, **others) -> np.ndarray:
-    scene = Scene(shapes, ground=None, **{"unlit": True} | others)
+    scene = Scene(shapes, ground_z=None, **{"look": "unlit"} | others)
     return studio.picture(scene, new_bodies(len(shapes)) if bodies is None else bodies, camera=camera)
 
 
@@ -123,17 +123,17 @@ def test_shapes_with_and_without_a_material_share_a_picture_and_a_new_scene_chan
         Box((1, 1, 0.2), (1, 0, 0)),
         Box((1, 1, 0.2), material=Material(Texture.gradient((0, 1, 0), (0, 1, 0)))),
     )
-    renderer = studio.renderer(Scene([plain] * 3, ground=None, unlit=True))
+    renderer = studio.renderer(Scene([plain] * 3, ground_z=None, look="unlit"))
     upload(renderer, 0, bodies)
     for shapes in ([plain, plain, plain], [plain, dotted, plain], [dotted, dotted, dotted], [dotted, plain, dotted]):
-        renderer.set_scene(Scene(shapes, ground=None, unlit=True))
+        renderer.set_scene(Scene(shapes, ground_z=None, look="unlit"))
         picture = studio.draw(renderer, Layer(0), camera=ABOVE)
         found = [at(picture, x, 0.0) for x in (-1.2, 0.0, 1.2)]
         np.testing.assert_allclose(found, [RED if shape is plain else GREEN for shape in shapes], atol=3)
     renderer.release()
 
 
-LIT = {"unlit": False, "background": (0, 0, 0)}
+LIT = {"look": "lit", "background": (0, 0, 0)}
 
 
 @pytest.mark.parametrize("kind", KINDS[:-1])
@@ -190,7 +190,7 @@ def test_bodies_of_a_smooth_material_look_as_those_without_one_however_many(
     studio: Studio, kind: str, count: int
 ) -> None:
     bodies, camera = cloud(count), OrbitCamera(distance_m=6.0)
-    looks = {"ground": None, "background": (0, 0, 0), "pattern": False}
+    looks = {"ground_z": None, "background": (0, 0, 0), "pattern": False}
 
     def drawn(material: Material | None) -> np.ndarray:
         return studio.picture(Scene([small(kind, material)] * count, **looks), bodies, camera=camera).astype(int)
@@ -207,7 +207,7 @@ def test_a_point_shines_as_its_material_says(studio: Studio, kind: str) -> None:
     bodies, camera = cloud(400), OrbitCamera(distance_m=6.0)
 
     def drawn(material: Material) -> np.ndarray:
-        scene = Scene([small(kind, material)] * 400, ground=None, background=(0, 0, 0))
+        scene = Scene([small(kind, material)] * 400, ground_z=None, background=(0, 0, 0))
         return studio.picture(scene, bodies, camera=camera).astype(int)
 
     dull, usual, shining = (drawn(Material(specular=one)) for one in (0.0, 0.5, 1.0))

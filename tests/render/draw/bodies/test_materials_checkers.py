@@ -45,7 +45,7 @@ def test_what_is_seen_through_a_cube_oblong_or_coarse_is_an_image() -> None:
 
 @pytest.mark.parametrize("image", [Texture.checker((0.9, 0.3, 0.1), (0.1, 0.2, 0.6), 64), with_border()])
 @pytest.mark.parametrize(("repeat", "per_metre"), [((3.0, 2.0), False), ((0.7, 0.7), True)])
-@pytest.mark.parametrize("looks", [{}, {"unlit": True}])
+@pytest.mark.parametrize("looks", [{}, {"look": "unlit"}])
 def test_a_floor_looks_as_with_a_lookup_in_the_image(
     studio: Studio,
     monkeypatch: pytest.MonkeyPatch,
@@ -58,7 +58,7 @@ def test_a_floor_looks_as_with_a_lookup_in_the_image(
     camera = OrbitCamera(distance_m=5.0, elevation_rad=0.8, azimuth_rad=0.4)
 
     def seen() -> np.ndarray:
-        return studio.picture(Scene([floor], ground=None, **looks), new_bodies(1), camera=camera).astype(int)
+        return studio.picture(Scene([floor], ground_z=None, **looks), new_bodies(1), camera=camera).astype(int)
 
     computed = seen()
     monkeypatch.setattr(materials, "checker_of", lambda texture: None)
@@ -71,7 +71,7 @@ def test_a_floor_looks_as_with_a_lookup_in_the_image(
 def test_seen_from_near_edges_are_as_soft_as_in_the_image(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> None:
     camera = OrbitCamera(distance_m=4.0, elevation_rad=1.2)
     scenes = [
-        Scene([Plane((8, 8), material=Material(one))], ground=None)
+        Scene([Plane((8, 8), material=Material(one))], ground_z=None)
         for one in (Texture.checker(size_px=64), with_border())
     ]
     computed = [studio.picture(scene, new_bodies(1), camera=camera).astype(int) for scene in scenes]
@@ -83,6 +83,6 @@ def test_seen_from_near_edges_are_as_soft_as_in_the_image(studio: Studio, monkey
 def test_far_squares_and_lines_are_their_mean(studio: Studio) -> None:
     camera = OrbitCamera(distance_m=4.0, elevation_rad=np.pi / 2, azimuth_rad=-np.pi / 2)
     for image in (Texture.checker(RED, BLUE, 64), with_border(32)):
-        scene = Scene([Plane((2, 2), material=Material(image, (900, 900)))], ground=None, unlit=True)
+        scene = Scene([Plane((2, 2), material=Material(image, (900, 900)))], ground_z=None, look="unlit")
         middle = studio.picture(scene, new_bodies(1), camera=camera)[100:200, 150:250]
         np.testing.assert_allclose(middle.reshape(-1, 3), np.tile(image.pixels.mean(axis=(0, 1)), (10_000, 1)), atol=4)

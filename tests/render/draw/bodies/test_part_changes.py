@@ -97,7 +97,7 @@ class Recentred(Situation):
 
     def scene(self, k: int) -> Scene:
         parts = Compound([Part(RED, (self.part_x(k), 0, 0))])
-        return Scene([BLUE, BLUE, BLUE, BLUE, parts, BLUE], camera=AHEAD, ground=None, unlit=True)
+        return Scene([BLUE, BLUE, BLUE, BLUE, parts, BLUE], camera=AHEAD, ground_z=None, look="unlit")
 
     def bodies(self, k: int) -> np.ndarray:
         bodies = super().bodies(k)

@@ -126,9 +126,9 @@ def test_a_part_is_scaled_along_its_own_axes_and_stays_in_its_place(studio: Any)
     factors = np.array([[2.0, 0.5, 1.5], [1.5, 1.5, 0.5], [0.5, 0.5, 3.0], [1.7, 1.7, 1.7]], np.float32)
     bodies = bodies_of(1)
     bodies["scale"] = 1.25
-    picture = drawn(studio, declared(Scene([Compound(parts)], ground=None), "scale3"), bodies, {"scale3": factors})
+    picture = drawn(studio, declared(Scene([Compound(parts)], ground_z=None), "scale3"), bodies, {"scale3": factors})
     sized = [replace(part, shape=scaled(part.shape, *factors[i].tolist())) for i, part in enumerate(parts)]
-    assert_alike(picture, studio.picture(Scene([Compound(sized)], ground=None), bodies, camera=CAMERA), edges=0.004)
+    assert_alike(picture, studio.picture(Scene([Compound(sized)], ground_z=None), bodies, camera=CAMERA), edges=0.004)
 
 
 def test_a_mesh_is_scaled_along_its_own_axes(studio: Any) -> None:

@@ -172,7 +172,7 @@ def test_a_world_of_parts_as_one_body_at_the_origin_is_drawn_as_separate_bodies(
     around = [
         Part(Sphere(size, (0.9, 0.5, 0.2)), spot) for size, spot in zip(sizes.tolist(), spots.tolist(), strict=True)
     ]
-    scene = Scene([Compound(around), Sphere(0.2)], ground=None)
+    scene = Scene([Compound(around), Sphere(0.2)], ground_z=None)
     bodies = new_bodies(2)
     bodies["position"][0] = camera.eye
     picture = studio.picture(scene, bodies, camera=camera)

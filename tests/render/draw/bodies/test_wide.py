@@ -40,7 +40,7 @@ def drawn_and_true(studio, monkeypatch, name, width_px, at):
     bodies = new_bodies(1)
     bodies["position"] = (0.0, center[0], center[1])  # the eye is at x = 10, looking along -x
     monkeypatch.setattr(shape_draws, "choose", lambda *_: SphereLod(name, LARGEST_POINT_PX))
-    scene = Scene([Sphere(radius, (1, 1, 1))], ground=None, background=(0, 0, 0), unlit=True)
+    scene = Scene([Sphere(radius, (1, 1, 1))], ground_z=None, background=(0, 0, 0), look="unlit")
     return studio.picture(scene, bodies, camera=WIDE)[..., 0] / 255, outline(center, radius)
 
 
@@ -68,7 +68,7 @@ def test_many_spheres_in_a_wide_view_are_each_as_long_as_their_outlines(studio, 
     rng = np.random.default_rng(5)
     bodies = new_bodies(4000)
     bodies["position"] = rng.uniform((0, -16, -12), (3, 16, 12), (4000, 3))
-    scene = Scene([Sphere(0.12, (1, 1, 1))] * 4000, ground=None, background=(0, 0, 0), unlit=True)
+    scene = Scene([Sphere(0.12, (1, 1, 1))] * 4000, ground_z=None, background=(0, 0, 0), look="unlit")
     monkeypatch.setattr(
         shape_draws, "choose", lambda sizes, count, _software, last, _level: choose(sizes, count, True, last)
     )

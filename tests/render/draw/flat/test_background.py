@@ -9,6 +9,7 @@ import pytest
 
 from tests.render.draw.conftest import WHOLE, Studio, upload
 from twixt.ipc.scene import Camera, Scene, Sphere, Texture
+from twixt.ipc.scene.scene import with_camera
 from twixt.ipc.snapshot import new_bodies
 from twixt.render.draw.flat.background import cube_directions, on_cube
 from twixt.render.draw.frame.camera import OrbitCamera
@@ -28,7 +29,7 @@ def sided() -> Texture:
 def looking(way: tuple[float, float, float], background: object, **others: object) -> Scene:
     """A scene without anything in this direction."""
     camera = Camera(tuple(EYE), tuple(EYE + way), 40)
-    return Scene([Sphere(0.1)], camera=camera, background=background, ground=None, **others)  # type: ignore[arg-type]
+    return Scene([Sphere(0.1)], camera=camera, background=background, ground_z=None, **others)  # type: ignore[arg-type]
 
 
 def camera_of(scene: Scene) -> OrbitCamera:
@@ -72,12 +73,12 @@ def test_the_middle_of_an_image_is_towards_x_and_its_left_half_towards_y() -> No
 
 @pytest.mark.parametrize("ground", [None, 0.0])
 def test_a_kept_sky_is_the_one_that_is_drawn(studio: Studio, ground: float | None) -> None:
-    scene = dataclasses.replace(looking((1, 0.5, -0.2), sided()), ground=ground)
+    scene = dataclasses.replace(looking((1, 0.5, -0.2), sided()), ground_z=ground)
     renderer = studio.renderer(scene)
     upload(renderer, 0, new_bodies(0))
     first, *later = [studio.draw(renderer, Layer(0), camera=camera_of(scene)) for _ in range(5)]
     assert all(np.array_equal(picture, first) for picture in later)
-    other = scene.with_camera(looking((-1, 0.5, -0.2), sided()).camera)
+    other = with_camera(scene, looking((-1, 0.5, -0.2), sided()).camera)
     assert not np.array_equal(studio.draw(renderer, Layer(0), camera=camera_of(other)), first)
     renderer.set_scene(dataclasses.replace(scene, background=(0.0, 0.0, 0.0)))
     assert studio.draw(renderer, Layer(0), camera=camera_of(scene)).max() < first.max()
@@ -89,10 +90,10 @@ def test_a_camera_that_moves_without_turning_sees_the_same_sky(studio: Studio) -
     upload(renderer, 0, new_bodies(0))
     pictures = []
     for step in range(6):
-        moved = scene.with_camera(Camera(tuple(EYE + step), tuple(EYE + step + np.array((1, 0.5, -0.2))), 40))
+        moved = with_camera(scene, Camera(tuple(EYE + step), tuple(EYE + step + np.array((1, 0.5, -0.2))), 40))
         pictures.append(studio.draw(renderer, Layer(0), camera=camera_of(moved)).astype(int))
     assert all(np.mean(np.abs(one - pictures[0]).max(axis=-1) > 4) < 0.01 for one in pictures)
-    wide = scene.with_camera(Camera(tuple(EYE), tuple(EYE + np.array((1, 0.5, -0.2))), 100))
+    wide = with_camera(scene, Camera(tuple(EYE), tuple(EYE + np.array((1, 0.5, -0.2))), 100))
     assert not np.array_equal(studio.draw(renderer, Layer(0), camera=camera_of(wide)), pictures[0])
 
 
@@ -100,7 +101,7 @@ def test_brightness_changes_bodies_alone_and_only_lit_ones(studio: Studio) -> No
     body = new_bodies(1)
     body["position"] = EYE + np.array((2.0, 0.0, 0.0))
     gray = Scene([Sphere(0.3, (0.6, 0.6, 0.6))], camera=looking((1, 0, 0), (0.2, 0.2, 0.2)).camera,
-                 background=(0.2, 0.2, 0.2), ground=None)  # fmt: skip
+                 background=(0.2, 0.2, 0.2), ground_z=None)  # fmt: skip
 
     def seen(scene: Scene) -> np.ndarray:
         return studio.picture(scene, body, camera=camera_of(scene))
@@ -109,5 +110,5 @@ def test_brightness_changes_bodies_alone_and_only_lit_ones(studio: Studio) -> No
     center = lit.shape[0] // 2, lit.shape[1] // 2
     assert dim[center].max() < 0.7 * lit[center].max()
     assert np.array_equal(dim[0], lit[0])
-    plain = dataclasses.replace(gray, unlit=True)
+    plain = dataclasses.replace(gray, look="unlit")
     assert np.array_equal(seen(plain), seen(dataclasses.replace(plain, brightness=0.5)))

@@ -63,9 +63,9 @@ UPS = [((3, -4, 5), (1, 0, 0)), ((3, -4, 5), (0.2, 0.1, -1)), ((0, 0, 5), (-1, 1
 
 
 @pytest.mark.parametrize(("eye", "up"), UPS)
-@pytest.mark.parametrize("orthographic", [False, 6.0])
+@pytest.mark.parametrize("orthographic", [None, 6.0])
 def test_up_points_up_in_the_picture_and_is_the_same_as_a_camera_of_a_scene(eye, up, orthographic):
-    camera = OrbitCamera.from_camera(Camera(eye, (0, 0, 0), up=up, orthographic=orthographic))
+    camera = OrbitCamera.from_camera(Camera(eye, (0, 0, 0), up=up, orthographic_height=orthographic))
     x, y = seen(camera, np.array(up) * 0.1 / np.linalg.norm(up))
     assert x == pytest.approx(400, abs=1e-2)
     assert y < 299
@@ -289,6 +289,6 @@ def test_a_shift_is_that_of_the_nearer_of_body_and_target():
 
 def test_a_shift_of_an_orthographic_picture_is_alike_at_every_depth():
     for away_m in (1, 100):
-        camera = OrbitCamera.from_camera(Camera((0, -away_m, 0), orthographic=2.0)).matrices((600, 600))
+        camera = OrbitCamera.from_camera(Camera((0, -away_m, 0), orthographic_height=2.0)).matrices((600, 600))
         found_px = shift_px(carried_by(camera), carried_by(camera, 0.01), np.array([0.01, 0, 0]), 600)
         assert found_px == pytest.approx(0.01 / 2.0 * 600, rel=1e-3)

@@ -34,7 +34,7 @@ def test_the_block_is_laid_out_as_std140_has_it():
     assert FRAME_BLOCK.itemsize % 16 == 0
     assert all(offset % 16 == 0 for _, offset in (FRAME_BLOCK.fields[name][:2] for name in FRAME_BLOCK.names))
     camera = OrbitCamera(distance_m=3)
-    block = frame_block(Scene(unlit=True), camera.matrices((200, 100)), (7, 9, 200, 100))
+    block = frame_block(Scene(look="unlit"), camera.matrices((200, 100)), (7, 9, 200, 100))
     assert block["picture"][:2].tolist() == [200, 100]
     assert block["light_eye"][3] == 1
     assert block["grid"][2:].tolist() == [7, 9]

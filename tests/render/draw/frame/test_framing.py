@@ -27,7 +27,7 @@ def five_balls(floors, scale=1.0, ground=None):
     bodies = new_bodies(5 + len(dark))
     bodies["position"][:5] = np.array([(1.3 * number - 2.6, 0.0, 0.5) for number in range(5)]) * scale
     bodies["position"][6:, 0] = -6 * scale
-    return Scene([*balls, *dark], ground=ground, background=(0, 0, 0), unlit=True), bodies
+    return Scene([*balls, *dark], ground_z=ground, background=(0, 0, 0), look="unlit"), bodies
 
 
 def filled(studio, scene, bodies, camera):
@@ -57,7 +57,7 @@ def test_the_scale_of_bodies_counts_and_hidden_ones_do_not(studio):
 
 def test_an_orthographic_camera_from_straight_above_frames_as_much(studio):
     scene, bodies = five_balls(FLOORS["plane"])
-    camera = OrbitCamera.from_camera(Camera((0, 0, 9), (0, 0, 0), orthographic=100))
+    camera = OrbitCamera.from_camera(Camera((0, 0, 9), (0, 0, 0), orthographic_height=100))
     camera.frame(scene, bodies)
     share, middle = filled(studio, scene, bodies, camera)
     assert share == pytest.approx(2 / 3, abs=0.02)
@@ -101,6 +101,6 @@ def test_the_grid_suits_what_is_framed(studio, scale):
     scene, bodies = five_balls([], scale, ground=0.0)
     camera = OrbitCamera.for_scene(scene, bodies)
     with_grid = studio.picture(scene, bodies, camera=camera).astype(int)
-    without = studio.picture(replace(scene, ground=None), bodies, camera=camera).astype(int)
+    without = studio.picture(replace(scene, ground_z=None), bodies, camera=camera).astype(int)
     lines = np.abs(with_grid - without).max(axis=2) > 8
     assert 0.02 < lines.mean() < 0.25

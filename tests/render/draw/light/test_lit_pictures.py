@@ -63,7 +63,7 @@ FLOORS = {
 @pytest.mark.parametrize("kind", FLOORS)
 def test_a_box_above_a_floor_darkens_it_where_the_light_says(studio, kind):
     floor, top = FLOORS[kind]
-    scene = Scene([floor, Box((0.6, 0.6, 0.6))], ground=None, light=(1.0, 0.0, 1.0))
+    scene = Scene([floor, Box((0.6, 0.6, 0.6))], ground_z=None, light=(1.0, 0.0, 1.0))
     found = darkened(studio, scene, bodies_at((0, 0, 0), (0, 0, top + 1.5)), camera=ABOVE)
     if kind == "mesh":  # a thin tetrahedron, whose surface is not level everywhere
         assert found[px_of((-1.5, 0, 0))] > 0.15
@@ -88,7 +88,7 @@ def test_a_ball_alone_has_no_dark_speckle(studio):
     """No part of a convex body shadows another one. At a box's edges single pixels may take the wrong face's normal."""
     for light in ((0.4, -0.5, 0.8), (1.0, 0.0, 0.05), (0.0, 0.0, 1.0)):
         for shape in (Sphere(1.0), Ellipsoid((1.0, 0.5, 0.7)), Capsule(0.5, 1.0), Box((1, 1, 1))):
-            scene = Scene([shape], ground=None, light=light)
+            scene = Scene([shape], ground_z=None, light=light)
             found = darkened(studio, scene, bodies_at((0, 0, 0)), camera=OrbitCamera(distance_m=4.0))
             assert found.max() < (0.1 if isinstance(shape, Box) else 0.01), (light, shape)
             assert (found > 0.03).sum() < 40, (light, shape)
@@ -134,7 +134,7 @@ def test_levels_change_the_light_and_no_outline(studio, level, orthographic):
     white = (1.0, 1.0, 1.0)
     mesh = Mesh(np.array(CORNERS) * 0.5, FACES, color=white)
     shapes = [Sphere(0.6, white), Box((0.8, 0.8, 0.8), white), Capsule(0.3, 0.6, white), mesh]
-    scene = Scene(shapes, ground=None, background=(0, 0, 0))
+    scene = Scene(shapes, ground_z=None, background=(0, 0, 0))
     bodies = bodies_at((-2, 0, 0), (-0.7, 0, 0), (0.7, 0, 0), (2, 0, 0))
     camera = OrbitCamera(distance_m=7.0, orthographic=orthographic)
     before = picture(studio, scene, bodies, PLAIN_FULL, camera=camera).max(axis=2) > 40
@@ -145,7 +145,7 @@ def test_levels_change_the_light_and_no_outline(studio, level, orthographic):
 
 @pytest.mark.parametrize("level", [MAPPED, BEST])
 def test_dots_and_lines_over_the_picture_are_hidden_by_bodies(studio, level):
-    scene = Scene([Sphere(1.0)], ground=None, background=(0, 0, 0))
+    scene = Scene([Sphere(1.0)], ground_z=None, background=(0, 0, 0))
     renderer = studio.renderer(scene)
     renderer.level = level
     upload(renderer, 0, bodies_at((0, 0, 0)))
@@ -174,7 +174,7 @@ def test_contact_shading_darkens_the_ground_beside_a_box_and_not_far_from_it(stu
 
 
 def test_four_samples_smooth_the_edges_of_a_plane(studio):
-    scene = Scene([Plane((3, 3), (1, 1, 1))], ground=None, background=(0, 0, 0))
+    scene = Scene([Plane((3, 3), (1, 1, 1))], ground_z=None, background=(0, 0, 0))
     one, four = (
         picture(studio, scene, bodies_at((0, 0, 0)), level) for level in (MAPPED, BEST._replace(contact=False))
     )
@@ -222,10 +222,10 @@ def test_a_driver_without_such_textures_draws_one_sample(studio, monkeypatch):
 
 
 def test_plain_colours_and_empty_scenes_are_drawn_at_the_best_level_too(studio):
-    flat = Scene([Sphere(0.5)], unlit=True, background=(0.1, 0.2, 0.3))
+    flat = Scene([Sphere(0.5)], look="unlit", background=(0.1, 0.2, 0.3))
     bodies = bodies_at((0, 0, 1.0))
     assert (picture(studio, flat, bodies, BEST) == picture(studio, flat, bodies, FULL)).all()
-    empty = Scene([], ground=None, background=(0.2, 0.4, 0.6))
+    empty = Scene([], ground_z=None, background=(0.2, 0.4, 0.6))
     assert (picture(studio, empty, new_bodies(0), BEST) == (51, 102, 153)).all()
 
 
@@ -246,7 +246,7 @@ def test_four_samples_smooth_the_edge_between_two_balls_too(studio):
     """The one in front is drawn first: a blended edge has nothing behind it yet to blend with."""
     scene = Scene(
         [Sphere(0.7, (1, 1, 1)), Sphere(2.0, (0.02, 0.02, 0.02))],
-        ground=None,
+        ground_z=None,
         background=(0, 0, 0),
         light=(0.0, -1.0, 0.3),
     )

@@ -79,7 +79,7 @@ def test_a_mark_looks_as_a_body_of_its_shape(studio, kind, size, shape, count, l
         kind, bodies["position"], size=size,
         orientation=None if kind == "sphere" else bodies["orientation"], color=bodies["color"],
     )  # fmt: skip
-    options = {"ground": None, "look": look}
+    options = {"ground_z": None, "look": look}
     white = [type(shape)(*_arguments(shape), (1.0, 1.0, 1.0))]
     as_bodies = drawn(studio, Scene(white * count, **options), bodies, None, camera, level).astype(int)
     as_marks = drawn(studio, Scene([], **options), new_bodies(0), marks, camera, level).astype(int)
@@ -278,7 +278,7 @@ def test_many_of_all_kinds_are_seen_through(studio):
 @pytest.mark.parametrize("level", LIT_LEVELS[:2], ids=lambda level: level.name)
 def test_where_shadows_are_mapped_they_fall_on_marks(studio, level):
     floor, roof = Box((6, 6, 0.2), color=(0.8, 0.8, 0.8)), Box((1.5, 1.5, 0.1))
-    scene = Scene([floor, roof], ground=None, light=(0, 0, 1))
+    scene = Scene([floor, roof], ground_z=None, light=(0, 0, 1))
     above, aside = bodies_at((0, 0, -0.1), (0, 0, 2)), bodies_at((0, 0, -0.1), (2, 2, 2))
     mark = some("box", (0, 0, 0.5), size=(0.6, 0.6, 0.6), color=RED)
     camera = OrbitCamera(target=(0, 0, 0.5), distance_m=8, elevation_rad=0.5)
@@ -295,7 +295,7 @@ def test_where_shadows_are_mapped_opaque_marks_cast_the_shadow_of_a_body(studio,
     floor, shape = Box((6, 6, 0.2), color=(0.8, 0.8, 0.8)), {kind: shape for kind, _, shape in SAME}[kind]
     body = type(shape)(*((size,) if kind != "capsule" else size), (1.0, 0.0, 0.0))
     camera = OrbitCamera(target=(0, 0, 0.5), distance_m=16, elevation_rad=0.7)
-    place, light = (-3.5, 0, 4.5), {"ground": None, "light": (-1, 0, 1)}  # farther off than the floor's shadows reach
+    place, light = (-3.5, 0, 4.5), {"ground_z": None, "light": (-1, 0, 1)}  # farther off than the floor's shadows reach
     alone = Scene([floor], **light)
     without = drawn(studio, alone, bodies_at((0, 0, -0.1)), None, camera, level).astype(int)
     as_body = drawn(studio, Scene([floor, body], **light), bodies_at((0, 0, -0.1), place), None, camera, level)
@@ -344,7 +344,7 @@ def test_a_floor_that_is_seen_through_parts_marks_above_it_from_those_below(stud
     """The floor's middle is nearer than both marks."""
     camera = OrbitCamera(distance_m=10, elevation_rad=0.5, azimuth_rad=0)
     floor = Plane((40, 40), (0, 0, 1, 0.5))
-    scene, body = Scene([floor], ground=None, background=(0, 0, 0), unlit=True), bodies_at((6, 0, 0))
+    scene, body = Scene([floor], ground_z=None, background=(0, 0, 0), look="unlit"), bodies_at((6, 0, 0))
     marks = Marks()
     marks.add("sphere", (-2, 1, 0.5), size=0.4, color=(255, 0, 0, 128))
     marks.add("sphere", (-2, -1, -0.5), size=0.4, color=(255, 0, 0, 128))
@@ -355,7 +355,7 @@ def test_a_floor_that_is_seen_through_parts_marks_above_it_from_those_below(stud
 
 
 def test_in_the_flat_look_heads_of_arrows_have_their_plain_colour_within_an_outline(studio):
-    scene = Scene([], ground=None, background=(1, 1, 1), look="flat")
+    scene = Scene([], ground_z=None, background=(1, 1, 1), look="flat")
     head = some("arrow", (0, 0, -1), to=(0, 0, 1), size=0.4, color=(200, 100, 50, 255))
     for camera in (SIDE, OrbitCamera(distance_m=10, elevation_rad=-0.9)):
         pixels = drawn(studio, scene, new_bodies(0), head, camera).astype(int)

@@ -129,7 +129,7 @@ def test_a_surface_in_another_form_is_drawn_as_a_mesh_of_that_form(studio: Studi
     now = CUBE.vertices * np.float32((1.6, 0.6, 1.1)) + np.float32((0.3, 0.2, -0.2))
     drawn = []
     for shape in (Mesh(PLACES, FACES, normals, WHITE, deforms=True), Mesh(now, FACES, normals, WHITE)):
-        renderer = studio.renderer(Scene([shape], ground=None))
+        renderer = studio.renderer(Scene([shape], ground_z=None))
         renderer.level = level
         bodies = bodies_at((0.2, 0.1, 0.4))
         bodies["orientation"] = (0.1, 0.7, 0.1, 0.7)

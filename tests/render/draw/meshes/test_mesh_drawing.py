@@ -87,7 +87,7 @@ def test_at_each_level_a_mesh_is_seen_from_inside_and_outside(studio, level):
 def test_light_on_a_flat_cube_is_that_on_a_box(studio):
     box, mesh = Box((1, 1, 1), (0.5, 0.6, 0.7)), Mesh(*cube(), color=(0.5, 0.6, 0.7))
     lit, expected = (
-        studio.picture(Scene([shape], ground=None), turned((0, 0, 0)), camera=CAMERA) for shape in (mesh, box)
+        studio.picture(Scene([shape], ground_z=None), turned((0, 0, 0)), camera=CAMERA) for shape in (mesh, box)
     )
     off = np.abs(lit.astype(int) - expected).max(axis=2)
     # The rims and shades of a box are its own: what differs are lines.
@@ -100,7 +100,7 @@ def test_light_on_a_fine_smooth_sphere_is_that_on_a_sphere(studio, inside_out):
     places, faces = sphere(4)
     faces = faces[:, ::-1] if inside_out else faces  # either way its normals point outwards
     mesh, ball = (
-        Scene([shape], ground=None, background=(0, 0, 0))
+        Scene([shape], ground_z=None, background=(0, 0, 0))
         for shape in (Mesh(places / 2, faces, places, (0.4, 0.5, 0.6)), Sphere(0.5, (0.4, 0.5, 0.6)))
     )
     lit = studio.picture(mesh, bodies_at((0, 0, 0)), camera=CAMERA).astype(int)
@@ -119,7 +119,7 @@ def test_light_on_a_fine_smooth_sphere_is_that_on_a_sphere(studio, inside_out):
 
 def test_an_open_surface_is_lit_from_the_side_that_is_seen(studio):
     triangle = [(-1, -1, 0), (1, -1, 0), (0, 1, 0)]
-    scene = Scene([Mesh(triangle, [(0, 1, 2)], color=WHITE)], ground=None, background=(0, 0, 0), light=(0, 0, 1))
+    scene = Scene([Mesh(triangle, [(0, 1, 2)], color=WHITE)], ground_z=None, background=(0, 0, 0), light=(0, 0, 1))
     above, below = (
         studio.picture(scene, bodies_at((0, 0, 0)), camera=OrbitCamera(distance_m=4, elevation_rad=side))
         for side in (1.2, -1.2)
@@ -223,7 +223,7 @@ def test_one_million_metres_out_a_mesh_is_where_a_box_is(studio):
 def test_scales_along_the_axes_stretch_a_mesh_and_its_normals_as_a_box(studio, hard_edges):
     lit = []
     for shape in (Mesh(*cube(), "smooth", WHITE), Mesh(*sphere(4), sphere(4)[0], WHITE), CUBE, BOX):
-        renderer = studio.renderer(Scene([shape], ground=None, background=(0, 0, 0)))
+        renderer = studio.renderer(Scene([shape], ground_z=None, background=(0, 0, 0)))
         bodies = turned((0, 0, 0))
         bodies["scale"] = 0.5
         upload(renderer, 0, bodies)

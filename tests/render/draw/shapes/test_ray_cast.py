@@ -10,6 +10,7 @@ import pytest
 from tests.render.draw.conftest import SIZE_PX, matrices, upload
 from tests.render.draw.test_scene_renderer import GREEN, RED, WHITE, bodies_at, dark, lit_px
 from twixt.ipc.scene import Box, Capsule, Cylinder, Ellipsoid, Scene, Sphere
+from twixt.ipc.scene.scene import shape_list
 from twixt.render.draw.bodies import shape_draws
 from twixt.render.draw.bodies.shape_rows import half_size
 from twixt.render.draw.frame.camera import OrbitCamera
@@ -35,7 +36,7 @@ def picture(studio):
     renderers = {}
 
     def draw(scene, bodies, camera):
-        key = scene.distinct_shapes, tuple(scene.shape_index.tolist()), scene.unlit
+        key = shape_list(scene).table, tuple(shape_list(scene).rows.tolist()), scene.look
         if key not in renderers:
             renderers[key] = studio.renderer(scene, capacity=8)
         upload(renderers[key], 0, bodies)
@@ -148,7 +149,7 @@ def test_along_its_axes_a_shape_is_seen_as_well(picture, drawn_as, shape):
 @by_shape
 def test_every_size_is_drawn_once_from_a_pixel_to_the_whole_picture(picture, drawn_as, quality, shape):
     drawn_as(quality)
-    scene = Scene([shape], ground=None, background=(0, 0, 0), unlit=True)
+    scene = Scene([shape], ground_z=None, background=(0, 0, 0), look="unlit")
     body = body_at((0, 0, 0), 5)
     areas = []
     for distance_m in np.geomspace(60, 2.2, 40):
@@ -255,10 +256,10 @@ def test_a_capsule_that_is_hardly_long_and_a_ball_like_ellipsoid_look_like_a_sph
     drawn_as(quality)
     camera = OrbitCamera(distance_m=5 if quality == "large" else 20)
     body = body_at((0.4, 0.2, 0.1), 4)
-    ball = picture(Scene([Sphere(0.6, RED)], ground=None), body, camera).astype(int)
+    ball = picture(Scene([Sphere(0.6, RED)], ground_z=None), body, camera).astype(int)
     most = {"large": 12, "points": 40, "plain": 70}[quality]
     for shape in (Capsule(0.6, 1e-4, RED), Ellipsoid((1.2, 1.2, 1.2), RED)):
-        pixels = picture(Scene([shape], ground=None), body, camera)
+        pixels = picture(Scene([shape], ground_z=None), body, camera)
         assert np.mean(np.abs(pixels - ball).max(axis=2) > most) < 0.0015
 
 
@@ -268,7 +269,7 @@ def test_spin_about_any_axis_is_seen(picture, shape, axis):
     still, spun = body_at((0, 0, 0), 6), body_at((0, 0, 0), 6)
     rotation = turned((*(math.sin(0.25) * np.array(axis)), math.cos(0.25)))
     spun["orientation"] = quaternion_of(turned(still["orientation"][0]) @ rotation)
-    scene = Scene([shape], ground=None, pattern=True)
+    scene = Scene([shape], ground_z=None, pattern=True)
     camera = OrbitCamera(distance_m=5)
     change = np.abs(picture(scene, still, camera).astype(int) - picture(scene, spun, camera))
     assert (change.max(axis=2) > 15).sum() > 100

@@ -17,7 +17,7 @@ from twixt.render.draw.software import background_cache, kept_pixels
 from twixt.render.draw.software.background_cache import BackgroundCache
 
 NEAR, FAR = OrbitCamera(distance_m=6.0), OrbitCamera(distance_m=17.0, azimuth_rad=1.0)
-GROUND = Scene([Box((1, 1, 1), (0.9, 0.2, 0.2))], ground=0.0)
+GROUND = Scene([Box((1, 1, 1), (0.9, 0.2, 0.2))], ground_z=0.0)
 WIDTH, HEIGHT = 400, 300
 BETWEEN = Layer(0, 1, alpha=0.5, gap_s=0.1)
 
@@ -79,7 +79,7 @@ def both(studio):
 
 FLOOR = Scene(
     [Plane((8, 6), (0.5, 0.6, 0.7), Material(Texture.checker(size_px=64), (4, 3))), Box((1, 1, 1), (0.9, 0.2, 0.2)), Plane((1, 1))],
-    ground=None,
+    ground_z=None,
 )  # fmt: skip
 
 
@@ -150,7 +150,7 @@ def test_a_floor_with_a_velocity_is_not_kept(floor):
 def test_another_scene_another_floor(floor):
     for shapes in (FLOOR.shapes, [Plane((4, 4), (0.9, 0.9, 0.1)), *list(FLOOR.shapes)[1:]], FLOOR.shapes):
         for ground in (None, -0.5):
-            floor.set_scene(Scene(shapes, ground=ground))
+            floor.set_scene(Scene(shapes, ground_z=ground))
             for z in (0.2, 0.3, 0.4):
                 floor.move(z)
                 floor.compare(NEAR, ahead=True)
@@ -162,7 +162,7 @@ def test_a_floor_whose_depth_cannot_be_copied_is_drawn_and_a_ground_is_kept(floo
         floor.move(z)
         floor.compare(NEAR, ahead=True)
     assert floor.keeps_depth == []
-    floor.set_scene(Scene([Box((1, 1, 1))] * 3, ground=0.0))
+    floor.set_scene(Scene([Box((1, 1, 1))] * 3, ground_z=0.0))
     for _ in range(3):
         floor.compare(NEAR, ahead=True)
     assert floor.keeps_depth == [False]
@@ -201,7 +201,7 @@ def test_what_was_laid_ahead_for_nothing_is_not_seen(both):
     halves = ((0, 0, 199, HEIGHT), (201, 0, 199, HEIGHT))
     for _ in range(4):
         both.compare(NEAR, halves, ahead=True)
-    for scene in (Scene(GROUND.shapes, ground=-0.5), GROUND, Scene(GROUND.shapes, ground=None)):
+    for scene in (Scene(GROUND.shapes, ground_z=-0.5), GROUND, Scene(GROUND.shapes, ground_z=None)):
         for _ in range(3):
             both.compare(NEAR, ahead=True)
         both.set_scene(scene)
@@ -224,9 +224,9 @@ def test_another_camera_another_backdrop(both):
 def test_another_scene_another_backdrop(both):
     for scene in (
         GROUND,
-        Scene(GROUND.shapes, ground=-0.5),
-        Scene(GROUND.shapes, ground=0.0, background=(0.9, 0.9, 0.9)),
-        Scene(GROUND.shapes, ground=None),
+        Scene(GROUND.shapes, ground_z=-0.5),
+        Scene(GROUND.shapes, ground_z=0.0, background=(0.9, 0.9, 0.9)),
+        Scene(GROUND.shapes, ground_z=None),
         GROUND,
     ):
         both.set_scene(scene)

@@ -66,7 +66,7 @@ def differs_outside(bounds, one, other):
 def test_bodies_of_every_shape_change_no_pixel_outside(studio, bounds, kind, is_on_ground):
     """Two moving bodies, over a floor and a box that stand still."""
     floor = [Plane((8, 8)), Box((1, 1, 1))]
-    scene = Scene([*floor, SHAPES[kind], SHAPES[kind]], ground=0.0 if is_on_ground else None)
+    scene = Scene([*floor, SHAPES[kind], SHAPES[kind]], ground_z=0.0 if is_on_ground else None)
     renderer = studio.renderer(scene)
     renderer._background.cache._is_faster = True  # whatever this machine finds
     older = balls(4, 5)
@@ -95,7 +95,7 @@ def test_bodies_of_every_shape_change_no_pixel_outside(studio, bounds, kind, is_
 def test_balls_and_their_shadows_change_no_pixel_outside(studio, bounds):
     smaller = 0
     for seed in range(8):
-        scene = Scene([Sphere(0.3)], ground=0.0, light=LOW_LIGHT if seed % 2 else (0.3, -0.4, 0.9))
+        scene = Scene([Sphere(0.3)], ground_z=0.0, light=LOW_LIGHT if seed % 2 else (0.3, -0.4, 0.9))
         camera = OrbitCamera(distance_m=18.0 + seed, azimuth_rad=seed, elevation_rad=0.2 + 0.1 * seed)
         renderer = studio.renderer(scene)
         older = balls(6, seed)
@@ -116,7 +116,7 @@ def test_balls_and_their_shadows_change_no_pixel_outside(studio, bounds):
 def test_rounding_of_a_place_far_off_is_within_the_rectangle(studio, bounds):
     """A metre apart are the places that float32 knows at 1e7 m; poses made by the CPU bring the rest along."""
     far = (1e7, 0.0, 0.0)
-    renderer = studio.renderer(Scene([Sphere(0.05)], ground=None))
+    renderer = studio.renderer(Scene([Sphere(0.05)], ground_z=None))
     ball = balls(1, 0)
     ball["position"], ball["velocity"], ball["scale"] = far, (0.45, 0.0, 0.0), 1
     upload(renderer, 0, ball)
@@ -137,7 +137,7 @@ def test_there_is_no_rectangle_where_it_is_not_known_what_moves(studio, bounds):
     for shape, bodies, is_known in (
         (Sphere(0.3), moving, True), (surface, moving, False), (Plane((4, 4)), moving, False), (Sphere(0.3), broken, False)
     ):  # fmt: skip
-        renderer = studio.renderer(Scene([shape], ground=0.0))
+        renderer = studio.renderer(Scene([shape], ground_z=0.0))
         upload(renderer, 0, bodies)
         upload(renderer, 1, bodies)
         studio.draw(renderer, Layer(0, 1, alpha=0.5, gap_s=0.1))

@@ -33,8 +33,8 @@ from twixt.render.draw.software.kept_pixels import Pixels
 
 NEAR, FAR = OrbitCamera(distance_m=14.0, target=(0.0, 0.0, 0.5)), OrbitCamera(distance_m=18.0, azimuth_rad=1.0)
 OUTLINE = ((-2.0, -2.0, 0.0), (2.0, 2.0, 2.0))
-BALLS = Scene([Sphere(0.3, (0.9, 0.4, 0.2))], ground=0.0, outline=OUTLINE)
-SHAPES = Scene([Box((0.5, 0.9, 0.3)), Capsule(0.2, 0.6), Sphere(0.3)], ground=0.0, outline=OUTLINE)
+BALLS = Scene([Sphere(0.3, (0.9, 0.4, 0.2))], ground_z=0.0, outline=OUTLINE)
+SHAPES = Scene([Box((0.5, 0.9, 0.3)), Capsule(0.2, 0.6), Sphere(0.3)], ground_z=0.0, outline=OUTLINE)
 FLOOR = Scene(
     [Plane((8, 6), (0.5, 0.6, 0.7), Material(Texture.checker(size_px=64), (4, 3))), Box((0.4, 0.4, 0.4)), Sphere(0.3)]
 )
@@ -166,7 +166,7 @@ def test_whatever_changes_each_frame_is_as_if_it_were_drawn_whole(both, ahead):
 
 def test_a_plane_that_is_seen_through_is_whole_where_a_panel_was(studio, monkeypatch):
     monkeypatch.setattr("twixt.render.draw.software.background_cache.MOST_SHARE", 1.0)
-    both = Both(studio, Scene([Plane((8, 6), (0.5, 0.6, 0.7)), Sphere(0.3)], ground=-0.5), glass=True)
+    both = Both(studio, Scene([Plane((8, 6), (0.5, 0.6, 0.7)), Sphere(0.3)], ground_z=-0.5), glass=True)
     for left in (*[20] * (TRIED + 6), 220, 230, 20):
         both.frame(panels=(Rectangle(left, 150, left + 80, 200),))
     both.release()
@@ -177,7 +177,7 @@ def test_another_outline_is_not_seen_beside_the_old_one(both):
     scene = both.kept.scene
     for outline in (((-1, -1, 0), (1, 1, 1)), None, OUTLINE):
         for renderer in both.renderers:
-            renderer.set_scene(Scene(scene.shapes, ground=scene.ground, outline=outline))
+            renderer.set_scene(Scene(scene.shapes, ground_z=scene.ground_z, outline=outline))
         for _ in range(4):
             both.frame()
 

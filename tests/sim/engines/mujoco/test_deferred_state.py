@@ -34,7 +34,7 @@ def passing(launch: Launch, model: str = MOVING) -> tuple[Any, Any]:
 
 
 def pull(handle: Any, pulled: Pull) -> None:
-    handle._view.actions.receive("viewer", wire.Message(pulled.KIND, pulled.to_fields()))
+    handle._view._actions.receive("viewer", wire.Message(pulled.KIND, pulled.to_fields()))
 
 
 def test_a_copy_is_the_state_of_its_sync(launch: Launch) -> None:

@@ -171,7 +171,7 @@ def test_a_camera_that_follows_what_has_diverged_stays_a_camera(
     camera = mujoco.MjvCamera()
     camera.lookat[:], camera.distance, camera.orthographic = lookat, distance, is_orthographic
     seen = scene_camera(model, camera)
-    assert np.isfinite([*seen.eye, *seen.target, seen.orthographic]).all()
+    assert np.isfinite([*seen.eye, *seen.target, seen.orthographic_height]).all()
 
 
 def test_a_selected_body_that_is_not_there_is_none(launch: Launch) -> None:
@@ -213,7 +213,7 @@ def test_a_camera_that_tracks_a_body_is_carried_by_it_and_never_turns(launch: La
     stepped(handle)
     camera = reader.scene().camera
     assert camera is not None
-    assert (camera.body, camera.turns) == (3, False)
+    assert (camera.body, camera.rotates_with_body) == (3, False)
     assert camera.target == (0, 0, 0)
 
 
@@ -285,7 +285,7 @@ def test_of_a_tracking_camera_lookat_stays_and_a_fixed_one_is_not_moved(launch: 
     handle, _ = launch(publish_hz=ALWAYS)
     handle.cam.type, handle.cam.trackbodyid = mujoco.mjtCamera.mjCAMERA_TRACKING, 3
     handle.sync()
-    seen, lookat = Camera((0, -2, 0), (0, 0, 0), body=3, turns=False), handle.cam.lookat.tolist()
+    seen, lookat = Camera((0, -2, 0), (0, 0, 0), body=3, rotates_with_body=False), handle.cam.lookat.tolist()
     moved(handle, Look(seen, handle._view._host.camera.version, (8, 6), True))
     handle.sync()
     assert (handle.cam.distance, handle.cam.azimuth, handle.cam.elevation) == pytest.approx((2, 90, 0))
@@ -404,7 +404,7 @@ def test_figures_are_those_of_mujocos_struct(launch: Launch, capfd: pytest.Captu
 
     def shown() -> list[Any]:
         return [
-            (one.rect, one.title, one.x_label, one.x_range, one.y_range, one.are_bars, one.has_legend,
+            (one.rect, one.title, one.x_label, one.x_range, one.y_range, one.kind, one.has_legend,
              [(line.name, line.color, line.points.tolist()) for line in one.lines])
             for one in reader._link.received.figures
         ]  # fmt: skip

@@ -71,7 +71,7 @@ def test_a_pull_that_is_interrupted_anywhere_leaves_the_programs_forces(
     own = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
 
     def pull(puller: Any, by: Pull) -> None:
-        puller._view.actions.receive("viewer", wire.Message(by.KIND, by.to_fields()))
+        puller._view._actions.receive("viewer", wire.Message(by.KIND, by.to_fields()))
         puller.sync()
 
     handle.d.xfrc_applied[1] = own

@@ -18,7 +18,7 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.interaction.controls import Control
 from twixt.sim.engines.mujoco.model_world import world_of_file
 from twixt.sim.engines.mujoco.mujoco_package import loaded_model
-from twixt.sim.engines.mujoco.overlay_content import FOLD
+from twixt.sim.engines.mujoco.overlay_content import SECTION
 from twixt.sim.world.world import MOST_FIGURES, World, filled_bodies, reset_world, state_hash
 from twixt.sim.world.world_guard import GuardedWorld
 from twixt.sim.worlds.find import make_world
@@ -49,7 +49,7 @@ def moving(users_folder: Path) -> str:
 
 def own(world: World) -> list[Control]:
     """The model's own controls, without the switches of what is shown."""
-    return [control for control in world.controls if control.fold != FOLD]
+    return [control for control in world.controls if control.section != SECTION]
 
 
 def test_a_file_is_a_world_that_steps_as_mujoco_does(moving: str) -> None:
@@ -201,22 +201,22 @@ def tuned(users_folder: Path) -> Path:
 
 def test_a_model_offers_its_actuators_equalities_and_keyframes(tuned: Path) -> None:
     world = load_world(tuned.name)
-    assert [(control.kind, control.name) for control in own(world)] == [
+    assert [(control._kind, control.name) for control in own(world)] == [
         ("button", "up"), ("slider", "motor"), ("slider", "actuator 1"), ("toggle", "rope"),
     ]  # fmt: skip
     up, motor, _, rope = own(world)
-    assert motor.shown == (0, -2, 2)
-    assert rope.shown == (1, 0, 1)
-    motor.set(1.25)
-    rope.set(0)
+    assert motor._shown == (0, -2, 2)
+    assert rope._shown == (1, 0, 1)
+    motor._set(1.25)
+    rope._set(0)
     world.step(world.dt)
     data = world._data  # type: ignore[attr-defined]
     assert data.ctrl.tolist() == [1.25, 0]
     assert data.eq_active.tolist() == [0]
     before = filled_bodies(world).records["epoch"].copy()
-    up.set(1)
+    up._set(1)
     world.step(world.dt)
-    assert motor.shown == (0.5, -2, 2)
+    assert motor._shown == (0.5, -2, 2)
     assert (filled_bodies(world).records["epoch"] != before).all()
     assert world.diagnostics()["hinge"] == pytest.approx(1.5, abs=0.01)
 
@@ -227,7 +227,7 @@ def test_what_nobody_moved_is_the_models_own_affair(tuned: Path) -> None:
     data.ctrl[:] = (5.0, 0.25)  # as a plugin or a callback of the model's would
     world.step(world.dt)
     assert data.ctrl.tolist() == [5.0, 0.25]
-    world.controls[2].set(0.5)
+    world.controls[2]._set(0.5)
     world.step(world.dt)
     data.ctrl[1] = 0.75
     world.step(world.dt)
@@ -238,24 +238,24 @@ def test_a_file_that_is_saved_again_is_loaded_again_with_other_bodies(
     tuned: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     world = load_world(tuned.name)
-    assert not world.is_outdated()
+    assert not world._is_outdated()
     tuned.write_text(TUNED.replace("<motor", "<moter"))
-    assert not world.is_outdated()
+    assert not world._is_outdated()
     assert re.search(r"MuJoCo cannot load 'tuned.xml': .*moter.*; the model from before stays", capfd.readouterr().err)
     tuned.write_text(TUNED.replace("<worldbody>", f"<asset>{TEXTURES_TOO_LARGE}</asset><worldbody>{SHOWN_TEXTURES}"))
-    assert not world.is_outdated()  # MuJoCo loads it, a scene does not hold it
+    assert not world._is_outdated()  # MuJoCo loads it, a scene does not hold it
     assert re.search(
         r"'tuned.xml' cannot be shown: .*56 MiB in all, got .*; the model from before stays", capfd.readouterr().err
     )
     world.step(world.dt)
     more = '<body name="second"><freejoint/><geom size="0.2"/></body></worldbody>'
     tuned.write_text(TUNED.replace("</worldbody>", more).partition("<keyframe>")[0] + "</mujoco>")
-    assert world.is_outdated()
+    assert world._is_outdated()
     count = len(world.bodies)
     assert reset_world(world, 0)
     assert len(world.bodies) == len(world.scene.shapes) == count + 1
     assert [control.name for control in own(world)] == ["motor", "actuator 1", "rope"]
-    assert not world.is_outdated()
+    assert not world._is_outdated()
     world.step(world.dt)
 
 
@@ -295,7 +295,7 @@ def test_a_robot_in_a_far_larger_arena_is_tracked_from_near(users_folder: Path, 
     if not is_tracked:
         assert camera.body is None
         return
-    assert (camera.body, camera.turns) == (2, False)  # of the tree with the most bodies
+    assert (camera.body, camera.rotates_with_body) == (2, False)  # of the tree with the most bodies
     assert 1 < np.linalg.norm(camera.eye) < 4
 
 
@@ -318,7 +318,7 @@ def test_a_pull_moves_a_body_for_one_step_and_no_longer(moving: str) -> None:
 def test_an_actuator_whose_range_no_slider_can_show_has_the_usual_one(users_folder: Path) -> None:
     (users_folder / "wide.xml").write_text(TUNED.replace('ctrlrange="-2 2"', 'ctrlrange="-1e30 1e30"'))
     world = load_world("wide.xml")
-    assert world.controls[1].shown == (0, -1, 1)
+    assert world.controls[1]._shown == (0, -1, 1)
 
 
 def test_a_model_whose_name_is_not_utf_8_is_refused_in_plain_words(tmp_path: Path) -> None:

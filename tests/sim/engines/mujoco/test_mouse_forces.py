@@ -27,7 +27,7 @@ OWN = np.array([1.0, 2, 3, 4, 5, 6])
 
 def pulling(handle: Any, pull: Pull) -> np.ndarray:
     """Forces on the free body after a sync with this pull."""
-    handle._view.actions.receive("viewer", wire.Message(pull.KIND, pull.to_fields()))
+    handle._view._actions.receive("viewer", wire.Message(pull.KIND, pull.to_fields()))
     handle.sync()
     return handle.d.xfrc_applied[FREE].copy()
 

@@ -47,16 +47,16 @@ def test_switches_are_of_what_the_model_has() -> None:
     assert {"tendon", "skin", "camera", "flex skin"}.isdisjoint(of_kinds)
     assert {"tendon", "camera", "light", "actuator", "equality"} <= made(HUNG)[2].keys()
     assert "skin" in made(SKINNED)[2]
-    assert {toggle.fold for toggle in of_kinds.values()} == {"show"}
+    assert {toggle.section for toggle in of_kinds.values()} == {"show"}
     assert len(opt.flags) == len(mujoco.mjVISSTRING)
 
 
 def test_what_the_code_has_changed_counts_and_else_what_was_switched() -> None:
     switches, opt, toggles = made(KINDS)
     assert not switches.exchange()
-    toggles["contact point"].set(1)
-    toggles["geoms of group 3"].set(1)
-    toggles["sites of group 0"].set(0)
+    toggles["contact point"]._set(1)
+    toggles["geoms of group 3"]._set(1)
+    toggles["sites of group 0"]._set(0)
     opt.flags[TRANSPARENT] = 1
     before = switches.parts
     assert switches.exchange()
@@ -67,8 +67,8 @@ def test_what_the_code_has_changed_counts_and_else_what_was_switched() -> None:
     assert switches.parts != before
     assert not switches.exchange()
     opt.flags[POINT] = 0
-    toggles["contact point"].set(1)  # as it is
-    toggles["transparent"].set(0)
+    toggles["contact point"]._set(1)  # as it is
+    toggles["transparent"]._set(0)
     assert switches.exchange()
     assert (opt.flags[POINT], opt.flags[TRANSPARENT]) == (0, 0)
     assert not toggles["contact point"].value
@@ -144,15 +144,15 @@ def test_a_model_that_runs_shows_what_is_switched_on(tmp_path: Any) -> None:
     world.step(world.dt)
     assert world.scene is scene
     assert world.marks is None
-    world.controls[place_of(world.controls, "geoms of group 3")].set(1)
-    world.controls[place_of(world.controls, "joint")].set(1)
+    world.controls[place_of(world.controls, "geoms of group 3")]._set(1)
+    world.controls[place_of(world.controls, "joint")]._set(1)
     world.step(world.dt)
     assert len(world.scene.shapes[1].parts) == len(scene.shapes[1].parts) + 1  # type: ignore[union-attr]
     assert world.scene.camera == scene.camera
     assert world.marks is not None
     assert len(world.marks.records) >= 2
     path.write_text(MOVING)
-    while not world.is_outdated():
+    while not world._is_outdated():
         path.touch()
     world.reset()
     assert world.controls[place_of(world.controls, "joint")].value, "a switch outlasts a new file"

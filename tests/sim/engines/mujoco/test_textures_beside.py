@@ -71,7 +71,7 @@ def drawn_by_mujoco(path: Path) -> np.ndarray:
 def test_checkers_and_cubes_are_where_mujoco_has_them(tmp_path: Path) -> None:
     theirs = drawn_by_mujoco(tmp_path / "theirs.npy").astype(int)
     model = mujoco.MjModel.from_xml_string(MODEL)
-    shown = replace(scene(model), unlit=True)
+    shown = replace(scene(model), look="unlit")
     context = moderngl.create_standalone_context(require=330, backend="egl")
     context.framebuffer([context.renderbuffer(SIZE_PX, 4)], context.depth_renderbuffer(SIZE_PX)).use()
     renderer = SceneRenderer(context, shown, 4, model.nbody)

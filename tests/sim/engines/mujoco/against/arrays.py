@@ -30,6 +30,7 @@ from tests.sim.engines.mujoco.against.overlap import agreement
 from tests.sim.engines.mujoco.against.pictures import MujocosPictures, State, TwixtPictures
 from tests.sim.engines.mujoco.models import Reader
 from twixt.ipc.scene import Scene
+from twixt.ipc.scene.scene import packed_scene
 from twixt.ipc.session import attach
 from twixt.sim.engines.mujoco.model.model_scene import scene
 from twixt.sim.engines.mujoco.mujoco_viewer import launch_passive
@@ -434,7 +435,10 @@ def _settle(handle: Any, reader: Reader) -> None:
 
 
 def _is_fresh(shown: Scene, model: Any, opt: Any) -> bool:
-    return shown.to_bytes() == scene(model, opt, camera=shown.camera, labels=shown.labels).to_bytes()
+    return (
+        packed_scene(shown).to_bytes()
+        == packed_scene(scene(model, opt, camera=shown.camera, labels=shown.labels)).to_bytes()
+    )
 
 
 def _share(before: Any, now: Any) -> float:

@@ -75,7 +75,7 @@ class TwixtPictures:
     def seen_state(self, state: State) -> Seen:
         """Labels and unlit colours of a state, without its marks."""
         state = state._replace(marks=NO_MARKS, part_columns={})
-        plain = dataclasses.replace(state.scene, unlit=True, ground=None, background=BLACK, pattern=False)
+        plain = dataclasses.replace(state.scene, look="unlit", ground_z=None, background=BLACK, pattern=False)
         colors = self.picture(state._replace(scene=plain))
         rgb = self.picture(state._replace(scene=_labelled(plain))).astype(np.int32)
         labels = rgb[..., 0] << 16 | rgb[..., 1] << 8 | rgb[..., 2]
@@ -97,7 +97,7 @@ class TwixtPictures:
             matrices, whole = orbit.matrices(self.size_px), (0, 0, *self.size_px)
             body = None if scene.camera is None else scene.camera.body
             if scene.camera is not None and body is not None:
-                turn = records["orientation"][body] if scene.camera.turns else np.array(NO_TURN)
+                turn = records["orientation"][body] if scene.camera.rotates_with_body else np.array(NO_TURN)
                 matrices = carried(matrices, records["position"][body], turn)
             layer = Layer(0, surfaces=SurfacePair(0, None, 0.0))
             renderer.draw([layer], matrices, orbit.around_axis(whole), state.marks, clip=whole)

@@ -43,7 +43,7 @@ def filled(camera: Camera, radius: float) -> float:
 def test_a_body_that_can_go_anywhere_fills_two_thirds_and_is_followed(joints: str) -> None:
     model = model_of(joints)
     camera = opening_view(model)
-    assert (camera.body, camera.turns) == (1, False)
+    assert (camera.body, camera.rotates_with_body) == (1, False)
     # By its two balls: 0.8 m high, seen from 45 degrees above.
     assert filled(camera, (0.4 + 0.4 * math.sqrt(0.5)) / 2) == pytest.approx(FILL, rel=0.01)
     forward, before = np.subtract(camera.target, camera.eye), np.subtract(usual(model).target, usual(model).eye)

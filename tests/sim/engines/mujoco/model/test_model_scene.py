@@ -22,6 +22,7 @@ from twixt.ipc.scene import (
     Sphere,
     Texture,
 )
+from twixt.ipc.scene.scene import packed_scene, unpacked_scene
 from twixt.sim.engines.mujoco.model.model_camera import scene_camera
 from twixt.sim.engines.mujoco.model.model_scene import scene
 
@@ -154,9 +155,9 @@ def test_an_infinite_plane_reaches_far_and_takes_the_place_of_the_grid(model: An
     floor = parts_of(scene(model), 0)[0].shape
     assert isinstance(floor, Plane)
     assert min(floor.size) > 20 * model.stat.extent
-    assert scene(model).ground is None
+    assert scene(model).ground_z is None
     bare = mujoco.MjModel.from_xml_string("<mujoco><worldbody><geom size='1'/></worldbody></mujoco>")
-    assert scene(bare).ground == 0
+    assert scene(bare).ground_z == 0
 
 
 def mujocos_view(model: Any, camera: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -217,12 +218,12 @@ def test_an_orthographic_camera_sees_as_high_as_mujocos() -> None:
     drawn = mujoco.MjvScene(model, 1000)
     mujoco.mjv_updateScene(model, data, mujoco.MjvOption(), None, camera, mujoco.mjtCatBit.mjCAT_ALL, drawn)
     height = drawn.camera[0].frustum_top - drawn.camera[0].frustum_bottom
-    assert scene_camera(model, camera).orthographic == pytest.approx(height)
+    assert scene_camera(model, camera).orthographic_height == pytest.approx(height)
 
 
 def test_the_scene_travels(model: Any) -> None:
     made = scene(model)
-    assert Scene.from_bytes(made.to_bytes()).shapes == made.shapes
+    assert unpacked_scene(packed_scene(made).to_bytes()).shapes == made.shapes
 
 
 def alpha_of(part: Part) -> float:
