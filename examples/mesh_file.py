@@ -20,10 +20,10 @@ class Gears(World):
     dt = 1 / 30
 
     def __init__(self, path: str = "", turns_per_s: float = 0.1):
-        gear = Mesh.from_file(path or Path(__file__).with_name("gear.stl"), color=(1, 1, 1))
+        gear = Mesh.from_file(path or Path(__file__).with_name("gear.stl"))
         self.bodies = Bodies(2)
         self.bodies.position[:, 0] = (-1.0, 1.0)
-        self.bodies.color[:, :3] = np.array(COLORS) * 255
+        self.bodies.color = COLORS
         self.scene = Scene([gear, gear], camera=Camera(eye=(0.6, -3.4, 4.2), target=(0, 0, 0)), ground_z=None)
         self.turns_per_s, self.time = turns_per_s, 0.0
         self.step(0.0)

@@ -7,7 +7,7 @@ import numpy as np
 from twixt import Bodies, Camera, Capsule, Scene, Sphere, World
 
 LINKS = 40  # of a chain
-COLORS = [(38, 70, 83, 255), (42, 157, 143, 255), (231, 111, 81, 255), (90, 90, 95, 255)]
+COLORS = np.uint8([(38, 70, 83), (42, 157, 143), (231, 111, 81), (90, 90, 95)])
 
 
 class Catenaries(World):
@@ -17,9 +17,9 @@ class Catenaries(World):
 
     def __init__(self):
         self.bodies, self.time = Bodies(3 * LINKS + 6), 0.0
-        self.bodies.color[:] = np.repeat(COLORS, (LINKS, LINKS, LINKS, 6), axis=0)
+        self.bodies.color = np.repeat(COLORS, (LINKS, LINKS, LINKS, 6), axis=0)
         self.bodies.position[-6:] = [(x, y, 2.0) for y in (-0.8, 0, 0.8) for x in (-2, 2)]
-        shapes = [Capsule(0.035, 0.13, color=(1, 1, 1))] * (3 * LINKS) + [Sphere(0.08, color=(1, 1, 1))] * 6
+        shapes = [Capsule(0.035, 0.13)] * (3 * LINKS) + [Sphere(0.08)] * 6
         camera = Camera(eye=(1.4, -7.5, 2.6), target=(0, 0, 1.25), fov_y_deg=21)
         self.scene = Scene(shapes, camera=camera, background=(0.97, 0.97, 0.97))
         self.step(0.0)

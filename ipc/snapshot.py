@@ -30,7 +30,8 @@ BODY = np.dtype(
         ("flags", "<u2"),
         ("scale", "<f2"),  # factor by which the size of the body's shape is multiplied
         ("angular_velocity", "<f4", 3),  # in rad/s, in the world's frame
-        ("color", "u1", 4),  # red, green, blue, alpha: factors by which the colour of the shape is multiplied
+        # red, green, blue, alpha: factors by which the colour of the shape is multiplied; see `has_color`
+        ("color", "u1", 4),
     ]
 )
 
@@ -65,11 +66,14 @@ MARK = np.dtype(
     ]
 )
 
-# Bits of a body's `flags`. A bit HAS_... tells that the field of that name has a value. If the bit is not set, the
-# field is ignored.
+# Bits of a body's `flags`. A bit HAS_... tells that the field of that name has a value. If the bit is not set, a
+# velocity is ignored. A colour is never ignored, see `has_color`.
 VISIBLE = 1
 HAS_VELOCITY = 2
 HAS_ANGULAR_VELOCITY = 4
+HAS_COLOR = 8
+# Red, green and blue of white, in a record's colour read as one number.
+WHITE_RGB = 0xFF_FFFF
 
 # The low half of an epoch counts cuts (spawn, despawn, teleport), the high half counts corrections.
 CONTINUITY_MASK = 0xFFFF
@@ -167,6 +171,17 @@ def new_bodies(count: int) -> NDArray[np.void]:
     bodies = np.empty(count, BODY)
     bodies.view(RECORD)[:] = _NEW.view(RECORD)
     return bodies
+
+
+def has_color(bodies: NDArray[np.void]) -> NDArray[np.bool_]:
+    """Mask of the bodies whose colour is given, (n,). bodies: array of `BODY` records, shape (n,).
+
+    A colour is given if the bit HAS_COLOR is set, or if its red, green and blue are not white. If a body's colour is
+    given, its shapes without a colour are drawn in the body's colour alone. Otherwise they are drawn in a colour of the
+    palette.
+    """
+    rgb = bodies["color"].view("<u4")[:, 0] & np.uint32(WHITE_RGB)
+    return ((bodies["flags"] & HAS_COLOR) != 0) | (rgb != WHITE_RGB)
 
 
 # A dtype that treats the record of a body or a mark as one block of bytes. With the dtypes `BODY` and `MARK`, numpy

@@ -195,9 +195,9 @@ KINDS: tuple[FigureKind, ...] = get_args(FigureKind)
 @dataclass(frozen=True, eq=False)
 class OverlayLine:
     """A line of a figure. points: array of shape (n, 2) with x and y of each point. name: the line's name in the
-    legend. If the name is empty, the legend has no entry for the line. color: (red, green, blue), each from 0 to 1.
-    If `color` is None, the line has a colour that differs from the colours of the neighbouring lines. Raises
-    TwixtError for an invalid argument."""
+    legend. If the name is empty, the legend has no entry for the line. color: (red, green, blue), each from 0 to 1, or
+    np.uint8 from 0 to 255. If `color` is None, the line has a colour that differs from the colours of the neighbouring
+    lines. Raises TwixtError for an invalid argument."""
 
     points: NDArray[np.float64]
     name: str = ""

@@ -12,6 +12,7 @@ import numbers
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from twixt.ipc.errors import LARGE, TwixtError, text_of
 
@@ -22,6 +23,8 @@ Paint = Color | tuple[float, float, float, float]  # a colour, or a colour and i
 # A length whose difference from 1 is below this counts as 1. So normalizing a unit quaternion again does not change
 # it.
 UNIT_WITHIN = 1e-12
+# The range of a colour's numbers, for messages. It is the same for the colours of scenes, bodies, parts and marks.
+COLOR_RANGE = "from 0 to 1, or np.uint8(...) from 0 to 255"
 
 
 class SceneError(TwixtError):
@@ -86,33 +89,68 @@ def lengths(name: str, values: Any, count: int) -> tuple[float, ...]:
 
 
 def color_or_none(name: str, color: Any) -> Color | None:
-    """Returns `color` as a tuple of three numbers from 0 to 1, or None if `color` is None. Raises SceneError for any
-    other value."""
+    """Returns `color` as a tuple of three numbers from 0 to 1, or None if `color` is None. Values of type uint8 are
+    divided by 255. Raises SceneError for any other value."""
     if color is None:
         return None
-    found = _numbers(color)
+    found = _channels(color)
     if len(found) != 3 or not all(0 <= channel <= 1 for channel in found):
-        raise SceneError(f"{name} must be (red, green, blue), each from 0 to 1, got {text_of(color)}")
+        raise SceneError(f"{name} must be (red, green, blue), each {COLOR_RANGE}, got {text_of(color)}")
     return found[0], found[1], found[2]
 
 
 def paint_or_none(name: str, color: Any) -> Paint | None:
-    """Returns `color` as a tuple of three or four numbers from 0 to 1, or None if `color` is None. An alpha of 1 is
-    removed. Raises SceneError for any other value."""
+    """Returns `color` as a tuple of three or four numbers from 0 to 1, or None if `color` is None. Values of type uint8
+    are divided by 255. An alpha of 1 is removed. Raises SceneError for any other value."""
     if color is None:
         return None
-    found = _numbers(color)
+    found = _channels(color)
     if len(found) not in (3, 4) or not all(0 <= channel <= 1 for channel in found):
         raise SceneError(
-            f"{name} must be (red, green, blue), or (red, green, blue, alpha), each from 0 to 1, got {text_of(color)}"
+            f"{name} must be (red, green, blue), or (red, green, blue, alpha), each {COLOR_RANGE}, got {text_of(color)}"
         )
     red, green, blue, *alpha = found
     return (red, green, blue) if alpha in ([], [1]) else (red, green, blue, alpha[0])
 
 
+def check_colors(name: str, colors: NDArray[Any]) -> bool:
+    """Checks an array of colours of any shape. Numbers of dtype uint8 are from 0 to 255, all others are from 0 to 1.
+    Returns False if some number is not finite. Raises SceneError for other types, and for numbers out of range."""
+    if colors.dtype == np.uint8:
+        return True
+    if colors.dtype.kind not in "fiu":
+        raise SceneError(f"{name} must be numbers {COLOR_RANGE}, got {colors.dtype}")
+    if not colors.size or (colors.min() >= 0 and colors.max() <= 1):
+        return True
+    finite = colors[np.isfinite(colors)]
+    if finite.size == colors.size or (finite.size and not (finite.min() >= 0 and finite.max() <= 1)):
+        raise SceneError(
+            f"{name} must be numbers {COLOR_RANGE}, got {colors.dtype} from {finite.min():g} to {finite.max():g}"
+        )
+    return False
+
+
+def color_bytes(colors: NDArray[Any]) -> NDArray[np.uint8]:
+    """Converts colours that `check_colors` has accepted to bytes, an array of the same shape. All numbers must be
+    finite."""
+    if colors.dtype == np.uint8:
+        return colors
+    return np.rint(colors * 255.0).astype(np.uint8)
+
+
 def set_field(instance: Any, name: str, value: Any) -> None:
     """Sets a field of a frozen dataclass. Call this in the `__post_init__` or `__init__` of the dataclass."""
     object.__setattr__(instance, name, value)
+
+
+def _channels(color: Any) -> tuple[float, ...]:
+    """Returns the numbers of one colour, from 0 to 1 if they are in their range. Returns an empty tuple if `color` is
+    not a sequence of numbers. Bools are no numbers."""
+    found = items(color) or ()
+    if any(isinstance(value, bool) for value in found):
+        return ()
+    most = 255 if all(isinstance(value, np.uint8) for value in found) else 1
+    return tuple(value / most for value in _numbers(found))
 
 
 def _numbers(values: Any) -> tuple[float, ...]:

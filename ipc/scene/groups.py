@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from twixt.ipc.config import flags
 from twixt.ipc.config.rules import is_reference, is_rule, unknown_rule
 from twixt.ipc.errors import text_of
-from twixt.ipc.scene.checks import Color, SceneError, color_or_none, items, number, set_field
+from twixt.ipc.scene.checks import COLOR_RANGE, Color, SceneError, color_or_none, items, number, set_field
 
 # Name that the viewer uses for the group of all bodies with a parent. A user's group must not have this name.
 CHILDREN = "children"
@@ -67,7 +67,7 @@ class Group:
 class ColorBy:
     """The colour of each body shows a number. A column has this number for each body. The number is first clamped to
     the range from `low` to `high`. The body's colour is then interpolated linearly: it is `low_color` at `low` and
-    `high_color` at `high`."""
+    `high_color` at `high`. It replaces the red, green and blue of the body and of its shapes."""
 
     column: str
     low: float = 0.0
@@ -85,7 +85,7 @@ class ColorBy:
         for name in ("low_color", "high_color"):
             color = color_or_none(f"ColorBy.{name}", getattr(self, name))
             if color is None:
-                raise SceneError(f"ColorBy.{name} must be (red, green, blue), each from 0 to 1, got None")
+                raise SceneError(f"ColorBy.{name} must be (red, green, blue), each {COLOR_RANGE}, got None")
             set_field(self, name, color)
 
 

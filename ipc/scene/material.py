@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.errors import text_of
 from twixt.ipc.process.notices import print_notice
-from twixt.ipc.scene.checks import SceneError, flag, lengths, number, paint_or_none, set_field
+from twixt.ipc.scene.checks import COLOR_RANGE, SceneError, flag, lengths, number, paint_or_none, set_field
 
 # Largest width and height of an image, in px. An image of 4096 x 4096 px takes 48 MiB in a scene's message. Together
 # with its smaller copies (mipmaps), the image takes 64 MiB on the GPU.
@@ -176,7 +176,7 @@ def _colors(name: str, first: Any, second: Any) -> NDArray[np.uint8]:
     4)."""
     found = [paint_or_none(f"{name}: a colour", color) for color in (first, second)]
     if None in found:
-        raise SceneError(f"{name} takes two colours, (red, green, blue), each from 0 to 1, got None")
+        raise SceneError(f"{name} takes two colours, (red, green, blue), each {COLOR_RANGE}, got None")
     rows = np.array([(*color, 1.0)[:4] for color in found if color is not None])
     rows = rows if any(color is not None and len(color) == 4 for color in found) else rows[:, :3]
     return np.rint(255 * rows).astype(np.uint8)

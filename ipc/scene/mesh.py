@@ -42,9 +42,9 @@ class Mesh:
     vertices: array of shape (v, 3), in metres. faces: array of shape (f, 3) with indices of vertices,
     counter-clockwise as seen from outside. normals: None, "smooth" or an array of directions of shape (v, 3). None
     draws each face flat. "smooth" takes, at each vertex, the mean normal of the faces around the vertex, weighted by
-    the faces' areas. color: colour of the surface. If `color` is None, the body's index selects a colour of the
-    palette. deforms: True for cloth, skins and soft bodies. Each snapshot then has new vertices, and `vertices` is the
-    rest shape. The viewer computes the normals of such a mesh: flat if `normals` is None, else smooth.
+    the faces' areas. color: colour of the surface, as in `Sphere`. deforms: True for cloth, skins and soft bodies. Each
+    snapshot then has new vertices, and `vertices` is the rest shape. The viewer computes the normals of such a mesh:
+    flat if `normals` is None, else smooth.
     uv: array of shape (v, 2) with the position of each vertex in the material's image. The first number is the
     distance from the left as a fraction of the width. The second is the distance from the bottom as a fraction of the
     height. Both are from 0 to 1; beyond this range the image repeats. Raises SceneError for an invalid field.

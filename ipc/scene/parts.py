@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from twixt.ipc.scene.scene import Scene, part_bodies, shape_list
 from twixt.ipc.scene.shapes import color_of, rgba_of, shapes_of
 
-# The palette has the colours of bodies whose shape has no colour. The body with index i has the colour with index i
-# modulo the number of colours. The colours are distinct, equally light, and chosen for a dark background.
+# The palette has the colours of bodies that have no colour, neither their shape nor the body itself. The body with
+# index i has the colour with index i modulo the number of colours. The colours are distinct, equally light, and chosen
+# for a dark background.
 PALETTE = np.array(
     [
         (0xE8, 0x6A, 0x5C),

@@ -26,7 +26,18 @@ from numpy.typing import NDArray
 from twixt.ipc.errors import text_of
 from twixt.ipc.renamed import FormerArgument, FormerAttribute, former_arguments, former_attributes
 from twixt.ipc.scene.camera import Camera, check_camera
-from twixt.ipc.scene.checks import Color, SceneError, Vector, color_or_none, flag, items, number, set_field, vector
+from twixt.ipc.scene.checks import (
+    COLOR_RANGE,
+    Color,
+    SceneError,
+    Vector,
+    color_or_none,
+    flag,
+    items,
+    number,
+    set_field,
+    vector,
+)
 from twixt.ipc.scene.groups import (
     ColorBy,
     Group,
@@ -95,10 +106,12 @@ class Scene:
     draw plain colours without light, pattern and shadows. "flat" also draws a thin dark outline around each body. Use
     "unlit" to measure pixels. pattern: True to draw round shapes in two tones of their colour, so that their rotation
     is visible. columns: for each column, the rule by which its values are blended. twixt sets this field from the
-    columns that are declared to `Bodies` or `show`. part_columns: names of the columns with a row for each part of the bodies.
+    columns that are declared to `Bodies` or `show`. part_columns: names of the columns with a row for each part.
     twixt sets this field in the same way as `columns`.
-    color_by: the column that determines the colours of the bodies. If `color_by` is None, bodies have the colours of
-    their shapes. labels: texts for marks. A mark whose `label` is i + 1 has the text `labels[i]` beside it.
+    color_by: the column that determines the colours of the bodies. If `color_by` is None, a body's colour is the colour
+    of its shape times the body's own colour (`Bodies.color`). A shape without a colour has a colour of the palette, or
+    white if the body's own colour is given. A colour is (red, green, blue), each from 0 to 1, or np.uint8 from 0 to
+    255. labels: texts for marks. A mark whose `label` is i + 1 has the text `labels[i]` beside it.
     """
 
     shapes: Sequence[Shape] = ()
@@ -216,7 +229,7 @@ def _background(background: Any) -> Color | Texture:
     if isinstance(background, Texture):
         return background
     if background is None:
-        raise SceneError("Scene.background must be (red, green, blue), each from 0 to 1, or a Texture, got None")
+        raise SceneError(f"Scene.background must be (red, green, blue), each {COLOR_RANGE}, or a Texture, got None")
     color = color_or_none("Scene.background", background)
     assert color is not None
     return color

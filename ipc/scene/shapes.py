@@ -42,12 +42,14 @@ class Sphere:
     """A sphere with a radius of `radius` metres. `Scene(pattern=True)` makes its rotation visible. A column `scale3`
     turns the sphere into an ellipsoid.
 
-    color: red, green and blue, each from 0 to 1. A transparent shape also has an alpha from 0 to 1. material: an image
-    on the surface, and its highlights. All shapes except `Compound` have the fields `color` and `material`.
+    color: red, green and blue, each from 0 to 1, or np.uint8 from 0 to 255. A transparent shape also has an alpha. If
+    `color` is None, the body's index selects a colour of the palette; if the body has a colour of its own
+    (`Bodies.color`), the shape has that colour alone. material: an image on the surface, and its highlights. All shapes
+    except `Compound` have the fields `color` and `material`.
     """
 
     radius: float = 0.5
-    color: Paint | None = None  # If `color` is None, the body's index selects a colour of the palette.
+    color: Paint | None = None
     material: Material | None = None
 
     def __post_init__(self) -> None:
@@ -197,11 +199,11 @@ class Compound:
     """A body with several shapes, each at its own pose: `Compound([Part(Box()), Part(Sphere(), (0, 0, 1))])`.
 
     Parts do not make snapshots larger: a snapshot has only the body's pose, and this pose moves all parts. A part
-    whose shape has no colour has the colour that the palette gives to the body. A body's scale applies to the
-    positions and the sizes of its parts. A column `scale3` scales the positions along the body's axes. Each part keeps
-    its orientation. Each part is scaled along its own axes; the factor of an axis is the body's factor in the
-    direction of that axis. This is exact for a part that is rotated by multiples of 90 degrees. For any other part it
-    is not exact: exact scaling would shear the part.
+    whose shape has no colour has the body's own colour, or the palette's colour if the body has none. A body's scale
+    applies to the positions and the sizes of its parts. A column `scale3` scales the positions along the body's axes.
+    Each part keeps its orientation. Each part is scaled along its own axes; the factor of an axis is the body's factor
+    in the direction of that axis. This is exact for a part that is rotated by multiples of 90 degrees. For any other
+    part it is not exact: exact scaling would shear the part.
     """
 
     parts: Sequence[Part]

@@ -23,7 +23,7 @@ from twixt.ipc.config.rules import SCALE3
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Scene, Vector
 from twixt.ipc.scene.surfaces import surface_rows
-from twixt.ipc.snapshot import BODY, NO_MARKS
+from twixt.ipc.snapshot import BODY, HAS_COLOR, NO_MARKS
 from twixt.render.draw.bodies import shape_rows
 from twixt.render.draw.bodies.body_draws import BodyDraws, still_key
 from twixt.render.draw.bodies.level_floor import LevelFloor
@@ -198,6 +198,7 @@ class SceneRenderer:
         bodies = records[rows].copy()
         if drawn.members.part_colors is not None:
             bodies["color"] = 255
+            bodies["flags"] &= np.uint16(0xFFFF ^ HAS_COLOR)
         if stretches is None or SCALE3 in self._scene.part_columns:
             return bodies, {}
         return bodies, {SCALE3: stretches[rows].copy()}

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.snapshot import Snapshot
+from twixt.ipc.snapshot import Snapshot, has_color
 from twixt.render.interpolation.blending import (
     Column,
     alike,
@@ -126,8 +126,10 @@ class Chase(Linear):
         has in `start`."""
         rows = np.flatnonzero(may_be_blended(start.bodies, life.bodies))
         bodies = life.bodies.copy()
-        for field in ("position", "orientation", "scale", "color"):
+        for field in ("position", "orientation", "scale"):
             bodies[field][rows] = start.bodies[field][rows]
+        blended = rows[has_color(start.bodies[rows]) == has_color(life.bodies[rows])]
+        bodies["color"][blended] = start.bodies["color"][blended]
         parts = np.flatnonzero(np.isin(life.part_bodies, rows))
         if not np.array_equal(start.part_bodies, life.part_bodies):
             parts = parts[:0]

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.snapshot import Snapshot
+from twixt.ipc.snapshot import Snapshot, has_color
 from twixt.render.interpolation.blending import (
     Rule,
     array_of,
@@ -218,8 +218,15 @@ class Linear(Method):
         poses.position[rows] = self.positions(old, new, alpha, gap_s)
         poses.orientation[rows] = self.orientations(old, new, alpha, gap_s)
         poses.scale[rows] = straight(old["scale"], new["scale"], alpha, keep_sign=True, dtype=np.float32)
-        poses.color[rows] = straight(old["color"], new["color"], alpha)
+        poses.color[rows] = self.colors(old, new, alpha)
         return poses
+
+    def colors(self, old: NDArray[np.void], new: NDArray[np.void], alpha: float) -> NDArray[np.uint8]:
+        """Colours of m bodies, (m, 4), rgba. old, new: records of the bodies in the two snapshots. If the colour of a
+        body is given in only one of them, it has its old colour."""
+        blended = straight(old["color"], new["color"], alpha)
+        keeps = has_color(old) != has_color(new)
+        return np.where(keeps[:, None], old["color"], blended) if keeps.any() else blended
 
     def positions(
         self, old: NDArray[np.void], new: NDArray[np.void], alpha: float, gap_s: float
@@ -335,6 +342,7 @@ class UserMethod(Nearest):
             drawable=drawable,
             part_columns=published.part_columns,
             world_columns=published.world_columns,
+            has_color=_rows(published.has_color, count, False) | (color[:, :3] != 255).any(axis=1),
         )
 
     def _draw_time_of(self, answer: Any, asked_ns: int) -> int:

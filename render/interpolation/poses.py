@@ -14,7 +14,15 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.snapshot import CONTINUITY_MASK, HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE, new_bodies
+from twixt.ipc.snapshot import (
+    CONTINUITY_MASK,
+    HAS_ANGULAR_VELOCITY,
+    HAS_COLOR,
+    HAS_VELOCITY,
+    VISIBLE,
+    has_color,
+    new_bodies,
+)
 from twixt.render.interpolation.quaternion import conjugate, multiply, normalized, rotate
 
 
@@ -37,6 +45,7 @@ class Poses:
     drawable: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))  # (n,), True if finite
     part_columns: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)  # each has a row for each part
     world_columns: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)  # each has one row
+    has_color: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))  # (n,), True if color is given
 
     def __len__(self) -> int:
         return len(self.position)
@@ -81,6 +90,7 @@ def poses_of(draw_time_ns: int, bodies: NDArray[np.void]) -> Poses:
         not_finite=int(np.count_nonzero(wanted & ~drawable)),
         epoch=bodies["epoch"].copy(),
         drawable=drawable,
+        has_color=has_color(bodies),
     )
 
 
@@ -95,6 +105,7 @@ def select_rows(poses: Poses, rows: NDArray[np.intp]) -> Poses:
         visible=poses.visible[rows],
         epoch=poses.epoch[rows],
         drawable=poses.drawable[rows],
+        has_color=poses.has_color[rows],
         columns={name: values[rows] for name, values in poses.columns.items()},
     )
 
@@ -108,7 +119,7 @@ def records_of(poses: Poses) -> NDArray[np.void]:
         records["velocity"] = poses.position - records["position"]
     records["orientation"] = poses.orientation
     records["color"] = poses.color
-    records["flags"] = np.where(poses.visible, VISIBLE, 0)
+    records["flags"] = np.where(poses.visible, VISIBLE, 0) | np.where(poses.has_color, HAS_COLOR, 0)
     with np.errstate(over="ignore", invalid="ignore"):
         records["scale"] = poses.scale
     return records

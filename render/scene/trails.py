@@ -147,6 +147,7 @@ class PictureTrails:
     def __init__(self) -> None:
         self.of_picture: dict[str, Trails] = {}  # trails of each picture; the key is the name of the picture
         self._shape_colors: NDArray[np.float64] = np.zeros((0, 3))  # 0..1
+        self._in_palette: NDArray[np.bool_] = np.zeros(0, np.bool_)  # True if the shape has no colour of its own
         self._world_epoch: int | None = None  # world epoch of the drawn snapshots
 
     def watch(self, pictures: Sequence[Picture], scene: Scene, count: int) -> None:
@@ -154,7 +155,8 @@ class PictureTrails:
         count: number of bodies."""
         rows = trail_rows(count)
         had, self.of_picture = self.of_picture, {}
-        self._shape_colors = shape_table(scene, count).rows["color"][rows, :3] / 255
+        shapes = shape_table(scene, count).rows[rows]
+        self._shape_colors, self._in_palette = shapes["color"][:, :3] / 255, shapes["in_palette"] > 0
         for picture in pictures:
             trails = had.get(picture.name)
             if trails is None or not np.array_equal(trails.rows, rows):
@@ -179,7 +181,8 @@ class PictureTrails:
         trails, poses = self.of_picture[picture.name], picture.watched(WATCHER)
         if known := len(poses):
             trails.add(present_ns, poses.position, poses.visible, poses.epoch)
-            trails.colors[:known] = poses.color[:, :3] * self._shape_colors[:known]
+            is_white = (poses.has_color & self._in_palette[:known])[:, None]
+            trails.colors[:known] = poses.color[:, :3] * np.where(is_white, 1.0, self._shape_colors[:known])
         renderer.points(*trails.dots(), DOT_PX)
 
 

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.process.notices import print_notice
 from twixt.ipc.process.user_code import user_crash
+from twixt.ipc.scene.checks import check_colors, color_bytes
 from twixt.ipc.snapshot import NO_MARKS, Snapshot
 from twixt.render.interpolation.blending import find
 from twixt.render.interpolation.poses import Poses
@@ -59,9 +60,9 @@ class UserFrame:
 
     `previous` and `next` are the two snapshots around the draw time (`twixt.ipc.snapshot.Snapshot`); next is None
     while the picture stands still. `poses` (position, orientation, scale, color, visible) and `columns` are the drawn
-    state at the draw time. A colour is (r, g, b) or (r, g, b, a), 0..1 (or uint8, 0..255). Pass one colour for all
+    state at the draw time. A colour is (r, g, b) or (r, g, b, a), 0..1, or np.uint8, 0..255. Pass one colour for all
     items or one colour for each. Positions that are not finite are left out. The methods raise TwixtError if an array
-    has the wrong shape.
+    has the wrong shape, or a colour is out of range.
     """
 
     def __init__(
@@ -195,10 +196,10 @@ def _colors(name: str, color: ArrayLike, count: int) -> NDArray[np.uint8]:
     given = np.asarray(color)
     if given.ndim not in (1, 2) or given.shape[-1] not in (3, 4) or (given.ndim == 2 and len(given) not in (1, count)):
         raise TwixtError(f"{name} takes a color (r, g, b) or (r, g, b, a), or {count} of them, got shape {given.shape}")
-    if given.dtype != np.uint8:
-        given = (np.clip(np.nan_to_num(given.astype(np.float64)), 0, 1) * 255 + 0.5).astype(np.uint8)
+    if not check_colors(f"{name}: color", given):
+        given = np.nan_to_num(given, posinf=1.0, neginf=0.0)
     colors = np.full((count, 4), 255, np.uint8)
-    colors[:, : given.shape[-1]] = given
+    colors[:, : given.shape[-1]] = color_bytes(given)
     return colors
 
 

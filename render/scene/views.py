@@ -191,7 +191,7 @@ class Picture:
             assert of_group is not None
             at = of_group if rows is None else np.searchsorted(rows, of_group)
             at = at[: len(poses)][at[: len(poses)] < len(whole)]
-            for name in ("position", "orientation", "scale", "color", "visible", "epoch"):
+            for name in ("position", "orientation", "scale", "color", "has_color", "visible", "epoch"):
                 getattr(whole, name)[at] = getattr(poses, name)[: len(at)]
             for name, values in whole.columns.items():
                 if name in poses.columns:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from twixt.ipc.config.rules import SCALE3
 from twixt.ipc.scene import Scene
-from twixt.ipc.snapshot import BODY, CORRECTION, VERTEX_BYTES, Snapshot, visual
+from twixt.ipc.snapshot import BODY, CORRECTION, HAS_COLOR, VERTEX_BYTES, Snapshot, visual
 from twixt.render.draw.bodies.shape_rows import colors
 from twixt.render.draw.frame.snapshot_ring import gpu_slots, is_large
 
@@ -280,4 +280,5 @@ def as_drawn(snapshot: Snapshot, scene: Scene) -> Snapshot:
         snapshot.bodies[rows] = records
     if scene.color_by is not None and scene.color_by.column in snapshot.columns:
         snapshot.bodies["color"][:, :3] = colors(snapshot.columns[scene.color_by.column], scene.color_by)
+        snapshot.bodies["flags"] |= np.uint16(HAS_COLOR)
     return snapshot

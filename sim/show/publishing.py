@@ -89,8 +89,9 @@ class Publishing:
         - orientation: (n, 4), unit quaternions xyzw.
         - velocity: (n, 3), m/s. angular_velocity: (n, 3), rad/s, in the world frame.
         - scale: (n,) or a number.
-        - color: (n, 3 or 4), or one colour for all bodies; floats from 0 to 1, or whole numbers from 0 to 255. Whole
-          numbers that are all 0 or 1 are read as floats, so (1, 0, 0) is red, except in dtype uint8.
+        - color: (n, 3 or 4), or one colour for all bodies; numbers from 0 to 1, or np.uint8 from 0 to 255. It is
+          multiplied by the shape's colour. A shape without a colour then counts as white; while no colour is passed, it
+          has a colour of the palette.
         - visible: bool, (n,). If it is not passed, visibility is unchanged and new bodies are visible.
         - ids: (n,) whole numbers or texts. Pass ids in every publish or in none. They identify bodies in any order: a
           new id adds a body, and a missing id removes one.
@@ -190,7 +191,8 @@ class Publishing:
 
         records: dtype `twixt.ipc.snapshot.BODY`, shape (count,). At first they contain visible white bodies at the
         origin. Later they contain the values of an earlier block, which is not always the latest one. So if you ever
-        change a field, write this field in every block. This includes flags and epochs. Values are not checked, but
+        change a field, write this field in every block. This includes flags and epochs. A `color` is in bytes; white
+        counts as given only with `flags` |= HAS_COLOR. Values are not checked, but
         numbers that are not finite are reported as in `publish`. Body i has the i-th shape. columns, marks, surfaces:
         as in `publish`; columns that are not passed keep their values. Raises TwixtError for a `count` that is not a
         whole number >= 0. Raises TwixtError also if `publish` was used: a view is published with either `slot` or

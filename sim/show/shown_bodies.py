@@ -25,7 +25,15 @@ from twixt.ipc.process.user_code import suggestion_for
 from twixt.ipc.ring.layout import PART_ROWS
 from twixt.ipc.ring.segments import HostRing
 from twixt.ipc.ring.slot import OpenSlot
-from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY, NO_MARKS, RECORD, VISIBLE, new_bodies
+from twixt.ipc.snapshot import (
+    HAS_ANGULAR_VELOCITY,
+    HAS_COLOR,
+    HAS_VELOCITY,
+    NO_MARKS,
+    RECORD,
+    VISIBLE,
+    new_bodies,
+)
 from twixt.sim.publish.limits import BodyLimit
 from twixt.sim.publish.matching import Match, RecordsById, RecordsByIndex
 from twixt.sim.world import body_fields
@@ -52,8 +60,8 @@ class BodyState(NamedTuple):
     fields: tuple[str, ...] = ()  # Fields that were passed in the last publish.
     version: object = None  # A new object after bytes outside `fields` have changed.
     newer_in_snapshot: tuple[str, ...] = ()  # Fields whose newest values are only in the newest snapshot.
-    # Whether velocities were passed, and whether angular velocities were passed.
-    given: tuple[bool, bool] = (False, False)
+    # Whether velocities, angular velocities and colours were passed.
+    given: tuple[bool, bool, bool] = (False, False, False)
     whole: OpenSlot | None = None  # All records and columns, if viewers get only the first records.
 
 
@@ -256,7 +264,7 @@ class ShownBodies:
         self.columns.write(own, match.rows)
         if jumped is not None:
             body_fields.cut(self.records["epoch"], np.arange(used)[match.rows][jumped])
-        given = ("velocity" in fields, "angular_velocity" in fields)
+        given = ("velocity" in fields, "angular_velocity" in fields, "color" in fields)
         self._flag(match, shown, given)
 
         state = BodyState(matcher, used, count, tuple(fields), version, (), given)
@@ -317,8 +325,9 @@ class ShownBodies:
             self.columns.begin(match.spawned)
         return used
 
-    def _flag(self, match: Match, shown: NDArray[np.bool_] | None, given: tuple[bool, bool]) -> None:
-        """Write the flags for visible bodies and known velocities. Cut bodies that appear or disappear."""
+    def _flag(self, match: Match, shown: NDArray[np.bool_] | None, given: tuple[bool, bool, bool]) -> None:
+        """Write the flags for visible bodies, known velocities and given colours. Cut bodies that appear or disappear.
+        A colour that was given stays given."""
         stays = not (match.spawned.size or match.gone.size)
         if shown is None and stays and given == self.state.given:
             return
@@ -326,7 +335,8 @@ class ShownBodies:
         was_visible = flags & VISIBLE
         is_visible = was_visible.copy()
         is_visible[match.spawned] = VISIBLE
-        bits = (HAS_VELOCITY if given[0] else 0) | (HAS_ANGULAR_VELOCITY if given[1] else 0)
+        bits: Any = (HAS_VELOCITY if given[0] else 0) | (HAS_ANGULAR_VELOCITY if given[1] else 0)
+        bits |= HAS_COLOR if given[2] else flags[match.rows] & HAS_COLOR
         seen = is_visible[match.rows] if shown is None else VISIBLE * shown
         flags[:] = 0
         flags[match.rows] = bits | seen

@@ -23,8 +23,9 @@ from twixt.ipc.errors import TwixtError, text_of
 from twixt.ipc.renamed import closed_attributes, former_arguments
 from twixt.ipc.ring.layout import ColumnForm
 from twixt.ipc.scene import Scene
-from twixt.ipc.snapshot import BODY, VISIBLE, new_bodies, turn_between
+from twixt.ipc.snapshot import BODY, HAS_COLOR, VISIBLE, new_bodies, turn_between
 from twixt.sim.world.body_fields import count_corrections, cut, renew, rgba, without_mask
+from twixt.sim.world.colors import ColorRows
 from twixt.sim.world.columns import Column, Columns, checked_columns, require_bodies
 from twixt.sim.world.tracking import (
     Corrections,
@@ -39,7 +40,6 @@ from twixt.sim.world.tracking import (
 GROWTH = 0.5
 # Lost sums are recorded in an occasional step, for at most this many bodies. The recording needs 128 bytes per body.
 MOST_SUMMED = 32_768
-WHITE = (255, 255, 255, 255)
 
 
 @closed_attributes(
@@ -62,7 +62,7 @@ class Bodies:
     += v`), the loss is reported only if the world also writes `velocity`.
 
     The fields are arrays with one row for each of the n bodies: `position` (3), `orientation` (4), `velocity` (3),
-    `angular_velocity` (3), `scale`, `color` (4, 0..255), `epoch`. Write into these arrays, or assign all rows at once:
+    `angular_velocity` (3), `scale`, `color` (4), `epoch`. Write into these arrays, or assign all rows at once:
     `bodies.position = p`.
 
     - columns: the world's own values of each body, by name; see `Column`.
@@ -153,15 +153,23 @@ class Bodies:
 
     @property
     def color(self) -> NDArray[np.uint8]:
-        """Colours of the bodies as rgba, 0..255, shape (n, 4). A body with alpha below 255 is transparent. A body with
-        alpha 0 is not drawn. You may assign one colour for all bodies or one for each body, in the formats of
-        `View.publish`."""
-        return self._views["color"]
+        """Colours of the bodies as rgba, shape (n, 4), stored as bytes.
+
+        Write numbers from 0 to 1, or np.uint8 from 0 to 255: `color[i] = (1, 0, 0)`, `color[:, 3] = 0.5`,
+        `color[i] = color[j]`. Three numbers are an opaque colour. You may assign one colour for all bodies or one for
+        each body. Reading gives bytes. A body with alpha below 255 is transparent. A body with alpha 0 is not drawn.
+
+        The drawn colour is the shape's colour times the body's. A shape without a colour counts as white once the
+        body's colour is given, that is once its red, green or blue was written. Before, such a body has a colour of the
+        palette. Raises TwixtError for other values, and for arithmetic in place.
+        """
+        views = self._views
+        return ColorRows("Bodies.color", views["color"], views["flags"]).view()
 
     @color.setter
     def color(self, value: ArrayLike) -> None:
-        if value is not self._views["color"]:
-            self._views["color"][...] = rgba("Bodies.color", value, len(self)).values
+        self._views["color"][...] = rgba("Bodies.color", value, len(self)).values
+        self._views["flags"][:] |= np.uint16(HAS_COLOR)
 
     @property
     def epoch(self) -> NDArray[np.uint32]:
@@ -278,14 +286,14 @@ class Bodies:
         velocity: ArrayLike | None = None,
         angular_velocity: ArrayLike | None = None,
         scale: ArrayLike = 1.0,
-        color: ArrayLike = WHITE,
+        color: ArrayLike | None = None,
     ) -> Any:
         """Adds a body and returns its index. The index of a despawned body is reused. If there is none, the array
         grows.
 
         If `position` has m rows, (m, 3), the method adds m bodies and returns an array of m indices. Each other
-        argument then has either m rows or one row for all m bodies. Raises TwixtError for more bodies than fit into
-        memory and for invalid colours.
+        argument then has either m rows or one row for all m bodies. color: as in `Bodies.color`; if it is None, the
+        body's colour is not given. Raises TwixtError for more bodies than fit into memory and for invalid colours.
         """
         rows = np.shape(position)[:-1]
         free_rows = self._free_rows(math.prod(rows))
@@ -298,10 +306,12 @@ class Bodies:
             if value is not None:
                 views[name][i] = value
                 self._written.mark(name)
-        if color is not WHITE:
+        flags = VISIBLE
+        if color is not None:
             views["color"][i] = rgba("color", color, len(free_rows)).values.reshape((*rows, 4))
+            flags |= HAS_COLOR
         self.teleport(i, position, orientation, scale)
-        views["flags"][i] |= np.uint16(VISIBLE)
+        views["flags"][i] |= np.uint16(flags)
         for row in free_rows:
             del self._free[row]
         return i

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.errors import TwixtError, text_of
+from twixt.ipc.scene.checks import check_colors, color_bytes
 from twixt.ipc.snapshot import BODY, CONTINUITY_MASK, CORRECTION_STEP, RECORD, new_bodies
 
 WIDTHS = {"position": 3, "orientation": 4, "velocity": 3, "angular_velocity": 3}
@@ -227,29 +228,32 @@ def rgba(field: str, value: ArrayLike, count: int, each: str = "bodies") -> Chec
     """Colours in the type of a record, (count, 4) uint8. `value` is one colour for all bodies or one colour for each.
     each: plural noun that errors use for the coloured things.
 
-    Floats range from 0 to 1, as in a scene. Whole numbers range from 0 to 255. If no whole number is above 1, they are
-    read as floats, so that (1, 0, 0) is red. Values of dtype uint8 are always read as 0..255. Colours that are not
-    finite become white. Raises TwixtError for other values and shapes.
+    Numbers of dtype uint8 are from 0 to 255, all others are from 0 to 1, as in a scene. Colours that are not finite
+    become white. Raises TwixtError for other values and shapes.
     """
+    array = colors_of(field, value, count, each)
+    is_valid = check_colors(field, array)
+    if not is_valid:
+        array = finite_colors(array)
+    made = np.full((count, 4), 255, np.uint8)
+    made[:, : array.shape[-1]] = color_bytes(array)
+    return Checked(made, is_valid)
+
+
+def colors_of(field: str, value: ArrayLike, count: int, each: str) -> Values:
+    """`value` as an array of numbers, one colour of three or four numbers for all things or one for each. Raises
+    TwixtError for other types and shapes."""
     array = array_of(field, value)
     if array.dtype.kind not in "fiu" or array.shape not in ((3,), (4,), (count, 3), (count, 4)):
         raise TwixtError(
             f"{field} must be (r, g, b) or (r, g, b, a) for all or for each of {count} {each}, got {kind_of(array)}"
         )
-    is_float, is_valid = array.dtype.kind == "f", True
-    if array.size and not (array.min() >= 0 and array.max() <= (1.0 if is_float else 255)):
-        if is_float:
-            is_valid = bool(np.isfinite(array).all())
-            array = np.where(np.isfinite(array).all(axis=-1, keepdims=True), array, 1.0)
-        if is_valid or array.min() < 0 or array.max() > 1:
-            raise TwixtError(
-                f"{field} must be floats from 0 to 1 or whole numbers from 0 to 255, "
-                f"got {array.dtype} from {array.min():g} to {array.max():g}"
-            )
-    counts_to_1 = is_float or (array.size and array.dtype != np.uint8 and array.max() <= 1)
-    made = np.full((count, 4), 255, np.uint8)
-    made[:, : array.shape[-1]] = np.rint(array * 255) if counts_to_1 else array
-    return Checked(made, is_valid)
+    return array
+
+
+def finite_colors(colors: Values) -> Values:
+    """A copy in which each colour that is not finite is white. colors: (..., 3 or 4)."""
+    return np.where(np.isfinite(colors).all(axis=-1, keepdims=True), colors, 1.0)
 
 
 def scales(value: ArrayLike, count: int) -> Checked:

@@ -3,11 +3,10 @@
     bodies = Bodies(100, columns={"heat": Column("f4"), "scale3": Column("f4", 3), "frame": Column("i2", rule="none")})
     bodies.columns["heat"][:] = 0.5
     robot = Bodies(1, columns={"color": Column("u1", 4, per="part"), "wind": Column("f4", 3, per="world")}, scene=scene)
-    robot.columns["color"][2] = 255, 0, 0, 255                    # the scene's third part
+    robot.columns["color"][2] = 1, 0, 0                           # the scene's third part becomes red
 
 Always: a column has one row per body, one row per part of the bodies, or a single row. New rows are zero, except that
-`scale3` (scale along the body's own axes) starts at one, and the part columns `color` and `visible` start with the
-scene's values. An invalid declaration raises at once. Viewers blend the columns.
+`scale3` starts at one, and the part columns `color` and `visible` start with the scene's values.
 """
 
 from __future__ import annotations
@@ -40,6 +39,7 @@ from twixt.ipc.scene.parts import part_colors
 from twixt.ipc.scene.scene import part_bodies
 from twixt.ipc.snapshot import BODY, CORRECTED_NS, CORRECTION, NO_OFFSET
 from twixt.sim.world.body_fields import array_of, kind_of
+from twixt.sim.world.colors import ColorRows, part_colors_of
 
 TAKEN_NAMES = (*(BODY.names or ()), "visible", CORRECTION, CORRECTED_NS)
 # Two columns of a snapshot are reserved for corrections.
@@ -52,8 +52,7 @@ Rule = str | Callable[[Any, Any, float], Any]
 
 @dataclass(frozen=True)
 class Column:
-    """Declaration of a column with `width` values of `dtype` per row, which viewers blend by `rule`. Viewers blend
-    them by `rule` between two snapshots.
+    """Declaration of a column with `width` values of `dtype` per row, which viewers blend by `rule`.
 
     - dtype: bool, or a numpy number type of 1 to 8 bytes ("f4", np.int16 ...).
     - rule: "linear"; "angle" (radians, the shorter way round); "none" (the value changes at the newer snapshot;
@@ -61,9 +60,9 @@ class Column:
       or its name, module:function, which is called with all rows at once.
     - per: "body"; "part" for one row per part of the bodies, see `Scene.part_bodies`; or "world" for a single row.
 
-    Part columns with these names replace the scene's values when drawing: `color` (4 values, "u1" from 0 to 255 or
-    floats from 0 to 1), `scale3` (3 x f4) and `visible` (bool or "u1", never blended). Raises TwixtError for a type,
-    width or rule that a viewer cannot receive.
+    Part columns with these names replace the scene's values when drawing: `color` (4 x "u1" or "f4", written in the
+    form of `Bodies.color`), `scale3` (3 x f4) and `visible` (bool or "u1", never blended). Raises TwixtError for a
+    type, width or rule that a viewer cannot receive.
     """
 
     dtype: Any
@@ -139,7 +138,7 @@ class Columns(Mapping[str, NDArray[Any]]):
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         try:
-            return self._views[name]
+            return ColorRows(f"columns[{name!r}]", self._views[name]).view() if name == COLOR else self._views[name]
         except KeyError:
             known = ", ".join(self._views) or "none"
             raise KeyError(f"no column {name!r} was declared in Bodies(columns={{...}}); there are: {known}") from None
@@ -170,8 +169,7 @@ class Columns(Mapping[str, NDArray[Any]]):
         return {name: storage[: self.rows_of(name, count)] for name, storage in self._storage.items()}
 
     def converted(self, passed: Mapping[str, ArrayLike], count: int) -> dict[str, NDArray[Any]]:
-        """Values of columns that are passed to `publish` for `count` bodies, in the declared types of the columns; see
-        `Column`. Raises TwixtError also for columns that are not declared."""
+        """Values that are passed to `publish` for `count` bodies, in the columns' declared types. Raises TwixtError."""
         if not isinstance(passed, Mapping):
             raise TwixtError(f'publish takes columns by name, such as {{"heat": values}}, got {type(passed).__name__}')
         declared = self.declared
@@ -183,6 +181,8 @@ class Columns(Mapping[str, NDArray[Any]]):
                 raise TwixtError(f"publish has no column {name!r}; {hint}")
         return {
             name: declared[name]._converted(f"column {name!r}", value, self.rows_of(name, count))
+            if name != COLOR
+            else part_colors_of(f"column {name!r}", value, self.rows_of(name, count), declared[name].dtype)
             for name, value in passed.items()
         }
 
@@ -327,8 +327,8 @@ def _check_drawn_parts(columns: dict[str, Column]) -> None:
     color, visible = columns.get(COLOR), columns.get(VISIBLE_PARTS)
     if color is not None and not (color.dtype in ("|u1", "<f4") and color.width == 4):
         raise TwixtError(
-            'the part column "color" must be Column("u1", 4, per="part"), values from 0 to 255, or '
-            f'Column("f4", 4, per="part"), values from 0 to 1, got {color}'
+            'the part column "color" must be Column("u1", 4, per="part"), stored as bytes, or '
+            f'Column("f4", 4, per="part"), stored as numbers from 0 to 1, got {color}'
         )
     if visible is None:
         return

@@ -85,7 +85,7 @@ class Marks:
         to: ArrayLike | None = None,
         orientation: ArrayLike | None = None,
         size: ArrayLike | None = None,
-        color: ArrayLike = (255, 255, 255, 255),
+        color: ArrayLike = (1.0, 1.0, 1.0, 1.0),
         ids: ArrayLike | None = None,
         label: ArrayLike = 0,
     ) -> None:
@@ -100,7 +100,7 @@ class Marks:
           `size` is only its radius.
         - orientation: (n, 4), unit quaternions xyzw. An arrow or line starts at `position` and extends along its own
           z axis. The centre of every other kind is at `position`.
-        - color: as in `Bodies`.
+        - color: (n, 3 or 4), or one colour for all marks; numbers from 0 to 1, or np.uint8 from 0 to 255.
         - ids: (n,), whole numbers from 0 to 2**56 - 1. Marks of equal kind and id in two snapshots are the same mark.
           If several marks in one snapshot have equal ids, they are matched in their order. The default id of a mark is
           its index among the marks of its kind.

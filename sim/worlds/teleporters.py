@@ -163,5 +163,5 @@ class Teleporters(World):
         return {"jumps": float(self.jumps), "balls": float(np.count_nonzero(self.states.shown))}
 
     def _spawn(self, ball: int) -> int:
-        color = [*(round(255 * part) for part in COLORS[self.kind[ball]]), 255]
-        return self.bodies.spawn(self.states.position[ball], velocity=self.states.velocity[ball], color=color)
+        color, velocity = COLORS[self.kind[ball]], self.states.velocity[ball]
+        return self.bodies.spawn(self.states.position[ball], velocity=velocity, color=color)

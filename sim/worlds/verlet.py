@@ -54,6 +54,7 @@ BALL_M = 0.42
 BALL_PERIOD_S = 5.0
 BALL_WAY_M = 1.35
 BALL_HEIGHT_M = 1.75
+# Colours of the beads, 0..255.
 TOP_COLOR, BOTTOM_COLOR = (250, 214, 120), (214, 74, 92)
 PIN_COLOR = (245, 245, 240)
 CLOTH_COLOR = (0.84, 0.42, 0.38)
@@ -96,7 +97,8 @@ class Verlet(World):
         self.gives = np.where(self.pinned, 0.0, 1.0)
         shade = np.linspace(0, 1, rows)[:, None, None]
         color = np.broadcast_to(np.array(TOP_COLOR) * (1 - shade) + np.array(BOTTOM_COLOR) * shade, (rows, columns, 3))
-        self.bodies.color[:beads, :3] = np.where(self.pinned[..., None], PIN_COLOR, color).reshape(-1, 3)
+        color = np.where(self.pinned[..., None], PIN_COLOR, color).reshape(-1, 3)
+        self.bodies.color[:beads, :3] = color.astype(np.uint8)
         if cloth:
             self.surfaces = Surfaces(self.scene)
             self.bodies.visible[:beads] = False

@@ -181,7 +181,8 @@ def test_the_height_at_the_target_is_that_of_the_angle_of_view() -> None:
     assert height_at_target((10, 0, 0), (0, 0, 0), 90) == pytest.approx(20)
 
 
-COLOR = "must be (red, green, blue), each from 0 to 1"
+RANGE = "each from 0 to 1, or np.uint8(...) from 0 to 255"
+COLOR = f"must be (red, green, blue), {RANGE}"
 CORNERS = "Scene.outline must be two corners, ((x, y, z), (x, y, z)), or None, got"
 
 
@@ -198,7 +199,7 @@ CORNERS = "Scene.outline must be two corners, ((x, y, z), (x, y, z)), or None, g
         ({"outline": (1, 2)}, "a corner of Scene.outline must be three finite numbers, got 1"),
         ({"outline": ((0, 0, 0), "abc")}, "a corner of Scene.outline must be three finite numbers, got 'abc'"),
         ({"background": "red"}, f"Scene.background {COLOR}, got 'red'"),
-        ({"background": None}, "Scene.background must be (red, green, blue), each from 0 to 1, or a Texture, got None"),
+        ({"background": None}, f"Scene.background {COLOR}, or a Texture, got None"),
         ({"brightness": -0.1}, "Scene.brightness must be from 0 to 4, got -0.1"),
         ({"brightness": float("nan")}, "Scene.brightness must be a finite number, got nan"),
         ({"light": 3}, "Scene.light must be three finite numbers, got 3"),

@@ -41,7 +41,7 @@ def ids(view: View, x: int) -> None:
 
 
 def counts(view: View, x: int) -> None:
-    view.publish(position=position(x % 8, x), color=(x % 256, 0, 0))
+    view.publish(position=position(x % 8, x), color=np.uint8([x % 256, 0, 0]))
 
 
 def larger(view: View, x: int) -> None:

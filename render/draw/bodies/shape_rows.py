@@ -25,17 +25,20 @@ from twixt.ipc.scene.mesh import Mesh
 from twixt.ipc.scene.parts import PALETTE
 from twixt.ipc.scene.scene import shape_list
 from twixt.ipc.scene.shapes import MAX_DISTINCT_SHAPES, ShapeList, color_of, rgba_of
-from twixt.ipc.snapshot import VISIBLE
+from twixt.ipc.snapshot import HAS_COLOR, VISIBLE, has_color
 from twixt.render.interpolation.quaternion import normalized, rotate
 
 # There is one row for each body. half_size has three numbers in metres. For a sphere, each of them is the radius. For a
 # box, they are half the edges. For a plane, they are half the two edges, and 0. For an ellipsoid, they are the half
 # axes. For a capsule or a cylinder, they are the radius, the radius again, and half the length of the straight section.
-# For a compound, all three are 0. For a mesh, all three are also 0, because the vertices define the size.
-SHAPE_ROW = np.dtype([("half_size", "<f4", 3), ("color", "u1", 4)])
+# For a compound, all three are 0. For a mesh, all three are also 0, because the vertices define the size. in_palette is
+# 1 if the shape has no colour; `color` is then the palette's, for a body without a colour of its own. Otherwise it is 0.
+SHAPE_ROW = np.dtype([("half_size", "<f4", 3), ("in_palette", "<f4"), ("color", "u1", 4)])
 
 # A shape counts as transparent if its alpha is at most this number. The alpha of an opaque shape is 255.
 LEAST_TRANSPARENT = 254
+OPAQUE = 255
+WHITE = (255, 255, 255)
 
 KINDS: dict[type[Shape], str] = {
     Sphere: "spheres",
@@ -66,24 +69,27 @@ def shape_table(scene: Scene, count: int, bodies: NDArray[np.intp] | None = None
     """Returns the shapes of the first `count` bodies of a scene. In a scene without shapes, every body is a sphere.
 
     bodies: the body number of each row, (count,). `bodies` is given for the scene of `PartRows`. If a shape has no
-    colour, the body number selects its palette colour.
+    colour, the body number selects its palette colour. If the scene has `color_by`, the records contain the colours of
+    the column, and shapes have their alpha alone.
     """
     distinct: tuple[Shape, ...] = shape_list(scene).table or (Sphere(),)
     table = np.zeros(len(distinct), SHAPE_ROW)
     kinds = np.array([KIND_NAMES.index(_kind(shape)) for shape in distinct], np.uint8)
     for row, shape in enumerate(distinct):
         own = color_of(shape)
-        color = (0, 0, 0, 0) if own is None else rgba_of(own)
+        color = (OPAQUE,) * 4 if own is None else rgba_of(own)
         if own is not None and _has_holes(shape):
             color = *color[:3], min(color[3], LEAST_TRANSPARENT)
-        table[row] = half_size(shape), color
+        if scene.color_by is not None:
+            color = *WHITE, color[3]
+        table[row] = half_size(shape), own is None and scene.color_by is None, color
 
     index = shape_list(scene).rows_for(count)
     rows = table.take(index)
     # Each colour is copied as one number, because copying four separate bytes takes eight times as long.
-    colors = rows.view("<u4").reshape(count, 4)[:, 3]
+    colors = rows.view("<u4").reshape(count, SHAPE_ROW.itemsize // 4)[:, -1]
     palette = np.insert(PALETTE, 3, 255, axis=1).view("<u4")[:, 0]
-    plain = np.array([color_of(shape) is None for shape in distinct])
+    plain = table["in_palette"] > 0
     if plain.any():
         in_turn = (
             np.tile(palette, count // len(palette) + 1)[:count] if bodies is None else palette[bodies % len(palette)]
@@ -252,20 +258,29 @@ def _list_of(table: tuple[Shape, ...], rows: NDArray[np.intp]) -> ShapeList:
 # work unchanged. If a colour changes, only the record is uploaded. If a snapshot has no part colours, the scene's
 # colours are used.
 #
+# The column begins with the scene's colours, so parts without a colour begin with the palette's. If the colour of their
+# body is given, they are white as long as the column still has the palette's colour.
+#
 # Always: a colour that is not finite becomes white. Pure.
 
 
-OPAQUE = 255
+class BaseColors(NamedTuple):
+    """Colours that a scene gives to its parts. colors: (rows, 4). in_palette: True for the palette's colours, (rows,);
+    None if there are none."""
+
+    colors: NDArray[np.uint8]
+    in_palette: NDArray[np.bool_] | None
 
 
-def base_colors(scene: Scene, table: ShapeTable) -> NDArray[np.uint8] | None:
-    """Returns the colours that the scene gives to its parts, (rows, 4). Returns None if the scene has no part column
-    `color`. Here a shape counts as opaque even if its texture has transparent pixels, see `shape_rows`."""
+def base_colors(scene: Scene, table: ShapeTable) -> BaseColors | None:
+    """Returns the colours that the scene gives to its parts. Returns None if the scene has no part column `color`. Here
+    a shape counts as opaque even if its texture has transparent pixels, see `shape_rows`."""
     if COLOR not in scene.part_columns:
         return None
     colors = table.rows["color"].copy()
     colors[colors[:, 3] == LEAST_TRANSPARENT, 3] = OPAQUE
-    return colors
+    in_palette = table.rows["in_palette"] > 0
+    return BaseColors(colors, in_palette if in_palette.any() else None)
 
 
 def shape_rows(scene: Scene, table: ShapeTable) -> NDArray[np.void]:
@@ -274,14 +289,12 @@ def shape_rows(scene: Scene, table: ShapeTable) -> NDArray[np.void]:
     if COLOR not in scene.part_columns:
         return table.rows
     rows = table.rows.copy()
-    rows["color"] = OPAQUE
+    rows["color"], rows["in_palette"] = OPAQUE, 0
     rows["color"][table.rows["color"][:, 3] == LEAST_TRANSPARENT, 3] = LEAST_TRANSPARENT
     return rows
 
 
-def apply(
-    records: NDArray[np.void], part_columns: Mapping[str, NDArray[np.generic]], base: NDArray[np.uint8] | None
-) -> None:
+def apply(records: NDArray[np.void], part_columns: Mapping[str, NDArray[np.generic]], base: BaseColors | None) -> None:
     """Writes the colours and the visibility of parts into the records of their rows. records: (n,) of dtype `BODY`,
     changed in place.
 
@@ -291,9 +304,14 @@ def apply(
     count = len(records)
     if base is not None:
         own = part_columns.get(COLOR)
-        colors = base[:count] if own is None or own.shape != (count, 4) else as_bytes(own)
+        colors = base.colors[:count] if own is None or own.shape != (count, 4) else as_bytes(own)
+        if base.in_palette is not None:
+            is_base = (colors[:, :3] == base.colors[:count, :3]).all(axis=1)
+            colors = colors.copy()
+            colors[is_base & base.in_palette[:count] & has_color(records), :3] = OPAQUE
         # The product is rounded. If the body is white, the result is exactly the part's colour.
         records["color"] = (records["color"].astype(np.uint16) * colors + OPAQUE // 2) // OPAQUE
+        records["flags"] |= np.uint16(HAS_COLOR)
     visible = part_columns.get(VISIBLE_PARTS)
     if visible is not None and visible.shape == (count,):
         records["flags"] &= np.where(visible, 0xFFFF, 0xFFFF ^ VISIBLE).astype(np.uint16)

@@ -31,7 +31,7 @@ RECORD_FORMAT, RECORD_FIELDS = "4u 4f 4u 4u /v", ("place", "orientation", "motio
 SCALE_FORMAT, SCALE_FIELDS = "46x 1f2 16x /v", ("scale",)
 STRETCH_FORMAT, STRETCH_FIELDS = "3f /v", ("stretch",)
 # Format of a body's shape row, see shape_rows.py.
-SHAPE_FORMAT, SHAPE_ATTRIBUTES = "3f 4f1 /v", ("shape_size", "shape_color")
+SHAPE_FORMAT, SHAPE_ATTRIBUTES = "4f 4f1 /v", ("shape_form", "shape_color")
 # Format of a part's pose in its body's frame, see shape_rows.py.
 PLACE_FORMAT, PLACE_ATTRIBUTES = "3f 4f /v", ("local_position", "local_orientation")
 

@@ -8,10 +8,11 @@ record is read as four inputs of 16 bytes and unpacked here.
 
 Always: in three cases a body keeps the older snapshot's pose until the time of the newer snapshot. First: the body's
 continuity (low half of the epoch) differs between the two snapshots. Second: only the older snapshot has the body.
-Third: the body's record in the newer snapshot is not finite. A part is placed in its body's frame after blending, so it
-moves on an arc while the body spins. If the record of a body is hidden or not finite, the body is not drawn. If two
-scales have opposite signs, they are not blended, so a scale never passes zero. Positions are made relative to the eye
-before they are blended. So motion far from the origin is as smooth as motion near the origin.
+Third: the body's record in the newer snapshot is not finite. If the body's colour is given in only one of the two
+snapshots, the body keeps its older colour until the time of the newer one. A part is placed in its body's frame after
+blending, so it moves on an arc while the body spins. If the record of a body is hidden or not finite, the body is not
+drawn. If two scales have opposite signs, they are not blended, so a scale never passes zero. Positions are made
+relative to the eye before they are blended. So motion far from the origin is as smooth as motion near the origin.
 `twixt.render.interpolation` has the numpy reference of each interpolation method, and a test compares the two.
 Quaternions are xyzw. Rotations are in radians about the world's axes.
 """
@@ -20,7 +21,14 @@ from __future__ import annotations
 
 import struct
 
-from twixt.ipc.snapshot import CONTINUITY_MASK, HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE
+from twixt.ipc.snapshot import (
+    CONTINUITY_MASK,
+    HAS_ANGULAR_VELOCITY,
+    HAS_COLOR,
+    HAS_VELOCITY,
+    VISIBLE,
+    WHITE_RGB,
+)
 from twixt.render.draw.glsl.uniform_blocks import GIVEN, LAYER_GLSL, METHODS, PoseVariant
 from twixt.render.interpolation import poses
 from twixt.render.interpolation.poses import FARTHEST, MOST_TURN_RAD
@@ -61,8 +69,9 @@ in uvec4 before_place;
 in uvec4 before_motion;
 in vec3 older_stretch;
 in vec3 newer_stretch;
-in vec3 shape_size;
+in vec4 shape_form;          // half size; w: 1 if the shape has no colour, and shape_color is the palette's
 in vec4 shape_color;
+#define shape_size shape_form.xyz
 #if PLACED
 in vec3 local_position;      // metres at scale 1
 in vec4 local_orientation;
@@ -167,6 +176,9 @@ vec3 color_of(uvec4 spin) {
     return vec3(spin.w & 255u, (spin.w >> 8) & 255u, (spin.w >> 16) & 255u) * (1.0 / 255.0);
 }
 
+// True if the colour of the body is given, see `has_color` in ipc/snapshot.py.
+bool has_color(uvec4 motion, uvec4 spin) { return (motion.w & HAS_COLOR) != 0u || (spin.w & WHITE_RGB) != WHITE_RGB; }
+
 float alpha_of(uvec4 spin) { return float(spin.w >> 24) * (1.0 / 255.0); }
 
 // If the scale would pass zero, or the newer scale is not finite, the older scale is used until the time of the newer
@@ -208,6 +220,7 @@ Pose drawn_pose() {
     float scale = older_scale;
     pose.color = color_of(older_spin);
     pose.alpha = alpha_of(older_spin);
+    bool is_colored = has_color(older_motion, older_spin);
 #if STRETCHED
     pose.scale = older_stretch;
     pose.visible = pose.visible && is_below(floatBitsToUint(older_stretch), FARTHEST);
@@ -216,7 +229,8 @@ Pose drawn_pose() {
         pose.position = position_by(METHOD, pair_share);
         pose.orientation = orientation_by(METHOD, pair_share);
         scale = scale_at(older_scale, newer_scale, pair_share);
-        float color_share = blending.y != 0 ? 0.0 : pair_share;
+        bool keeps_color = blending.y != 0 || is_colored != has_color(newer_motion, newer_spin);
+        float color_share = keeps_color ? 0.0 : pair_share;
         pose.color += (color_of(newer_spin) - pose.color) * color_share;
         pose.alpha += (alpha_of(newer_spin) - pose.alpha) * color_share;
 #if STRETCHED
@@ -231,7 +245,7 @@ Pose drawn_pose() {
 #else
     pose.scale = vec3(scale);
 #endif
-    pose.color *= shape_color.rgb * guard.w;
+    pose.color *= (is_colored && shape_form.w > 0.0 ? vec3(1.0) : shape_color.rgb) * guard.w;
     pose.alpha *= shape_color.a;
 #if TRANSPARENT
     pose.visible = pose.visible && pose.alpha > 0.001 && pose.alpha < OPAQUE;
@@ -276,6 +290,8 @@ def pose_glsl(variant: PoseVariant) -> str:
         "VISIBLE": f"{VISIBLE}u",
         "HAS_VELOCITY": f"{HAS_VELOCITY}u",
         "HAS_ANGULAR_VELOCITY": f"{HAS_ANGULAR_VELOCITY}u",
+        "HAS_COLOR": f"{HAS_COLOR}u",
+        "WHITE_RGB": f"{WHITE_RGB:#x}u",
         "ACCELERATION_CHANGE2": poses.ACCELERATION_CHANGE**2,
         "POSITION_MISMATCH2": poses.POSITION_MISMATCH**2,
         "SWING": poses.SWING,

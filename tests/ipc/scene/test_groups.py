@@ -82,6 +82,9 @@ def test_a_colour_by_a_column_keeps_pythons_own_numbers() -> None:
     assert [type(number) for number in (heat.low, heat.high, *heat.low_color, *heat.high_color)] == [float] * 8
 
 
+COLOR = "must be (red, green, blue), each from 0 to 1, or np.uint8(...) from 0 to 255"
+
+
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
@@ -90,10 +93,10 @@ def test_a_colour_by_a_column_keeps_pythons_own_numbers() -> None:
         ({"low": "cold"}, "ColorBy.low must be a finite number, got 'cold'"),
         ({"high": float("inf")}, "ColorBy.high must be a finite number, got inf"),
         ({"low": 1, "high": 1}, "ColorBy.low and high must differ, got 1 and 1"),
-        ({"low_color": (0, 0, 2)}, "ColorBy.low_color must be (red, green, blue), each from 0 to 1, got (0, 0, 2)"),
-        ({"high_color": "red"}, "ColorBy.high_color must be (red, green, blue), each from 0 to 1, got 'red'"),
-        ({"low_color": None}, "ColorBy.low_color must be (red, green, blue), each from 0 to 1, got None"),
-        ({"high_color": None}, "ColorBy.high_color must be (red, green, blue), each from 0 to 1, got None"),
+        ({"low_color": (0, 0, 2)}, f"ColorBy.low_color {COLOR}, got (0, 0, 2)"),
+        ({"high_color": "red"}, f"ColorBy.high_color {COLOR}, got 'red'"),
+        ({"low_color": None}, f"ColorBy.low_color {COLOR}, got None"),
+        ({"high_color": None}, f"ColorBy.high_color {COLOR}, got None"),
     ],
 )
 def test_a_colour_by_a_column_that_cannot_be_drawn_is_refused(wrong: dict[str, Any], said: str) -> None:

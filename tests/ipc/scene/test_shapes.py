@@ -73,15 +73,44 @@ def test_a_shape_reaches_as_far_as_its_farthest_point(shape: Any, reach: float) 
 @pytest.mark.parametrize("kind", SHAPES)
 @pytest.mark.parametrize(
     "color",
-    ["red", 0.5, (1, 0), (1, 0, 0, 1, 1), (0, 0, 1.01), (0, -0.01, 0), (0, 0, NO_NUMBER), (0, 0, None)],
+    [
+        "red",
+        0.5,
+        (1, 0),
+        (1, 0, 0, 1, 1),
+        (0, 0, 1.01),
+        (0, -0.01, 0),
+        (0, 0, NO_NUMBER),
+        (0, 0, None),
+        (255, 0, 0),
+        (True, False, False),
+        np.array([True, False, False]),
+        (1j, 0, 0),
+        np.uint8([[1, 2, 3]]),
+        (np.uint8(200), 0, 0),
+        np.int8([1, -1, 0]),
+    ],
     ids=repr,
 )
 def test_a_colour_that_is_none_is_refused_by_the_name_of_the_shape(kind: str, color: Any) -> None:
     with pytest.raises(SceneError) as refused:
         SHAPES[kind](color=color)
     name = SHAPES[kind].__name__
-    rule = "must be (red, green, blue), or (red, green, blue, alpha), each from 0 to 1"
+    rule = "must be (red, green, blue), or (red, green, blue, alpha), each from 0 to 1, or np.uint8(...) from 0 to 255"
     assert str(refused.value) == f"{name}.color {rule}, got {color!r}"
+
+
+@pytest.mark.parametrize("kind", SHAPES)
+@pytest.mark.parametrize("color", [np.uint8([255, 0, 51]), [np.uint8(255), np.uint8(0), np.uint8(51)]], ids=repr)
+def test_a_colour_of_uint8_counts_to_255(kind: str, color: Any) -> None:
+    assert SHAPES[kind](color=color).color == (1.0, 0.0, 0.2)
+    assert SHAPES[kind](color=np.uint8([1, 1, 1])).color == (1 / 255,) * 3
+
+
+@pytest.mark.parametrize("kind", SHAPES)
+@pytest.mark.parametrize("color", [(1, 0, 1), np.float16([1, 0, 1]), np.int64([1, 0, 1])], ids=repr)
+def test_a_colour_of_any_other_number_counts_to_1(kind: str, color: Any) -> None:
+    assert SHAPES[kind](color=color).color == (1.0, 0.0, 1.0)
 
 
 @pytest.mark.parametrize("kind", SHAPES)

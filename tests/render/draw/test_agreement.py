@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 
 from twixt.ipc.scene import Scene
-from twixt.ipc.snapshot import CORRECTION_STEP, HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE, Snapshot, new_bodies
+from twixt.ipc.snapshot import (
+    CORRECTION_STEP,
+    HAS_ANGULAR_VELOCITY,
+    HAS_COLOR,
+    HAS_VELOCITY,
+    VISIBLE,
+    Snapshot,
+    new_bodies,
+)
 from twixt.render import interpolation
 from twixt.render.draw.bodies.shape_rows import shape_table
 from twixt.render.draw.frame.camera import OrbitCamera
@@ -378,3 +386,14 @@ def test_a_body_whose_scale_along_an_axis_is_not_finite_is_hidden(studio):
     scale3 = np.ones((3, 3), np.float32)
     scale3[0, 1], scale3[1, 2] = np.nan, np.inf
     assert shader_poses(studio, bodies, bodies, 0.5, scale3=(scale3, scale3))["visible"].tolist() == [0, 0, 1]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_colour_that_only_one_of_the_two_has_stays_until_the_newers_instant(studio, method):
+    older, newer = new_bodies(4), new_bodies(4)
+    older["color"][3], newer["color"][:2] = (200, 0, 0, 55), (100, 0, 0, 55)
+    older["flags"][1] |= HAS_COLOR
+    _, reference = assert_agreement(studio, older, newer, 0.5, method)
+    blended = (255, 255, 255, 255) if method == "none" else (178, 128, 128, 155)
+    assert reference.color.tolist() == [[255] * 4, list(blended), [255] * 4, [200, 0, 0, 55]]
+    assert reference.has_color.tolist() == [False, True, False, True]

@@ -14,7 +14,7 @@ from twixt.render.scene.stage import LINE_PX
 from twixt.sim.world.marks import Marks
 
 EMPTY = Scene([], ground_z=None, background=(0, 0, 0), look="unlit", camera=Camera((0, -10, 0), (0, 0, 0)))
-WHITE, RED = (255, 255, 255, 255), (255, 0, 0, 255)
+WHITE, RED = (1, 1, 1), (1, 0, 0)
 
 
 def moving(k: int, key: int = 1) -> np.ndarray:

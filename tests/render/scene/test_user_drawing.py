@@ -127,7 +127,10 @@ def test_nothing_added_is_nothing_drawn() -> None:
     assert len(added.lines.starts) == 0
 
 
-@given(st.lists(st.tuples(*[st.floats()] * 3), min_size=1), st.tuples(*[st.floats()] * 4))
+CHANNEL = st.floats(0, 1) | st.sampled_from([math.nan, math.inf, -math.inf])
+
+
+@given(st.lists(st.tuples(*[st.floats()] * 3), min_size=1), st.tuples(*[CHANNEL] * 4))
 def test_what_is_not_finite_is_never_handed_on(places: list[tuple[float, ...]], color: tuple[float, ...]) -> None:
     def draw(frame: UserFrame) -> None:
         frame.points(places, color)
@@ -152,6 +155,10 @@ def test_what_is_not_finite_is_never_handed_on(places: list[tuple[float, ...]], 
     ("add", "words"),
     [
         (lambda frame: frame.points([[1, 2]]), r"positions of shape \(n, 3\).*got shape \(1, 2\)"),
+        (
+            lambda frame: frame.points((0, 0, 0), (255, 200, 0)),
+            r"color must be numbers from 0 to 1, or np\.uint8\(\.\.\.\) from 0 to 255, got int64 from 0 to 255",
+        ),
         (lambda frame: frame.points((0, 0, 0), (1, 1)), r"a color \(r, g, b\).*got shape \(2,\)"),
         (lambda frame: frame.points(np.zeros((3, 3)), np.zeros((2, 3))), r"or 3 of them, got shape \(2, 3\)"),
         (lambda frame: frame.points((0, 0, 0), size_px=0), "size_px > 0"),

@@ -163,6 +163,6 @@ def test_masked_entries_of_a_type_without_a_nan_are_refused(watched: Watched, fi
 
 
 def test_a_masked_array_without_masked_entries_is_an_array(watched: Watched) -> None:
-    seen = watched.publish(position=np.ma.masked_array(np.ones((3, 3))), color=np.ma.masked_array([255, 0, 0]))
+    seen = watched.publish(position=np.ma.masked_array(np.ones((3, 3))), color=np.ma.masked_array([1, 0, 0]))
     assert (seen.bodies["position"] == 1).all()
     assert seen.bodies["color"][0].tolist() == [255, 0, 0, 255]

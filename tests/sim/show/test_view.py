@@ -24,7 +24,7 @@ from twixt.ipc.interaction.events import Look, Pull, UserEvent
 from twixt.ipc.scene import SHAPES, Camera, Compound, Scene, Sphere
 from twixt.ipc.scene.scene import shape_list
 from twixt.ipc.session import Link, attach, running
-from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE, Snapshot
+from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_COLOR, HAS_VELOCITY, VISIBLE, Snapshot
 from twixt.sim.publish.matching import RecordsById
 from twixt.sim.show import publishing
 from twixt.sim.show.view import show
@@ -53,7 +53,7 @@ def visible(snapshot: Snapshot) -> list[int]:
 
 def test_a_reader_sees_what_was_published(watched: Watched) -> None:
     quarter = np.array([[0, 0, np.sqrt(0.5), np.sqrt(0.5)]] * 3)
-    rgb = [(255, 0, 0), (0, 255, 0), (0, 0, 255)]
+    rgb = np.uint8([(255, 0, 0), (0, 255, 0), (0, 0, 255)])
     seen = watched.publish(
         position=places(1, 2, 3),
         orientation=quarter,
@@ -81,6 +81,33 @@ def test_a_field_not_passed_stays_and_a_velocity_not_passed_is_not_known(watched
     assert (watched.publish().bodies["flags"] == VISIBLE).all()
     seen = watched.publish(angular_velocity=places(0, 0))
     assert (seen.bodies["flags"] == VISIBLE | HAS_ANGULAR_VELOCITY).all()
+
+
+def colored(snapshot: Snapshot) -> list[int]:
+    return np.flatnonzero(snapshot.bodies["flags"] & HAS_COLOR).tolist()
+
+
+def test_a_colour_that_was_passed_stays_given_and_new_bodies_have_none(watched: Watched) -> None:
+    assert colored(watched.publish(position=places(1, 2))) == []
+    assert colored(watched.publish(position=places(1, 2), color=(1, 1, 1))) == [0, 1]
+    for _ in range(20):  # every slot
+        assert colored(watched.publish(position=places(1, 2))) == [0, 1]
+    assert colored(watched.publish(velocity=places(1, 2))) == [0, 1]
+    hidden = watched.publish(position=places(1, 2), visible=[True, False])
+    assert (colored(hidden), visible(hidden)) == ([0, 1], [0])
+    more = watched.publish(position=places(1, 2, 3))
+    assert colored(more) == [0, 1]
+    assert more.bodies["color"].tolist() == [[255] * 4] * 3
+    assert colored(watched.publish(position=places(1))) == [0]
+    assert colored(watched.publish(position=places(1, 2, 3))) == [0], "bodies that come back are new"
+    assert colored(watched.publish(color=(1, 0, 0))) == [0, 1, 2]
+
+
+def test_the_colours_of_bodies_with_ids_go_with_their_ids(watched: Watched) -> None:
+    watched.publish(position=places(1, 2), ids=["a", "b"], color=np.uint8([(1, 2, 3), (4, 5, 6)]))
+    seen = watched.publish(position=places(3, 2), ids=["c", "b"])
+    assert seen.bodies["color"][colored(seen), :3].tolist() == [[4, 5, 6]]
+    assert colored(watched.publish(position=places(1, 2, 3), ids=["a", "b", "c"])) == colored(seen)
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64, np.float16, np.int64, list])
@@ -203,17 +230,19 @@ RED = [255, 0, 0, 255]
     [
         ((1, 0, 0), RED),
         ((1.0, 0.0, 0.0), RED),
-        ((255, 0, 0), RED),
+        (np.uint8([255, 0, 0]), RED),
+        ([np.uint8(255), np.uint8(0), np.uint8(0)], RED),
         ((1, 0, 0, 1), RED),
+        (np.int8([1, 0, 0]), RED),
+        (np.float16([1, 0, 0]), RED),
         (np.float32([[1, 0, 0], [1, 0, 0]]), RED),
         (np.uint8([1, 0, 0]), [1, 0, 0, 255]),
-        ((2, 1, 0), [2, 1, 0, 255]),
         ((0, 0, 0), [0, 0, 0, 255]),
         ((0.5, 0, 0), [128, 0, 0, 255]),
     ],
     ids=repr,
 )
-def test_floats_and_ones_count_to_1_and_other_whole_numbers_to_255(watched: Watched, color: Any, seen: list) -> None:
+def test_uint8_counts_to_255_and_every_other_number_to_1(watched: Watched, color: Any, seen: list) -> None:
     assert watched.publish(position=places(1, 2), color=color).bodies["color"].tolist() == [seen] * 2
 
 
@@ -360,10 +389,19 @@ def test_visibility_never_changes_without_a_new_epoch(publishes: list[tuple[int,
         ({"position": places(1), "scale": -1}, "scale must be from 0"),
         ({"position": places(1), "scale": [[np.nan]]}, "scale must be a number"),
         ({"position": places(1, 2), "scale": [np.nan, 1e9]}, r"scale must be from 0 .* got values from 1e\+09"),
-        ({"position": places(1), "color": (300, 0, 0)}, "color must be floats from 0 to 1 or whole numbers"),
+        (
+            {"position": places(1), "color": (300, 0, 0)},
+            r"color must be numbers from 0 to 1, or np\.uint8\(\.\.\.\) from 0",
+        ),
+        ({"position": places(1), "color": (255, 0, 0)}, "color must be numbers from 0 to 1"),
+        ({"position": places(1), "color": np.int8([-1, 0, 1])}, "color must be numbers from 0 to 1"),
+        ({"position": places(1), "color": np.array([True, False, True])}, "color must be"),
+        ({"position": places(1), "color": np.array([1, 0, 0], object)}, "color must be"),
+        ({"position": places(1), "color": np.array([1j, 0, 0])}, "color must be"),
+        ({"position": places(1), "color": "red"}, "color must be"),
         ({"position": places(1), "color": (1, 0)}, "color must be"),
-        ({"position": places(1), "color": (1.5, 0, 0)}, "color must be floats from 0 to 1"),
-        ({"position": places(1, 2), "color": [(np.nan, 0, 0), (255.0, 0, 0)]}, "color must be floats from 0 to 1"),
+        ({"position": places(1), "color": (1.5, 0, 0)}, "color must be numbers from 0 to 1"),
+        ({"position": places(1, 2), "color": [(np.nan, 0, 0), (255.0, 0, 0)]}, "color must be numbers from 0 to 1"),
         ({"position": places(1, 2), "visible": [1, 0]}, "visible must be bools"),
         ({"position": places(1, 2), "cut": [2]}, "cut must be bools .* or places from 0 to 1.*from 2 to 2"),
         ({"position": places(1, 2), "ids": [1, 1]}, "ids must differ"),

@@ -45,9 +45,9 @@ def test_a_field_may_be_assigned_whole() -> None:
     bodies.orientation = (1, 0, 0, 0)
     bodies.color = (1.0, 0.5, 0, 1)
     assert bodies.color.tolist() == [[255, 128, 0, 255]] * len(bodies)
-    with pytest.raises(TwixtError, match=r"Bodies\.color must be floats from 0 to 1"):
+    with pytest.raises(TwixtError, match=r"Bodies\.color must be numbers from 0 to 1, or np\.uint8\(\.\.\.\) from 0"):
         bodies.color = (300, 0, 0)
-    bodies.color = (10, 20, 30)
+    bodies.color = np.uint8([10, 20, 30])
     bodies.scale = 2
     bodies.epoch = [7, 8]
     assert bodies.records["position"].tolist() == [[1, 2, 3], [4, 5, 6]]
@@ -154,7 +154,7 @@ def test_a_despawned_body_is_hidden_and_its_index_given_out_again_with_a_cut() -
     assert bodies.visible.tolist() == [True, False]
     hidden_epoch = int(bodies.epoch[1])
     assert hidden_epoch != 0
-    assert bodies.spawn((5, 0, 0), color=(1, 2, 3, 4), velocity=(1, 0, 0)) == 1
+    assert bodies.spawn((5, 0, 0), color=np.uint8([1, 2, 3, 4]), velocity=(1, 0, 0)) == 1
     assert bodies.visible.tolist() == [True, True]
     assert bodies.epoch[1] != hidden_epoch
     assert bodies.position[1].tolist() == [5, 0, 0]
@@ -227,7 +227,9 @@ def test_a_despawned_body_that_is_shown_is_there_again() -> None:
 def test_many_are_spawned_and_despawned_at_once() -> None:
     bodies = Bodies(3)
     bodies.despawn([0, 2, 2])
-    spawned = bodies.spawn(np.arange(9.0).reshape(3, 3), velocity=(1, 0, 0), color=[(1, 2, 3, 4)] * 3, scale=[1, 2, 3])
+    color = np.uint8([(1, 2, 3, 4)] * 3)
+    spawned = bodies.spawn(np.arange(9.0).reshape(3, 3), velocity=(1, 0, 0), color=color, scale=[1, 2, 3])
+    assert bodies.color[spawned].tolist() == color.tolist()
     assert spawned.tolist() == [2, 0, 3]
     assert bodies.position[spawned].tolist() == np.arange(9.0).reshape(3, 3).tolist()
     assert bodies.velocity[spawned].tolist() == [[1, 0, 0]] * 3

@@ -44,7 +44,7 @@ def test_part_columns_begin_as_the_scene_has_its_parts() -> None:
 
 def test_a_spawned_body_brings_the_rows_of_its_parts_and_a_reused_one_begins_afresh() -> None:
     bodies = made()
-    bodies.columns["color"][:] = 9
+    bodies.columns["color"][:] = np.uint8(9)
     bodies.columns["wind"][0] = 1, 2, 3
     assert bodies.spawn() == 2
     assert bodies.columns["color"].tolist() == [[9] * 4] * 3 + [[255, 0, 0, 255], [0, 255, 0, 128]]

@@ -22,7 +22,7 @@ from twixt.sim.world.marks import Marks
 SIDE = OrbitCamera(distance_m=10, azimuth_rad=0, elevation_rad=0)  # x towards the eye, y to the right, z up
 PARALLEL = OrbitCamera(distance_m=10, azimuth_rad=0, elevation_rad=0, orthographic=True)
 NEAR = OrbitCamera(distance_m=5)
-WHITE, RED, GREEN = (255, 255, 255, 255), (255, 0, 0, 255), (0, 255, 0, 255)
+RED, GREEN = (1, 0, 0), (0, 1, 0)
 # A kind, a size, the shape of a body that is the same.
 SAME = [
     ("box", (0.9, 0.6, 1.2), Box((0.9, 0.6, 1.2))),
@@ -235,13 +235,13 @@ def test_marks_are_seen_through_by_their_alpha_from_back_to_front(studio):
     middle = SIZE_PX[1] // 2, SIZE_PX[0] // 2
     scene, body = dark([Sphere(0.5, BLUE)]), bodies_at((0, 0, 0))
     half = Marks()
-    half.add("sphere", (2, 0, 0), size=0.3, color=(255, 0, 0, 128))
-    half.add("box", (1, 0, 0), size=(0.4, 0.4, 0.4), color=(0, 255, 0, 128))
-    half.add("sphere", (-2, 0, 0), size=0.3, color=(255, 255, 255, 128))
+    half.add("sphere", (2, 0, 0), size=0.3, color=np.uint8([255, 0, 0, 128]))
+    half.add("box", (1, 0, 0), size=(0.4, 0.4, 0.4), color=np.uint8([0, 255, 0, 128]))
+    half.add("sphere", (-2, 0, 0), size=0.3, color=np.uint8([255, 255, 255, 128]))
     for records in (half.records, half.records[::-1].copy()):
         seen = drawn(studio, scene, body, records)[middle].astype(int)
         assert seen == pytest.approx((128, 64, 64), abs=3)
-    gone = some("capsule", (2, 0, 0), size=(0.3, 0.3), color=(255, 0, 0, 0))
+    gone = some("capsule", (2, 0, 0), size=(0.3, 0.3), color=np.uint8([255, 0, 0, 0]))
     np.testing.assert_array_equal(drawn(studio, scene, body, gone), drawn(studio, scene, body))
 
 
@@ -258,7 +258,7 @@ def test_marks_are_seen_through_by_their_alpha_from_back_to_front(studio):
 def test_each_kind_is_seen_through(studio, kind, size):
     at = (0, 0, -0.5) if kind == "arrow" else (0, 0, 0)
     red = alone(studio, some(kind, at, size=size, color=RED))[..., 0].astype(int)
-    through = alone(studio, some(kind, at, size=size, color=(255, 0, 0, 51)))[..., 0].astype(int)
+    through = alone(studio, some(kind, at, size=size, color=np.uint8([255, 0, 0, 51])))[..., 0].astype(int)
     assert red.max() == 255
     assert (np.abs(through - red / 5) > 6).mean() < 0.002
 
@@ -267,9 +267,9 @@ def test_many_of_all_kinds_are_seen_through(studio):
     places = random_poses(3000)["position"]
     marks = Marks()
     for at in range(0, 3000, 3):
-        marks.add("sphere", places[at], size=0.1, color=(255, 0, 0, 60))
-        marks.add("box", places[at + 1], size=(0.1, 0.1, 0.1), color=(0, 255, 0, 60))
-        marks.add("arrow", places[at + 2], to=places[at + 2] + 0.3, size=0.02, color=(0, 0, 255, 60))
+        marks.add("sphere", places[at], size=0.1, color=np.uint8([255, 0, 0, 60]))
+        marks.add("box", places[at + 1], size=(0.1, 0.1, 0.1), color=np.uint8([0, 255, 0, 60]))
+        marks.add("arrow", places[at + 2], to=places[at + 2] + 0.3, size=0.02, color=np.uint8([0, 0, 255, 60]))
     pixels = alone(studio, marks.records)
     assert (pixels.max(axis=2) > 40).mean() > 0.02
     assert pixels.reshape(-1, 3).max(axis=0).min() > 60
@@ -301,7 +301,7 @@ def test_where_shadows_are_mapped_opaque_marks_cast_the_shadow_of_a_body(studio,
     as_body = drawn(studio, Scene([floor, body], **light), bodies_at((0, 0, -0.1), place), None, camera, level)
     as_mark, through = (
         drawn(studio, alone, bodies_at((0, 0, -0.1)), some(kind, place, size=size, color=color), camera, level)
-        for color in (RED, (255, 0, 0, 2))
+        for color in (RED, (1, 0, 0, 2 / 255))
     )
     x, y = (int(at) for at in projected_px((1.0, 0, 0), camera))  # where the light through its middle meets the floor
     assert (without[y, x] - as_mark[y, x]).max() > 40
@@ -325,7 +325,7 @@ def test_marks_and_bodies_that_are_seen_through_are_sorted_together(studio, monk
     for at, color in enumerate(colors):
         if at != body_at:
             kind, size = kinds[at % solids]
-            marks.add(kind, (2 * at, 0, 0), size=size, color=color)
+            marks.add(kind, (2 * at, 0, 0), size=size, color=np.uint8(color))
     for shape in (Sphere(0.4, paint), Box((0.6, 0.6, 0.6), paint), Mesh(*cube(), color=paint)):
         pixels = drawn(studio, dark([shape]), body, marks.records)
         assert pixels[middle].astype(int) == pytest.approx(seen, abs=4), shape
@@ -346,8 +346,8 @@ def test_a_floor_that_is_seen_through_parts_marks_above_it_from_those_below(stud
     floor = Plane((40, 40), (0, 0, 1, 0.5))
     scene, body = Scene([floor], ground_z=None, background=(0, 0, 0), look="unlit"), bodies_at((6, 0, 0))
     marks = Marks()
-    marks.add("sphere", (-2, 1, 0.5), size=0.4, color=(255, 0, 0, 128))
-    marks.add("sphere", (-2, -1, -0.5), size=0.4, color=(255, 0, 0, 128))
+    marks.add("sphere", (-2, 1, 0.5), size=0.4, color=np.uint8([255, 0, 0, 128]))
+    marks.add("sphere", (-2, -1, -0.5), size=0.4, color=np.uint8([255, 0, 0, 128]))
     pixels = drawn(studio, scene, body, marks.records, camera).astype(int)
     for place, expected in (((-2, 1, 0.5), (128, 0, 64)), ((-2, -1, -0.5), (64, 0, 128))):
         x, y = (int(at) for at in projected_px(place, camera))
@@ -356,7 +356,7 @@ def test_a_floor_that_is_seen_through_parts_marks_above_it_from_those_below(stud
 
 def test_in_the_flat_look_heads_of_arrows_have_their_plain_colour_within_an_outline(studio):
     scene = Scene([], ground_z=None, background=(1, 1, 1), look="flat")
-    head = some("arrow", (0, 0, -1), to=(0, 0, 1), size=0.4, color=(200, 100, 50, 255))
+    head = some("arrow", (0, 0, -1), to=(0, 0, 1), size=0.4, color=np.uint8([200, 100, 50, 255]))
     for camera in (SIDE, OrbitCamera(distance_m=10, elevation_rad=-0.9)):
         pixels = drawn(studio, scene, new_bodies(0), head, camera).astype(int)
         is_plain = (np.abs(pixels - (200, 100, 50)).max(axis=2) <= 2).sum()
