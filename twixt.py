@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from twixt.ipc.errors import TwixtError
     from twixt.ipc.interaction.controls import Button, Slider, Toggle
     from twixt.ipc.interaction.overlay import OverlayFigure, OverlayImage, OverlayLine, OverlayText
+    from twixt.ipc.rotation import rotation, turn_towards
     from twixt.ipc.scene import (
         Box,
         Camera,
@@ -86,6 +87,8 @@ _HOMES = {
     "OverlayImage": "twixt.ipc.interaction.overlay",
     "Group": "twixt.ipc.scene.groups",
     "ColorBy": "twixt.ipc.scene.groups",
+    "rotation": "twixt.ipc.rotation",
+    "turn_towards": "twixt.ipc.rotation",
     "TwixtError": "twixt.ipc.errors",
 }
 # Names of viewers for physics engines. Each module requires that its engine is installed. These names are not in
@@ -123,7 +126,9 @@ __all__ = [
     "World",
     "freeze_support",
     "main",
+    "rotation",
     "show",
+    "turn_towards",
 ]
 
 STARTED_NS = time.perf_counter_ns()  # instant at which twixt started; the time to the first frame is measured from it

@@ -11,6 +11,7 @@ Not here: checks of values (`Config`), the commands (`command_line`).
 from __future__ import annotations
 
 import dataclasses
+import re
 import sys
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
@@ -19,7 +20,10 @@ import click
 from click.shell_completion import CompletionItem
 
 from twixt.ipc.config.flags import INTERPOLATIONS, Config, flag_name
+from twixt.ipc.config.rules import ALL_TRAILS
 
+# Words that are meant as the value of an option whose value may be left out: numbers, "all", and misspelled ones.
+OPTIONAL_VALUE = re.compile(r"[+-]?(\d|\.\d|(all|inf|nan)\w{0,2}$)", re.IGNORECASE)
 # Heading for options without a heading of their own.
 OWN_HEADING = "Options"
 
@@ -50,9 +54,14 @@ def complete_files(_context: click.Context, _parameter: click.Parameter, incompl
     return [CompletionItem(incomplete, type="file")]
 
 
+def complete_trails(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Returns the completions: the value of `--trails` that is a word."""
+    return _starting([CompletionItem(ALL_TRAILS)], incomplete)
+
+
 # Functions that complete the value of a flag. COMPLETED_FIELDS finds them by the field's name in `Config`. The other
 # table finds them by the name of the flag's value in `--help` (metavar).
-COMPLETED_FIELDS: dict[str, Completer] = {"interpolation": complete_methods}
+COMPLETED_FIELDS: dict[str, Completer] = {"interpolation": complete_methods, "trails": complete_trails}
 COMPLETED_METAVARS: dict[str, Completer] = {"FILE": complete_files, "LOG": complete_files}
 
 
@@ -73,11 +82,26 @@ class Read(click.ParamType):
 
 
 class Flag(click.Option):
-    """An option that `--help` lists under a heading."""
+    """An option that `--help` lists under a heading. bare: text that stands for the option's value if the user leaves
+    the value out; "" if the value is required."""
 
-    def __init__(self, *names: Any, heading: str, **how: Any) -> None:
+    def __init__(self, *names: Any, heading: str, bare: str = "", **how: Any) -> None:
         super().__init__(*names, **how)
-        self.heading = heading
+        self.heading, self.bare = heading, bare
+
+    def with_value(self, words: list[str]) -> list[str]:
+        """The words of a command line, in which this option has its value in the same word. The next word is its value
+        only if it looks like one: in `--trails circles` it is the world."""
+        made, left = list[str](), list(words)
+        while left:
+            word = left.pop(0)
+            if word == "--":
+                return [*made, word, *left]
+            if word in self.opts:
+                is_value = bool(left) and OPTIONAL_VALUE.match(left[0]) is not None
+                word = f"{word}={left.pop(0) if is_value else self.bare}"
+            made.append(word)
+        return made
 
 
 def flags_of(*sides: str) -> list[Flag]:
@@ -92,7 +116,7 @@ def _flag(item: dataclasses.Field[Any]) -> Flag:
         negated = spelled.replace("--", "--no-", 1)
         declared = f"{spelled}/{negated}" if item.default else spelled
         return Flag([declared, item.name], is_flag=True, default=item.default, **shared)
-    kind = click.Choice(about["choices"]) if about["choices"] else Read(about["metavar"], about["read"])
+    kind = click.Choice(about["choices"]) if about["choices"] else Read(about["metavar"].strip("[]"), about["read"])
     several = item.default == ()
     return Flag(
         [spelled, item.name],
@@ -102,6 +126,7 @@ def _flag(item: dataclasses.Field[Any]) -> Flag:
         metavar=about["metavar"] or None,
         show_default=item.default is not None and not several and item.name != "size_px",
         shell_complete=COMPLETED_FIELDS.get(item.name) or COMPLETED_METAVARS.get(about["metavar"]),
+        bare=about["bare"],
         **shared,
     )
 
@@ -166,6 +191,12 @@ class CommandTable(dict[str, LazyCommand]):
 
 class HeadedCommand(click.Command):
     """A command whose `--help` groups options under headings. Options without a heading come first."""
+
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        for option in self.params:
+            if isinstance(option, Flag) and option.bare:
+                args = option.with_value(args)
+        return super().parse_args(context, args)
 
     def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         under: dict[str, list[tuple[str, str]]] = {}

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -29,6 +30,7 @@ from twixt.ipc.config.rules import (
     read_size,
     read_split,
     read_stall,
+    read_trails,
 )
 from twixt.ipc.config.troubles import FIELDS, LONGEST_MS, PRESETS, Troubles, presets_text
 
@@ -57,12 +59,14 @@ def flag(
     heading: str = "",
     choices: tuple[str, ...] = (),
     name: str = "",
+    bare: str = "",
 ) -> Any:
     """Makes a field of `Config` that is also a flag. read: function that converts the flag's text to a value. For an
     invalid text this function raises ValueError with the broken rule. side: the processes that use the field. name:
-    the flag's name; by default the flag has the field's name with dashes."""
+    the flag's name; by default the flag has the field's name with dashes. bare: text that stands for the flag's value if
+    the user leaves the value out; "" if the value is required."""
     about = {"help": help, "side": side, "heading": heading, "read": read, "metavar": metavar}
-    return field(default=default, metadata=about | {"choices": choices, "name": name})
+    return field(default=default, metadata=about | {"choices": choices, "name": name, "bare": bare})
 
 
 world_flag, trouble_flag = partial(flag, side=SIM, heading=WORLD), partial(flag, side=SIM, heading=TROUBLE)
@@ -177,7 +181,14 @@ class Config:
         read_split,
         "LEFT,RIGHT",
     )
-    trails: bool = motion_flag(False, "dots where the last second's frames drew each body: even dots, even motion")
+    trails: bool | float | str | None = motion_flag(
+        None,
+        "dots where the frames of the last SECONDS [1] drew each body, or all frames: even dots, even motion; "
+        "of long trails every second, fourth ... frame",
+        read_trails,
+        "[SECONDS|all]",
+        bare="1",
+    )
 
     pacing: str = window_flag("auto", "what a frame waits for", str, choices=PACINGS)
     fps: float | None = window_flag(None, "frames per second, at most; the display's own rate by default", float, "N")
@@ -253,6 +264,7 @@ class Config:
             rules.not_negative(flag_name(name), getattr(self, name), most=LONGEST_MS)
         for kind, name in FIELDS.items():
             rules.trouble(flag_name(name), kind, getattr(self, name))
+        rules.trails("--trails", self.trails)
         rules.nice("--viewer-nice", self.viewer_nice)
         rules.size("--size", self.size_px)
         rules.one_of("--clock", self.clock, CLOCKS)
@@ -290,6 +302,13 @@ class Config:
         asked = {name: getattr(self, name) for name in FIELDS.values() if getattr(self, name) is not None}
         preset = PRESETS[self.trouble].troubles if self.trouble else Troubles()
         return replace(preset, **asked).tidy()
+
+    @property
+    def trail_seconds(self) -> float:
+        """Returns the length of trails, in seconds; infinite for "all". It is 1 if `trails` gives no length."""
+        if isinstance(self.trails, str):
+            return math.inf
+        return 1.0 if self.trails is None or rules.is_switch(self.trails) else float(self.trails)
 
     def check_files(self) -> None:
         """Raises ConfigError for a result file that cannot be written. Call this before the run. Otherwise the run

@@ -21,6 +21,8 @@ from twixt.ipc.errors import TwixtError, text_of
 SLOWEST_HZ = 0.1
 # Largest accepted number. No setting needs a larger number. A larger time in ns would overflow 64 bits.
 MOST = 1e9
+# Value of `--trails` for trails that never end.
+ALL_TRAILS = "all"
 
 
 # Interpolation method and playback clock of one half of the picture. "" stands for the method or the clock of the run.
@@ -39,10 +41,15 @@ def is_finite(value: Any) -> bool:
         return False
 
 
+def is_switch(value: Any) -> bool:
+    """True if the value is True or False, of Python's type or of numpy's."""
+    # The type is recognized by its name, without importing numpy. In numpy 1 its name is `bool_`.
+    return type(value).__name__ in ("bool", "bool_")
+
+
 def flag(what: str, value: Any) -> None:
     """Raises ConfigError unless the value is True or False."""
-    # A numpy bool is recognized by its name, without importing numpy.
-    if not isinstance(value, bool) and type(value).__name__ != "bool_":
+    if not is_switch(value):
         raise ConfigError(f"{what} must be True or False, got {text_of(value)}")
 
 
@@ -72,6 +79,16 @@ def whole(what: str, value: Any, at_least: int) -> None:
     """Raises ConfigError unless the value is a whole number of at least `at_least`."""
     if not isinstance(value, int) or isinstance(value, bool) or value < at_least:
         raise ConfigError(f"{what} must be a whole number >= {at_least}, got {text_of(value)}")
+
+
+def trails(what: str, value: Any) -> None:
+    """Raises ConfigError unless the value is None, True, False, a number of seconds above 0 and at most `MOST`, or the
+    text "all"."""
+    is_valid = value is None or is_switch(value) or (isinstance(value, str) and value == ALL_TRAILS)
+    if not is_valid and not (is_finite(value) and 0 < value <= MOST):
+        raise ConfigError(
+            f'{what} must be seconds, a finite number > 0 and at most {MOST:g}, or "{ALL_TRAILS}", got {text_of(value)}'
+        )
 
 
 def nice(what: str, value: Any) -> None:
@@ -186,6 +203,16 @@ def read_size(text: str) -> tuple[int, int]:
 def read_auto_ms(text: str) -> float | None:
     """Parses a time in ms. Returns None for the text `auto`."""
     return None if text == "auto" else float(text)
+
+
+def read_trails(text: str) -> float | str:
+    """Parses a number of seconds. Returns the text `all` unchanged."""
+    if text == ALL_TRAILS:
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"write seconds, such as 5, or {ALL_TRAILS}") from None
 
 
 def read_setting(text: str) -> tuple[str, str]:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.errors import LARGE, TwixtError, text_of
+from twixt.ipc.rotation import XYZW, QuatOrder, is_w_first
 
 Vector = tuple[float, float, float]
 Quaternion = tuple[float, float, float, float]  # x, y, z, w
@@ -65,16 +66,16 @@ def vector(name: str, values: Any) -> Vector:
     return found[0], found[1], found[2]
 
 
-def quaternion(name: str, values: Any) -> Quaternion:
+def quaternion(name: str, values: Any, quat: QuatOrder = XYZW) -> Quaternion:
     """Returns `values` as a unit quaternion (x, y, z, w). A quaternion of any length except 0 is accepted and
-    normalized. Raises SceneError for any other value."""
-    found = _numbers(values)
+    normalized. quat: order of the numbers in `values`. Raises SceneError for any other value."""
+    w_first, found = is_w_first(quat), _numbers(values)
     length = math.hypot(*found)
     if len(found) != 4 or not math.isfinite(length) or length == 0:
-        raise SceneError(f"{name} must be a quaternion xyzw, four finite numbers, not all 0, got {text_of(values)}")
+        raise SceneError(f"{name} must be a quaternion {quat}, four finite numbers, not all 0, got {text_of(values)}")
     if abs(length - 1) < UNIT_WITHIN:
         length = 1.0
-    x, y, z, w = (value / length for value in found)
+    x, y, z, w = (value / length for value in (found[1:] + found[:1] if w_first else found))
     return x, y, z, w
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import InitVar, dataclass, field, fields
 from operator import attrgetter, eq
 from typing import Any, overload
 
@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.errors import text_of
+from twixt.ipc.rotation import XYZW, QuatOrder
 from twixt.ipc.scene.checks import (
     Paint,
     Quaternion,
@@ -172,26 +173,32 @@ class Ellipsoid:
 SimpleShape = Sphere | Box | Plane | Capsule | Cylinder | Ellipsoid
 # Shapes that a part may have.
 OneShape = SimpleShape | Mesh
+NOT_TURNED: Quaternion = (0.0, 0.0, 0.0, 1.0)
 
 
 @dataclass(frozen=True)
 class Part:
     """One shape of a body that has several shapes. A part has its own pose in the body's frame.
 
-    position: position of the part, in metres. orientation: quaternion (x, y, z, w) of any length except 0.
+    position: position of the part, in metres. orientation: quaternion of any length except 0; it is stored as (x, y,
+    z, w). quat: order of the numbers of the `orientation` that is passed in the same call, "xyzw" or "wxyz". A wrong
+    order cannot be detected.
     """
 
     shape: OneShape
     position: Vector = (0.0, 0.0, 0.0)
-    orientation: Quaternion = (0.0, 0.0, 0.0, 1.0)
+    orientation: Quaternion = NOT_TURNED
+    quat: InitVar[QuatOrder] = field(default=XYZW, kw_only=True)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, quat: QuatOrder) -> None:
         if not isinstance(self.shape, OneShape):
             raise SceneError(f"Part.shape must be one shape, such as Sphere(0.1), got {text_of(self.shape)}")
         if isinstance(self.shape, Mesh) and self.shape.deforms:
             raise SceneError("Part.shape must not deform; make a mesh that deforms the shape of a body of its own")
         set_field(self, "position", vector("Part.position", self.position))
-        set_field(self, "orientation", quaternion("Part.orientation", self.orientation))
+        turn = quaternion("Part.orientation", self.orientation, quat)
+        # The default is no rotation in either order.
+        set_field(self, "orientation", NOT_TURNED if self.orientation is NOT_TURNED else turn)
 
 
 @dataclass(frozen=True)

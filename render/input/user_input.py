@@ -184,7 +184,7 @@ def first_settings(config: Config) -> ViewerSettings:
         config.overlay,
         prefer=config.prefer,
         split=config.split is not None,
-        trails=config.trails,
+        trails=bool(config.trails),
         own_method=own if ":" in own else None,
         has_keys=config.keys,
     )

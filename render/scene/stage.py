@@ -104,6 +104,7 @@ class Stage:
         self.labels: list[PlacedLabel] = []  # labels in the last frame: those of marks and those of the user's function
         self.view: StageCamera = StageCamera(scene, bodies, None if before is None else before.view)
         self._trails: PictureTrails | None = None  # trails of the pictures; None if trails are switched off
+        self._trail_seconds = config.trail_seconds
         self.laps: LapRecorder | None = None  # measures the time that the user's drawing takes
         if self._drawing is not None:
             self.main.watch(DRAWING, None)
@@ -228,7 +229,7 @@ class Stage:
         if on:
             from twixt.render.scene.trails import PictureTrails
 
-            self._trails = PictureTrails()
+            self._trails = PictureTrails(self._trail_seconds)
             self._watch_trails()
 
     def _watch_trails(self) -> None:

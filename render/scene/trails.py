@@ -1,10 +1,15 @@
-"""Draws trails. The trail of a body is a row of dots where the body was drawn during the last second.
+"""Draws trails. The trail of a body is a row of dots where the body was drawn during the last seconds, or ever since.
 
-A ring buffer stores the drawn positions of the bodies of each frame. They are drawn as dots that fade with age.
+A ring buffer stores the drawn positions of the bodies of each frame. They are drawn as dots that fade with age. When
+the buffer is full of frames that are still drawn, every second one is removed, and from then on only half as many are
+stored: the dots are further apart, but the trail is as long. The newest frame is always stored.
 
 If all positions are the same as in the previous frame, no dots are added and the trails do not age. So trails stay
 visible during a pause. If a body gets a new epoch, because it was moved elsewhere, its dots are removed. No dots are
 drawn for a body at rest. The caller passes times and positions. This module reads no clock.
+
+Always: memory and the work of a frame are bounded, however long a trail is. A picture stores at most 131,072 positions
+(3 MiB) and draws at most `MOST_DOTS` dots.
 """
 
 from __future__ import annotations
@@ -23,14 +28,16 @@ if TYPE_CHECKING:
     from twixt.render.draw.scene_renderer import SceneRenderer
     from twixt.render.scene.views import Picture
 
-# Number of frames whose positions are stored. It is enough for one second at 480 Hz. With MOST_DOTTED bodies, there are
-# at most 32,768 dots.
-MOST_FRAMES = 512
+# Largest number of dots in a picture. It is enough for one second of MOST_DOTTED bodies at 480 Hz.
+MOST_DOTS = 32_768
+# Largest number of frames whose positions are stored. It is used for up to 8 bodies. Of more bodies, fewer frames are
+# stored: MOST_DOTS divided by the number of bodies whose dots are drawn.
+MOST_FRAMES = 4096
 # MOST_BODIES is the largest number of bodies whose positions are stored. They are chosen evenly from all bodies.
 # MOST_DOTTED is the largest number of bodies whose dots are drawn. They are those that moved furthest.
 MOST_BODIES = 256
 MOST_DOTTED = 64
-WHITE = (255, 255, 255)
+WHITE = (255, 255, 255, 255)
 # Diameter of a dot in pixels.
 DOT_PX = 5.0
 WATCHER = "trails"  # name under which poses are watched: see Picture.watch
@@ -55,33 +62,49 @@ def trail_rows(count: int, most: int = MOST_BODIES) -> NDArray[np.int64]:
     return np.arange(0, max(0, count), stride)
 
 
-class Trails:
-    """Trails of the bodies `rows`. They show the last `seconds` seconds; times in which the picture stood still do not
-    count.
+def frame_capacity(bodies: int) -> int:
+    """Number of frames whose positions are stored for this number of bodies."""
+    return min(MOST_FRAMES, MOST_DOTS // max(1, min(bodies, MOST_DOTTED)))
 
-    colors: colours of the bodies' dots, (k, 3), 0..255; they may be changed at any time.
+
+class Trails:
+    """Trails of the bodies `rows`. They show the last `seconds` seconds, or all if `seconds` is infinite. Times in
+    which the picture stood still do not count.
+
+    colors: colours of the bodies' dots, (k, 4), rgba, 0..255; they may be changed at any time.
     """
 
     def __init__(self, rows: NDArray[np.integer], seconds: float = 1.0, colors: ArrayLike = WHITE) -> None:
         self.rows = np.asarray(rows, np.int64)
-        self._length_ns = round(seconds * 1e9)
+        self._seconds = seconds
         count = len(self.rows)
-        self.colors = np.zeros((count, 3))
+        self.colors = np.zeros((count, 4))
         self.colors[:] = colors
-        self._positions = np.full((MOST_FRAMES, count, 3), np.nan)
-        self._instants_ns = np.zeros(MOST_FRAMES, np.int64)  # of frames, in a time that stops when the picture does
+        self._capacity = frame_capacity(count)
+        self._positions = np.full((self._capacity, count, 3), np.nan)
+        # For each stored frame: its instant, in a time that stops when the picture does, and its number.
+        self._instants_ns, self._numbers = np.zeros((2, self._capacity), np.int64)
+        self._oldest = self._held = 0
+        self._stride = 1  # the frames whose numbers are multiples of it are stored, and the newest frame
+        self._number = 0  # of the next frame that differs from the frame before
+        self._drawn = np.full((count, 3), np.nan)  # positions in the last frame
         self._epochs: NDArray[np.uint32] | None = None
-        self._added = 0
         self._present_ns: int | None = None
         self._now_ns = 0
 
     def of(self, rows: NDArray[np.integer]) -> Trails:
-        """Returns trails of the bodies `rows`. If a body already has a trail here, it keeps its dots."""
-        other = Trails(rows)
-        other._length_ns, other._instants_ns = self._length_ns, self._instants_ns
-        other._added, other._present_ns, other._now_ns = self._added, self._present_ns, self._now_ns
+        """Returns trails of the bodies `rows`, which replace these. If a body already has a trail here, it keeps its
+        dots."""
+        other = Trails(rows, self._seconds)
+        while self._held > other._capacity:
+            self._thin()
+        other._held, other._stride, other._number = self._held, self._stride, self._number
+        other._present_ns, other._now_ns = self._present_ns, self._now_ns
         _, here, there = np.intersect1d(self.rows, other.rows, return_indices=True)
-        other._positions[:, there], other.colors[there] = self._positions[:, here], self.colors[here]
+        frames, held = self._frames(), slice(self._held)
+        other._instants_ns[held], other._numbers[held] = self._instants_ns[frames], self._numbers[frames]
+        other._positions[held, there] = self._positions[np.ix_(frames, here)]
+        other._drawn[there], other.colors[there] = self._drawn[here], self.colors[here]
         if self._epochs is not None:
             other._epochs = np.zeros(len(other.rows), np.uint32)
             other._epochs[there] = self._epochs[here]
@@ -108,45 +131,82 @@ class Trails:
         if self._epochs is None:
             self._epochs = np.zeros(len(self.rows), np.uint32)
         continuity = np.asarray(epoch).astype(np.uint32) & np.uint32(CONTINUITY_MASK)
-        self._positions[:, :known][:, continuity != self._epochs[:known]] = np.nan
-        self._epochs[:known] = continuity
-        before = self._positions[(self._added - 1) % MOST_FRAMES]
-        if self._added and np.array_equal(before, drawn, equal_nan=True):
+        is_cut = continuity != self._epochs[:known]
+        if is_cut.any():
+            self._positions[:, :known][:, is_cut] = np.nan
+            self._epochs[:known] = continuity
+        if self._held and np.array_equal(self._drawn, drawn, equal_nan=True):
             return
+        self._drawn = drawn
         self._now_ns += passed_ns
-        at = self._added % MOST_FRAMES
-        # If a body is drawn at the same position in successive frames, only the newest of these positions is stored.
-        before[(before == drawn).all(axis=1)] = np.nan
-        self._positions[at] = drawn
-        self._instants_ns[at] = self._now_ns
-        self._added += 1
+        at = self._next_frame()
+        before = self._positions[at - 1]
+        self._positions[at], self._instants_ns[at], self._numbers[at] = drawn, self._now_ns, self._number
+        # If a body is drawn at the same position in successive frames, only one of these positions is stored: the
+        # newest, or that of the older frame if the newer one will not be kept.
+        at_rest = (before == drawn).all(axis=1)
+        (self._positions[at] if self._number % self._stride else before)[at_rest] = np.nan
+        self._number += 1
 
     def dots(self) -> TrailDots:
         """The dots that are drawn now. The alpha of a dot decreases linearly with its age."""
-        held = min(self._added, MOST_FRAMES)
-        left = 1.0 - (self._now_ns - self._instants_ns[:held]) / self._length_ns
-        frames = np.flatnonzero(left > 0)
+        frames = self._frames()
+        left = 1.0 - (self._now_ns - self._instants_ns[frames]) / (self._seconds * 1e9)
+        frames, left = frames[left > 0], left[left > 0]
         positions = self._positions[frames]
+        bodies = _furthest(positions, self.colors[:, 3] > 0)
+        positions = positions[:, bodies]
         shown = np.isfinite(positions[:, :, 0])
-        shown[:, ~_furthest(positions, shown)] = False
         colors = np.empty((*shown.shape, 4), np.uint8)
-        colors[:, :, :3] = self.colors
-        colors[:, :, 3] = (255 * left[frames])[:, None]
+        colors[:, :, :3] = self.colors[bodies, :3]
+        colors[:, :, 3] = left[:, None] * self.colors[bodies, 3]
         return TrailDots(positions[shown], colors[shown])
 
     def clear(self) -> None:
         """Removes all dots. This is called when another world begins."""
-        self._positions[:] = np.nan
+        self._positions[:] = self._drawn[:] = np.nan
         self._epochs = None
-        self._added = 0
+        self._oldest = self._held = self._number = 0
+        self._stride = 1
+
+    def _frames(self) -> NDArray[np.int64]:
+        """Indices of the stored frames, the oldest first."""
+        return (self._oldest + np.arange(self._held)) % self._capacity
+
+    def _next_frame(self) -> int:
+        """Index at which the newest frame is stored. The frame there before is removed: one that is not kept, or one
+        that has faded away. If all stored frames are drawn and there is no room, every second one is removed."""
+        newest = (self._oldest + self._held - 1) % self._capacity
+        if self._held and self._numbers[newest] % self._stride:
+            return newest
+        if self._held == self._capacity:
+            if self._now_ns - self._instants_ns[self._oldest] < self._seconds * 1e9:
+                self._thin()
+            else:
+                self._oldest, self._held = (self._oldest + 1) % self._capacity, self._held - 1
+        self._held += 1
+        return int((self._oldest + self._held - 1) % self._capacity)
+
+    def _thin(self) -> None:
+        """Removes every second stored frame."""
+        self._stride *= 2
+        frames = self._frames()
+        frames = frames[self._numbers[frames] % self._stride == 0]
+        held = slice(len(frames))
+        self._positions[held], self._instants_ns[held] = self._positions[frames], self._instants_ns[frames]
+        self._numbers[held] = self._numbers[frames]
+        self._positions[len(frames) :] = np.nan
+        self._oldest, self._held = 0, len(frames)
 
 
 class PictureTrails:
-    """Trails of all pictures on the stage. They exist only if the user has switched trails on."""
+    """Trails of all pictures on the stage. They exist only if the user has switched trails on. seconds: length of the
+    trails; infinite for all frames."""
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: float = 1.0) -> None:
         self.of_picture: dict[str, Trails] = {}  # trails of each picture; the key is the name of the picture
-        self._shape_colors: NDArray[np.float64] = np.zeros((0, 3))  # 0..1
+        self._seconds = seconds
+        self._shape_colors: NDArray[np.float64] = np.zeros((0, 4))  # 0..1
         self._in_palette: NDArray[np.bool_] = np.zeros(0, np.bool_)  # True if the shape has no colour of its own
         self._world_epoch: int | None = None  # world epoch of the drawn snapshots
 
@@ -156,12 +216,12 @@ class PictureTrails:
         rows = trail_rows(count)
         had, self.of_picture = self.of_picture, {}
         shapes = shape_table(scene, count).rows[rows]
-        self._shape_colors, self._in_palette = shapes["color"][:, :3] / 255, shapes["in_palette"] > 0
+        self._shape_colors, self._in_palette = shapes["color"] / 255, shapes["in_palette"] > 0
         for picture in pictures:
             trails = had.get(picture.name)
             if trails is None or not np.array_equal(trails.rows, rows):
                 picture.watch(WATCHER, rows)
-                trails = Trails(rows) if trails is None else trails.of(rows)
+                trails = Trails(rows, self._seconds) if trails is None else trails.of(rows)
             self.of_picture[picture.name] = trails
 
     def unwatch(self, pictures: Sequence[Picture]) -> None:
@@ -181,24 +241,22 @@ class PictureTrails:
         trails, poses = self.of_picture[picture.name], picture.watched(WATCHER)
         if known := len(poses):
             trails.add(present_ns, poses.position, poses.visible, poses.epoch)
-            is_white = (poses.has_color & self._in_palette[:known])[:, None]
-            trails.colors[:known] = poses.color[:, :3] * np.where(is_white, 1.0, self._shape_colors[:known])
+            is_white = (poses.has_color & self._in_palette[:known])[:, None] & (True, True, True, False)
+            trails.colors[:known] = poses.color * np.where(is_white, 1.0, self._shape_colors[:known])
         renderer.points(*trails.dots(), DOT_PX)
 
 
-def _furthest(positions: NDArray[np.float32], known: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Mask (k,) of the bodies that moved. If more than MOST_DOTTED bodies moved, the mask selects those that moved
-    furthest.
+def _furthest(positions: NDArray[np.float64], is_drawn: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Indices of the bodies that moved. If there are more than MOST_DOTTED, those that moved furthest.
 
-    positions: positions of k bodies in f frames, (f, k, 3). known: True where a position is known, (f, k). How far a
-    body moved is measured by the longest side of the box around its positions.
+    positions: positions of k bodies in f frames, (f, k, 3); NaN where there is none. is_drawn: mask of the bodies that
+    may have dots, (k,). How far a body moved is measured by the longest side of the box around its positions.
     """
     if not len(positions):
-        return np.zeros(positions.shape[1], np.bool_)
-    low = np.where(known[:, :, None], positions, np.inf).min(axis=0)
-    high = np.where(known[:, :, None], positions, -np.inf).max(axis=0)
-    moved_m = (high - low).max(axis=1)
-    furthest = moved_m > 0
-    if len(moved_m) > MOST_DOTTED:
-        furthest[np.argpartition(moved_m, -MOST_DOTTED)[:-MOST_DOTTED]] = False
+        return np.zeros(0, np.intp)
+    sides = np.fmax.reduce(positions, axis=0) - np.fmin.reduce(positions, axis=0)
+    moved_m = np.where(is_drawn, np.nan_to_num(sides).max(axis=1), 0.0)
+    furthest = np.flatnonzero(moved_m > 0)
+    if len(furthest) > MOST_DOTTED:
+        furthest = furthest[np.argpartition(moved_m[furthest], -MOST_DOTTED)[-MOST_DOTTED:]]
     return furthest

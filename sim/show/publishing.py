@@ -23,6 +23,7 @@ from twixt.ipc.errors import TwixtError, text_of
 from twixt.ipc.plan import Plan
 from twixt.ipc.ring.segments import HostEnded
 from twixt.ipc.ring.slot import OpenSlot
+from twixt.ipc.rotation import XYZW, QuatOrder, is_w_first
 from twixt.ipc.scene.surfaces import NO_EXTRAS, Extras
 from twixt.ipc.snapshot import BODY, RECORD, new_bodies
 from twixt.ipc.trace.spans import NOT_RECORDED
@@ -73,6 +74,7 @@ class Publishing:
     def publish(
         self,
         *,
+        quat: QuatOrder = XYZW,
         visible: ArrayLike | None = None,
         ids: ArrayLike | None = None,
         cut: ArrayLike | None = None,
@@ -86,7 +88,8 @@ class Publishing:
         are not passed count as unknown.
 
         - position: (n, 3), metres.
-        - orientation: (n, 4), unit quaternions xyzw.
+        - orientation: (n, 4), unit quaternions in the order `quat`: "xyzw" (SciPy, ROS, PyBullet) or "wxyz" (MuJoCo,
+          Isaac Sim, Blender). A wrong order cannot be detected, because the length is 1 in both orders.
         - velocity: (n, 3), m/s. angular_velocity: (n, 3), rad/s, in the world frame.
         - scale: (n,) or a number.
         - color: (n, 3 or 4), or one colour for all bodies; numbers from 0 to 1, or np.uint8 from 0 to 255. It is
@@ -120,6 +123,7 @@ class Publishing:
         """
         if self._session.is_closed:
             return
+        w_first = quat is not XYZW and is_w_first(quat)
         for value in fields.values():
             if value is None:
                 require_known_fields(fields)
@@ -158,6 +162,7 @@ class Publishing:
                     ids,
                     cut,
                     extras.records,
+                    w_first,
                 )
             except HostEnded:
                 if self._session.is_closed:  # Another thread closed the view. In a forked child this is an error.

@@ -181,9 +181,11 @@ class ShownBodies:
         ids: ArrayLike | None,
         cut: ArrayLike | None,
         marks: NDArray[np.void] = NO_MARKS,
+        w_first: bool = False,
     ) -> OpenSlot:
         """Write the bodies, their columns and their marks into a slot, and return the slot open. The arguments are
-        those of `View.publish`. The caller must publish the slot, then call `complete`. Raises TwixtError."""
+        those of `View.publish`; w_first: True if orientations are wxyz. The caller must publish the slot, then call
+        `complete`. Raises TwixtError."""
         state = self.state
         if not (is_repeated := tuple(fields) == state.fields):
             require_known_fields(fields)
@@ -202,7 +204,7 @@ class ShownBodies:
             and not ((jumped is not None and jumped.size) or self.cut_keys.size)
         )
         mark_count = 0 if marks is NO_MARKS else len(marks)
-        opened = self._repeated(fields, count, mark_count) if is_repeated else None
+        opened = self._repeated(fields, count, mark_count, w_first) if is_repeated else None
         if opened is not None:
             if state.newer_in_snapshot is not state.fields:
                 state = state._replace(newer_in_snapshot=state.fields)
@@ -211,14 +213,14 @@ class ShownBodies:
                 self.columns.write(own)
         else:
             version = state.version if is_repeated else object()
-            opened = self._written_anew(fields, own, shown, ids, jumped, count, mark_count, version)
+            opened = self._written_anew(fields, own, shown, ids, jumped, count, mark_count, version, w_first)
         if self.columns.declared:
             opened.columns = self.columns.published(self.next_state.used)
         if mark_count:
             opened.write_marks(marks)
         return opened
 
-    def _repeated(self, fields: Mapping[str, ArrayLike], count: int, marks: int) -> OpenSlot | None:
+    def _repeated(self, fields: Mapping[str, ArrayLike], count: int, marks: int, w_first: bool) -> OpenSlot | None:
         """A slot in which only `fields` are newly written, because the last publish passed the same fields. None if
         other bytes of the slot are outdated."""
         state, columns = self.state, self.columns
@@ -229,7 +231,7 @@ class ShownBodies:
             if not isinstance(contents, _SlotContents) or contents.version is not state.version:
                 opened.abort()
                 return None
-            self.not_drawable = self._writer.write(fields, count, contents.targets)
+            self.not_drawable = self._writer.write(fields, count, contents.targets, w_first)
         except BaseException:
             opened.abort()
             raise
@@ -245,10 +247,11 @@ class ShownBodies:
         count: int,
         marks: int,
         version: object,
+        w_first: bool,
     ) -> OpenSlot:
         """A slot with a copy of all records, in which `fields` are newly written. version: see `BodyState`."""
         blocks: dict[str, NDArray[Any]] = {}
-        self.not_drawable = self._writer.write(fields, count, blocks)
+        self.not_drawable = self._writer.write(fields, count, blocks, w_first)
         if count > len(self.records):
             require_bodies(count, self.columns.declared)
         most = max(count, self.state.used)
@@ -373,6 +376,6 @@ def require_known_fields(fields: Iterable[str]) -> None:
     """Raises TwixtError for a field whose name is not a parameter of `View.publish`."""
     for name in fields:
         if name not in BLOCKS:
-            known = [*BLOCKS, "visible", "ids", "cut", "columns", "marks", "surfaces", "sim_time"]
+            known = [*BLOCKS, "quat", "visible", "ids", "cut", "columns", "marks", "surfaces", "sim_time"]
             hint = suggestion_for(name, known) or f"there are {', '.join(known)}"
             raise TwixtError(f"publish takes no {name!r}; {hint}")

@@ -22,6 +22,7 @@ from twixt.ipc.config.rules import is_finite
 from twixt.ipc.errors import TwixtError, text_of
 from twixt.ipc.renamed import closed_attributes, former_arguments
 from twixt.ipc.ring.layout import ColumnForm
+from twixt.ipc.rotation import XYZW, QuatOrder, in_xyzw
 from twixt.ipc.scene import Scene
 from twixt.ipc.snapshot import BODY, HAS_COLOR, VISIBLE, new_bodies, turn_between
 from twixt.sim.world.body_fields import count_corrections, cut, renew, rgba, without_mask
@@ -113,7 +114,8 @@ class Bodies:
 
     @property
     def orientation(self) -> NDArray[np.float32]:
-        """Orientations of the bodies as unit quaternions xyzw, shape (n, 4)."""
+        """Orientations of the bodies as unit quaternions xyzw, shape (n, 4). `q[:, [1, 2, 3, 0]]` converts quaternions
+        wxyz."""
         return self._views["orientation"]
 
     @orientation.setter
@@ -234,10 +236,17 @@ class Bodies:
             del self._free[i]
 
     def teleport(
-        self, i: Any, position: ArrayLike, orientation: ArrayLike | None = None, scale: ArrayLike | None = None
+        self,
+        i: Any,
+        position: ArrayLike,
+        orientation: ArrayLike | None = None,
+        scale: ArrayLike | None = None,
+        *,
+        quat: QuatOrder = XYZW,
     ) -> None:
         """Moves body `i`, or the bodies of an index array, with a cut: viewers do not blend the old and new
-        positions."""
+        positions. quat: order of `orientation`, "xyzw" or "wxyz"."""
+        orientation = in_xyzw(orientation, quat)
         self._cut(i)  # The epoch changes first, so that no body is moved without a cut if a value below is invalid.
         self._place(i, position, orientation)
         if scale is not None:
@@ -250,17 +259,21 @@ class Bodies:
         position: ArrayLike,
         orientation: ArrayLike | None = None,
         max_distance: float | None = None,
+        *,
+        quat: QuatOrder = XYZW,
     ) -> None:
         """Moves body `i`, or the bodies of an index array, by a small correction without a visible jump.
 
         Right after the correction, viewers draw the body in its old pose. The drawn offset from the new pose then
         decays within a few tenths of a second of simulated time. max_distance: a distance in metres; a body that moves
-        further is teleported instead. Raises TwixtError for a negative `max_distance`.
+        further is teleported instead. quat: order of `orientation`, "xyzw" or "wxyz". Raises TwixtError for a negative
+        `max_distance`.
         """
         if max_distance is not None and not (is_finite(max_distance) and max_distance >= 0):
             raise TwixtError(
                 f"correct(max_distance) must be metres >= 0, or None for no limit, got {text_of(max_distance)}"
             )
+        orientation = in_xyzw(orientation, quat)
         rows = np.atleast_1d(np.arange(len(self))[i])
         before = self._records[rows]
         self._place(i, position, orientation)
@@ -282,19 +295,22 @@ class Bodies:
     def spawn(
         self,
         position: ArrayLike = (0.0, 0.0, 0.0),
-        orientation: ArrayLike = (0.0, 0.0, 0.0, 1.0),
+        orientation: ArrayLike | None = None,
         velocity: ArrayLike | None = None,
         angular_velocity: ArrayLike | None = None,
         scale: ArrayLike = 1.0,
         color: ArrayLike | None = None,
+        *,
+        quat: QuatOrder = XYZW,
     ) -> Any:
         """Adds a body and returns its index. The index of a despawned body is reused. If there is none, the array
-        grows.
+        grows. Without `orientation` the body is not rotated. quat: order of `orientation`, "xyzw" or "wxyz".
 
         If `position` has m rows, (m, 3), the method adds m bodies and returns an array of m indices. Each other
         argument then has either m rows or one row for all m bodies. color: as in `Bodies.color`; if it is None, the
         body's colour is not given. Raises TwixtError for more bodies than fit into memory and for invalid colours.
         """
+        orientation = in_xyzw(orientation, quat)
         rows = np.shape(position)[:-1]
         free_rows = self._free_rows(math.prod(rows))
         i: Any = np.array(free_rows, np.int64).reshape(rows) if rows else free_rows[0]

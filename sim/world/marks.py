@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from twixt.ipc.errors import TwixtError, text_of
 from twixt.ipc.process.user_code import suggestion_for
 from twixt.ipc.renamed import closed_attributes, former_arguments
+from twixt.ipc.rotation import COMPONENTS, XYZW, QuatOrder, is_w_first
 from twixt.ipc.scene.surfaces import Extras
 from twixt.ipc.snapshot import MARK, MARK_KINDS, NO_MARKS, RECORD
 from twixt.sim.world.body_fields import array_of, kind_of, not_unit, rgba
@@ -84,6 +85,7 @@ class Marks:
         *,
         to: ArrayLike | None = None,
         orientation: ArrayLike | None = None,
+        quat: QuatOrder = XYZW,
         size: ArrayLike | None = None,
         color: ArrayLike = (1.0, 1.0, 1.0, 1.0),
         ids: ArrayLike | None = None,
@@ -98,8 +100,8 @@ class Marks:
           may also be a number or have shape (n,).
         - to: (n, 3), the point to which an arrow, line, capsule or cylinder extends from `position`. In this case
           `size` is only its radius.
-        - orientation: (n, 4), unit quaternions xyzw. An arrow or line starts at `position` and extends along its own
-          z axis. The centre of every other kind is at `position`.
+        - orientation: (n, 4), unit quaternions in the order `quat`, "xyzw" or "wxyz". An arrow or line starts at
+          `position` and extends along its own z axis. The centre of every other kind is at `position`.
         - color: (n, 3 or 4), or one colour for all marks; numbers from 0 to 1, or np.uint8 from 0 to 255.
         - ids: (n,), whole numbers from 0 to 2**56 - 1. Marks of equal kind and id in two snapshots are the same mark.
           If several marks in one snapshot have equal ids, they are matched in their order. The default id of a mark is
@@ -110,20 +112,21 @@ class Marks:
         Raises TwixtError for wrong kinds, shapes, types and ranges. A mark with a number that is not finite, or with
         an orientation of zeros, is not drawn. `fault` then describes it.
         """
-        number = _kind_number(kind)
+        number, w_first = _kind_number(kind), is_w_first(quat)
         places = _vectors("position", position, None)
         count = len(places)
         names = MARK_KINDS[kind]
         if to is not None:
             ends = _ends(kind, to, orientation, count)
             orientation, lengths = _along(ends - places)
+            w_first = False
             radii = _sizes(kind, names[:1], 0.0 if size is None and kind == "line" else size, count)
             sizes = np.stack((radii[:, 0], lengths), axis=1)
             if kind in CENTERED:
                 places = (places + ends) / 2
         else:
             sizes = _sizes(kind, names, size, count)
-        turns = None if orientation is None else _quaternions(orientation, count)
+        turns = None if orientation is None else _quaternions(orientation, count, w_first)
         rgbas = rgba("Marks.add(color)", color, count, each="marks").values
         keys = self._keys(kind, ids, count)
         labels = _whole("label", label, count, LARGEST_LABEL)
@@ -255,7 +258,8 @@ def _along(vectors: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[n
     return turns, lengths
 
 
-def _quaternions(value: ArrayLike, count: int) -> NDArray[np.float64]:
+def _quaternions(value: ArrayLike, count: int, w_first: bool) -> NDArray[np.float64]:
+    """Unit quaternions xyzw, (n, 4). w_first: True if those in `value` are wxyz."""
     array = array_of("Marks.add(orientation)", value)
     if array.dtype.kind not in "fiu" or array.shape not in ((4,), (count, 4)):
         raise TwixtError(f"Marks.add(orientation) must be numbers of shape ({count}, 4), got {kind_of(array)}")
@@ -263,10 +267,11 @@ def _quaternions(value: ArrayLike, count: int) -> NDArray[np.float64]:
     lengths, off = not_unit(turns)
     if len(off):
         raise TwixtError(
-            f"Marks.add(orientation) must be unit quaternions (x, y, z, w), got {turns[off[0]].tolist()} of length "
+            f"Marks.add(orientation) must be unit quaternions {COMPONENTS['wxyz' if w_first else 'xyzw']}, "
+            f"got {turns[off[0]].tolist()} of length "
             f"{lengths[off[0]]:.3g} for mark {off[0]}; divide each by its length"
         )
-    return turns
+    return np.roll(turns, -1, axis=1) if w_first else turns
 
 
 def _sizes(kind: str, names: tuple[str, ...], size: ArrayLike | None, count: int) -> NDArray[np.float64]:

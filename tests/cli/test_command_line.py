@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -75,6 +76,7 @@ def test_a_shell_completes_commands_and_the_worlds_of_the_default_one() -> None:
         ("twixt view --pac", ["--pacing"]),
         ("twixt sim --ste", ["--steps"]),
         ("twixt run --log frames", ["frames"]),
+        ("twixt run --trails a", ["all"]),
     ],
 )
 def test_a_shell_completes_worlds_flags_and_choices(words: str, offered: list[str]) -> None:
@@ -119,6 +121,46 @@ def test_every_field_of_a_config_that_has_a_side_is_a_flag_of_some_command() -> 
     fields = {item: field for item, field in Config.__dataclass_fields__.items() if field.metadata}
     assert fields
     assert {flag_name(name) for name in fields} <= said
+
+
+def config_of(words: str) -> dict[str, Any]:
+    """Values of the options and arguments of `twixt run` in these words."""
+    return commands["run"].build("run").make_context("run", words.split()).params
+
+
+@pytest.mark.parametrize(
+    ("words", "trails", "world"),
+    [
+        ("circles", None, "circles"),
+        ("circles --trails", 1.0, "circles"),
+        ("--trails circles", 1.0, "circles"),
+        ("--trails my_module:World", 1.0, "my_module:World"),
+        ("--trails infinite_ones:World", 1.0, "infinite_ones:World"),
+        ("--trails --fps 30", 1.0, "balls"),
+        ("--trails -- circles", 1.0, "circles"),
+        ("--trails 5", 5.0, "balls"),
+        ("circles --trails .5 --fps 30", 0.5, "circles"),
+        ("--trails all circles", "all", "circles"),
+        ("--trails=all circles", "all", "circles"),
+        ("--trails=2e1", 20.0, "balls"),
+    ],
+)
+def test_a_flag_may_be_given_without_its_value(words: str, trails: Any, world: str) -> None:
+    read = config_of(words)
+    assert (read["trails"], read["world"]) == (trails, world)
+
+
+@pytest.mark.parametrize("value", ["alll", "ALL", "5s", "-x", "1,5"])
+def test_a_misspelled_value_of_such_a_flag_is_named(value: str) -> None:
+    for words in (f"--trails {value}", f"--trails={value}"):
+        if words == "--trails -x":
+            continue  # another flag
+        with pytest.raises(click.BadParameter, match=f"'{value}' does not read as SECONDS.all .write seconds, such as"):
+            config_of(words)
+
+
+def test_a_negative_value_of_such_a_flag_is_no_flag() -> None:
+    assert config_of("--trails -5")["trails"] == -5.0  # which `Config` refuses
 
 
 def test_the_help_of_the_whole_names_every_command() -> None:

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import copy
 import json
+import pickle
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -9,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import (
     Box,
     Camera,
@@ -449,6 +453,37 @@ def test_parts_have_unit_orientations_and_a_body_reaches_as_far_as_its_parts() -
     assert part.orientation == (0, 0, 0.6, 0.8)
     assert Compound([part, Part(Sphere(2))]).reach == 5.5
     assert Compound([]).reach == 0
+
+
+def test_a_part_keeps_its_orientation_as_xyzw_whatever_order_it_was_given_in() -> None:
+    usual, other = Part(Sphere(), orientation=(1, 2, 3, 4)), Part(Sphere(), orientation=(4, 1, 2, 3), quat="wxyz")
+    assert other == usual
+    assert hash(other) == hash(usual)
+    assert repr(other) == repr(usual)
+    assert other.orientation == pytest.approx(np.array((1, 2, 3, 4)) / np.sqrt(30))
+    assert Part(Sphere(), orientation=np.array((4, 1, 2, 3)), quat="wxyz") == usual
+    assert Part(Sphere(), quat="wxyz").orientation == (0, 0, 0, 1)
+    scene = Scene([Compound([other])])
+    assert Scene.from_bytes(scene.to_bytes()).shapes == scene.shapes
+
+
+def test_a_part_that_is_replaced_keeps_its_orientation_or_takes_a_new_one_in_its_order() -> None:
+    part = Part(Sphere(), orientation=(0.8, 0.6, 0, 0), quat="wxyz")
+    moved = replace(part, position=(1, 0, 0))
+    assert moved == Part(Sphere(), (1, 0, 0), (0.6, 0, 0, 0.8))
+    assert replace(moved, position=(0, 0, 0)) == replace(part) == copy.deepcopy(part) == part
+    assert pickle.loads(pickle.dumps(part)) == part
+    assert replace(part, orientation=(0, 0, 0, 1)).orientation == (0, 0, 0, 1)
+    assert replace(part, orientation=(0, 0, 0, 1), quat="wxyz").orientation == (0, 0, 1, 0)
+
+
+def test_an_unknown_order_of_a_part_is_refused() -> None:
+    wrong: Any = "wzyx"
+    for call in (lambda: Part(Sphere(), quat=wrong), lambda: Part(Sphere(), orientation=(0, 0, 0, 1), quat=wrong)):
+        with pytest.raises(TwixtError, match=r'^quat must be "xyzw" or "wxyz", got \'wzyx\'$'):
+            call()
+    with pytest.raises(SceneError, match="Part.orientation must be a quaternion wxyz, four finite numbers, not all 0"):
+        Part(Sphere(), orientation=(0, 0, 0, 0), quat="wxyz")
 
 
 @pytest.mark.parametrize(

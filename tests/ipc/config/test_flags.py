@@ -22,6 +22,7 @@ from twixt.ipc.config.rules import (
     read_size,
     read_split,
     read_stall,
+    read_trails,
 )
 from twixt.ipc.config.troubles import LONGEST_DELAY_MS, LONGEST_MS, PRESETS, Troubles, breaks_rule, flags_of
 
@@ -39,6 +40,8 @@ from twixt.ipc.config.troubles import LONGEST_DELAY_MS, LONGEST_MS, PRESETS, Tro
         (read_size, "800x600", (800, 600)),
         (read_auto_ms, "auto", None),
         (read_auto_ms, "33.5", 33.5),
+        (read_trails, "all", "all"),
+        (read_trails, "0.5", 0.5),
         (read_setting, "count=500", ("count", "500")),
         (read_split, "none,auto", (("none", ""), ("auto", ""))),
         (read_split, "auto@newest-two, auto@auto", (("auto", "newest-two"), ("auto", "auto"))),
@@ -58,6 +61,8 @@ def test_a_text_reads_as_its_value(read: Any, text: str, value: Any) -> None:
         (read_stall, "@"),
         (read_delay, "80+-"),
         (read_delay, "80-20"),
+        (read_trails, "alll"),
+        (read_trails, ""),
         (read_setting, "=5"),
         (read_split, "none"),
         (read_split, "none,auto,linear"),
@@ -196,6 +201,31 @@ def test_every_method_and_clock_is_taken(method: str, clock: str) -> None:
     assert Config(interpolation=method, clock=clock, split=((method, clock), ("", ""))).interpolation == method
 
 
+def test_a_switch_may_be_a_bool_of_numpys() -> None:
+    assert not Config.from_json(Config(overlay=np.False_).to_json()).overlay  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="--overlay must be True or False, got 1"):
+        Config(overlay=1)
+
+
+@pytest.mark.parametrize(
+    ("trails", "seconds"),
+    [(None, 1), (False, 1), (True, 1), (1, 1), (5.0, 5), (0.25, 0.25), (1e9, 1e9), ("all", float("inf"))],
+)
+def test_trails_are_a_switch_or_have_a_length(trails: Any, seconds: float) -> None:
+    for config in (Config(trails=trails), Config.from_json(Config(trails=trails).to_json())):
+        assert (config.trails, config.trail_seconds) == (trails, seconds)
+    assert Config.from_json(Config(trails=np.True_).to_json()).trails is True  # type: ignore[arg-type]
+    assert Config.from_json(Config(trails=np.float32(5)).to_json()).trails == 5.0  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("trails", [0, -1.0, float("nan"), float("inf"), 1.1e9, "alll", "5", (), [5.0]])
+def test_trails_of_another_length_are_refused(trails: Any) -> None:
+    with pytest.raises(ConfigError) as refused:
+        Config(trails=trails)
+    said = '--trails must be seconds, a finite number > 0 and at most 1e+09, or "all", got '
+    assert str(refused.value) == f"{said}{trails!r}"
+
+
 def test_a_config_crosses_to_the_other_process_whole() -> None:
     config = Config(
         settings=(("count", "5"),),
@@ -230,13 +260,16 @@ def test_a_flag_is_a_field_with_a_default_that_says_how_it_is_typed() -> None:
     @dataclasses.dataclass
     class Own:
         plain: int = flag(5, "how many")
-        full: float = flag(0.5, "how much", float, "MS", side=VIEW, heading=WINDOW, choices=("0.5", "1"), name="--much")
+        full: float = flag(
+            0.5, "how much", float, "MS", side=VIEW, heading=WINDOW, choices=("0.5", "1"), name="--much", bare="1"
+        )
 
     assert (Own().plain, Own().full) == (5, 0.5)
     plain, full = dataclasses.fields(Own)
-    nothing_said = {"heading": "", "read": None, "metavar": "", "choices": (), "name": ""}
+    nothing_said = {"heading": "", "read": None, "metavar": "", "choices": (), "name": "", "bare": ""}
     assert plain.metadata == {"help": "how many", "side": BOTH} | nothing_said
     said = {"heading": WINDOW, "read": float, "metavar": "MS", "choices": ("0.5", "1"), "name": "--much"}
+    said["bare"] = "1"
     assert full.metadata == {"help": "how much", "side": VIEW} | said
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from twixt.ipc.config.flags import CLOCKS, INTERPOLATIONS, PREFERENCES
+from twixt.ipc.config.flags import CLOCKS, INTERPOLATIONS, PREFERENCES, Config
 from twixt.render.input.keys import KEYS, TIME_SCALES, ViewerSettings, act, next_scale, note_of, reflect_slow_physics
+from twixt.render.input.user_input import first_settings
 
 NOW = ViewerSettings(interpolation="linear", clock="auto", overlay=True)
 ACTED_NS, DRAWN_NS = 5_000, 7_000
@@ -63,6 +65,15 @@ def test_a_switch_is_put_on_and_off_and_asks_nothing_of_physics(key: str, field:
     assert command is None
     assert getattr(once, field) != getattr(NOW, field)
     assert act(key, once, 0, 0) == (NOW, None)
+
+
+@pytest.mark.parametrize(
+    ("trails", "at_first"), [(None, False), (False, False), (True, True), (5.0, True), ("all", True)]
+)
+def test_trails_are_on_at_first_if_the_flag_is_given_and_the_key_switches_them(trails: Any, at_first: bool) -> None:
+    first = first_settings(Config(trails=trails))
+    assert first.trails is at_first
+    assert act("T", first, 0, 0)[0].trails is not at_first
 
 
 def test_space_pauses_and_goes_on() -> None:

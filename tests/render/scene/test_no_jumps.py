@@ -192,8 +192,8 @@ def test_trails_have_the_colours_that_bodies_are_drawn_in_and_end_with_their_wor
         show.draw(at_ms)
     trails = show.stage._trails.of_picture["main"]
     red, green, _ = trails.colors
-    assert green.tolist() == [0, 255, 0]
-    assert red.tolist() == [red[0], 0, 0]
+    assert green.tolist() == [0, 255, 0, 255]
+    assert red.tolist() == [red[0], 0, 0, 255]
     assert red[0] > 0
     assert len(trails.dots().positions) > 50
     show.reset(800)

@@ -66,4 +66,4 @@ def test_a_trail_follows_the_body_in_its_colour(window):
     (trails,) = show.stage._trails.of_picture.values()
     assert trails.rows.tolist() == [0, 1]
     drawn = show.stage.main.watched("trails")
-    np.testing.assert_allclose(trails.colors, drawn.color[:, :3] * (PALETTE[:2] / 255), atol=1)
+    np.testing.assert_allclose(trails.colors[:, :3], drawn.color[:, :3] * (PALETTE[:2] / 255), atol=1)

@@ -202,6 +202,35 @@ def test_trails_are_dots_where_bodies_were_drawn(window):
     assert np.array_equal(show.pixels(580), body_alone)
 
 
+@pytest.mark.parametrize(("trails", "oldest_m"), [(None, 2.0), (True, 2.0), (2.0, 1.0), ("all", 0.1)])
+def test_trails_are_as_long_as_the_flag_says_whenever_they_are_switched_on(window, trails, oldest_m):
+    show = Show(window, ONE, along_x(speed=0.1), trails=trails)
+    for on in (False, True):
+        show.choose(trails=on)
+    for at_ms in range(0, 3000, 20):
+        show.draw(at_ms)
+    dots = show.stage._trails.of_picture["main"].dots().positions[:, 0]
+    assert (dots.min(), dots.max()) == pytest.approx((oldest_m, 3.0), abs=0.15)
+
+
+def test_the_trail_of_a_body_that_fades_fades_with_it(window):
+    def state(k: int) -> np.ndarray:
+        bodies = along_x(speed=0.4)(k)
+        bodies["color"][:, 3] = 255 if k < 8 else 60 if k < 12 else 0
+        return bodies
+
+    show = Show(window, ONE, state, trails="all")
+    show.choose(trails=True)
+    alphas = []
+    for at_ms in range(0, 1500, 20):
+        pixels = show.pixels(at_ms)
+        alphas.append(set(show.stage._trails.of_picture["main"].dots().colors[:, 3].tolist()))
+    assert alphas[30] == {255}
+    assert alphas[50] == {60}
+    assert alphas[-1] == set(), "a body that is not drawn has no dots"
+    assert not pixels.any()
+
+
 def test_a_camera_on_a_body_goes_where_the_body_is_drawn(window):
     scene = Scene([Sphere(0.5)] * 2, ground_z=None, camera=Camera((0, -10, 0), (0, 0, 0), body=0), background=(0, 0, 0),
                   look="unlit")  # fmt: skip

@@ -1,13 +1,23 @@
-"""Trails: the last second of drawn positions."""
+"""Trails: drawn positions of the last seconds, or of all frames."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twixt.render.scene.trails import MOST_BODIES, MOST_DOTTED, MOST_FRAMES, Trails, trail_rows
+from twixt.render.scene.trails import (
+    MOST_BODIES,
+    MOST_DOTS,
+    MOST_DOTTED,
+    MOST_FRAMES,
+    Trails,
+    frame_capacity,
+    trail_rows,
+)
 
 FRAME_NS = 16_666_667
 
@@ -36,7 +46,7 @@ def test_the_last_second_is_kept_and_fades_with_age() -> None:
 
 
 def test_each_body_has_a_colour_of_its_own() -> None:
-    trails = Trails(np.arange(3), colors=np.arange(9).reshape(3, 3))
+    trails = Trails(np.arange(3), colors=np.arange(1, 13).reshape(3, 4))
     moved(trails, 5)
     dots = trails.dots()
     colors = {tuple(color[:3]) for color in dots.colors}
@@ -124,12 +134,85 @@ def test_clearing_forgets_all() -> None:
     assert len(trails.dots().positions) == 6
 
 
-def test_however_fast_frames_come_the_dots_are_bounded() -> None:
-    trails = Trails(np.arange(1))
-    for frame in range(3 * MOST_FRAMES):
-        trails.add(frame * 1000, np.array([[frame, 0, 0]]), np.array([True]), np.array([0]))
-    positions = trails.dots().positions[:, 0]
-    assert sorted(positions) == list(range(2 * MOST_FRAMES, 3 * MOST_FRAMES))
+@pytest.mark.parametrize(("seconds", "frames"), [(0.1, 6), (5.0, 300), (60.0, 2000)])
+def test_trails_are_as_long_as_is_asked_for(seconds: float, frames: int) -> None:
+    trails = Trails(np.arange(2), seconds)
+    moved(trails, 2000)
+    dots = trails.dots()
+    assert sorted(set(dots.positions[:, 0])) == list(range(2000 - frames, 2000))
+    age_s = (1999 - dots.positions[:, 0]) * FRAME_NS / 1e9
+    assert dots.colors[:, 3] == pytest.approx(255 * (1 - age_s / seconds), abs=1)
+
+
+def test_trails_of_all_frames_show_the_whole_path_and_do_not_fade() -> None:
+    trails, capacity = Trails(np.arange(64), math.inf), frame_capacity(64)
+    for frame in range(5 * capacity):
+        moved(trails, 1, first=frame)
+        if frame % 100 == 99:
+            assert trails.dots().positions[-1, 0] == frame, "the newest frame has its dot"
+    dots = trails.dots()
+    at = dots.positions[dots.positions[:, 1] == 7][:, 0]
+    assert capacity / 2 <= len(at) <= capacity
+    assert at[0] == 0
+    assert set(np.diff(at)[:-1]) == {8.0}, "evenly thinned"
+    assert 0 < at[-1] - at[-2] <= 8
+    assert (dots.colors[:, 3] == 255).all()
+
+
+def test_however_fast_frames_come_the_dots_are_bounded_and_the_trail_is_as_long() -> None:
+    trails, capacity = Trails(np.arange(64)), frame_capacity(64)
+    frame_ns = 10**9 // (3 * capacity // 2)
+    for frame in range(4 * capacity):
+        at = np.column_stack([np.full(64, frame), trails.rows, np.zeros(64)])
+        trails.add(frame * frame_ns, at, np.ones(64, bool), np.zeros(64, int))
+    positions = trails.dots().positions
+    assert len(positions) <= MOST_DOTS
+    of_one = positions[positions[:, 1] == 7][:, 0]
+    assert of_one[0] == pytest.approx(2.5 * capacity, abs=4)
+    assert of_one[-1] == 4 * capacity - 1
+    assert np.diff(of_one).max() == 2
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 64, 65, 256, 1000])
+def test_memory_and_dots_are_bounded_for_any_number_of_bodies(count: int) -> None:
+    rows = trail_rows(count)
+    assert 512 <= frame_capacity(len(rows)) <= MOST_FRAMES
+    assert frame_capacity(len(rows)) * min(len(rows), MOST_DOTTED) <= MOST_DOTS
+    assert Trails(rows, math.inf)._positions.nbytes <= 3 * 2**20
+
+
+def test_of_bodies_that_stand_and_go_on_each_place_has_one_dot_when_frames_are_left_out() -> None:
+    trails, last = Trails(np.arange(64), math.inf), frame_capacity(64) + 1
+    moved(trails, last + 1)
+    assert trails._stride == 2
+    for frame in range(last + 1, last + 20):
+        at = np.column_stack([np.full(64, frame), trails.rows, np.zeros(64)])
+        at[0, 0] = last  # body 0 stands where it was drawn last
+        trails.add(frame * FRAME_NS, at, np.ones(64, bool), np.zeros(64, int))
+        places = trails.dots().positions
+        assert (places[places[:, 1] == 0][:, 0] == last).sum() == 1
+    moved(trails, 3, first=last + 20)
+    places = trails.dots().positions
+    assert (places[places[:, 1] == 0][:, 0] == last).sum() == 1
+
+
+def test_dots_have_the_alpha_of_their_body_and_those_that_cannot_be_seen_are_none() -> None:
+    trails = Trails(np.arange(3), colors=[(9, 9, 9, 255), (9, 9, 9, 100), (9, 9, 9, 0)])
+    moved(trails, 60)
+    dots = trails.dots()
+    assert set(dots.positions[:, 1]) == {0, 1}
+    full, half = (dots.colors[dots.positions[:, 1] == body, 3] for body in (0, 1))
+    assert (full.max(), half.max()) == (255, 100)
+    assert half == pytest.approx(full * (100 / 255), abs=1)
+    trails.colors[:, 3] = 0
+    assert len(trails.dots().positions) == 0
+
+
+def test_many_bodies_that_cannot_be_seen_leave_the_dots_to_the_others() -> None:
+    trails = Trails(trail_rows(1000))
+    trails.colors[10:, 3] = 0
+    moved(trails, 5)
+    assert set(trails.dots().positions[:, 1]) == set(trails.rows[:10])
 
 
 def test_a_world_without_bodies_has_no_trails() -> None:
@@ -162,6 +245,21 @@ def test_trails_go_on_when_others_come() -> None:
     assert dict(zip(rows.tolist(), counts.tolist(), strict=True)) == {0: 22, 1: 22, 2: 2, 3: 2, 4: 2}
     more.add(22 * FRAME_NS, np.array([[22, 0, 0], [22, 1, 0]]), np.ones(2, bool), np.zeros(2, int))
     assert set(more.dots().positions[:, 1]) == {0, 1, 2, 3, 4}, "those that are not there yet hold nobody up"
+
+
+def test_long_trails_go_on_when_so_many_come_that_fewer_frames_are_stored() -> None:
+    trails = Trails(trail_rows(1), math.inf)
+    moved(trails, MOST_FRAMES - 1)
+    more = trails.of(trail_rows(64))
+    places = more.dots().positions
+    assert len(places) <= frame_capacity(64)
+    assert (places[0, 0], len(set(np.diff(places[:, 0])))) == (0, 1)
+    moved(more, 100, first=MOST_FRAMES - 1)
+    places = more.dots().positions
+    assert set(places[:, 1]) == set(range(64))
+    of_first = places[places[:, 1] == 0][:, 0]
+    assert (of_first[0], of_first[-1]) == (0, MOST_FRAMES + 98)
+    assert len(places) <= MOST_DOTS
 
 
 @pytest.mark.parametrize("count", [MOST_BODIES + 1, 1000])

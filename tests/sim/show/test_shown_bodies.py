@@ -209,6 +209,47 @@ def test_a_quaternion_of_zeros_is_shown_and_told_of_in_any_slot(shown: Shown, ki
         shown.show({"orientation": turns})
 
 
+@pytest.mark.parametrize("count", [0, 1, 5, 10_000])
+@pytest.mark.parametrize(
+    "given_as",
+    [
+        lambda turns: turns.astype(np.float32),
+        lambda turns: turns,
+        lambda turns: np.asfortranarray(turns),
+        lambda turns: np.repeat(turns.astype(np.float32), 2, axis=0)[::2],
+        lambda turns: np.concatenate((turns, turns), axis=1)[:, :4],
+    ],
+    ids=["float32", "float64", "columns", "every second row", "part of a row"],
+)
+def test_quaternions_in_the_other_order_are_the_same_in_any_slot(shown: Shown, count: int, given_as: Any) -> None:
+    random = np.random.default_rng(3)
+    for publish in range(2 * SLOTS):
+        turns = values(random, "orientation", count, np.float64)
+        given = given_as(turns[:, [3, 0, 1, 2]] if publish % 3 else turns)
+        before = given.copy()
+        seen = np.frombuffer(shown.show({"orientation": given}, w_first=publish % 3 > 0)[: count * BODY.itemsize], BODY)
+        assert seen["orientation"].tolist() == turns.astype(np.float32).tolist()
+        assert np.array_equal(given, before), "the user's array is left as it was"
+
+
+def test_what_cannot_be_drawn_is_found_in_the_other_order_and_named_as_it_was_given(shown: Shown) -> None:
+    turns = np.zeros((10_000, 4))
+    turns[:, 0] = 1
+    for _ in range(2 * SLOTS):
+        shown.show({"orientation": turns}, w_first=True)
+        assert shown.now.not_drawable == ()
+    turns[7] = np.nan
+    shown.show({"orientation": turns}, w_first=True)
+    assert shown.now.not_drawable == ("orientation",)
+    turns[7] = (0.5, 0, 0, 0.25)
+    with pytest.raises(TwixtError) as refused:
+        shown.show({"orientation": turns}, w_first=True)
+    assert str(refused.value) == (
+        "orientation must be unit quaternions (w, x, y, z), got [0.5, 0.0, 0.0, 0.25] of length 0.559 for body 7; "
+        "divide each by its length"
+    )
+
+
 @pytest.mark.parametrize("publishes", [1, 2 * SLOTS])
 def test_quaternions_whose_errors_cancel_are_found_however_often_the_field_came(shown: Shown, publishes: int) -> None:
     turns = np.zeros((10_000, 4), np.float32)

@@ -113,6 +113,48 @@ def test_teleport_cuts_that_body_alone_and_takes_position_orientation_and_scale(
     assert bodies.orientation[0].tolist() == [0, 0, 0, 1]
 
 
+TURNS = np.array([(0.1, -0.7, 0.5, 0.5), (0.6, 0.0, 0.0, 0.8)])  # x, y, z, w
+W_FIRST = TURNS[:, [3, 0, 1, 2]]
+
+
+def test_a_body_is_placed_by_quaternions_in_either_order() -> None:
+    usual, other = Bodies(3), Bodies(3)
+    either: Any = ((usual, TURNS, {}), (other, W_FIRST, {"quat": "wxyz"}))
+    for bodies, turns, quat in either:
+        bodies.teleport(0, (1, 0, 0), turns[0], **quat)
+        bodies.teleport([1, 2], np.ones((2, 3)), turns, **quat)
+        bodies.correct(1, (1.1, 1, 1), turns[0], **quat)
+        bodies.spawn((4, 5, 6), tuple(turns[1]), **quat)
+        bodies.spawn(np.zeros((2, 3)), turns, **quat)
+        bodies.spawn(np.zeros((2, 3)), np.ma.array(turns), **quat)
+    assert usual.orientation[[0, 1, 2, 3]].tolist() == TURNS.astype(np.float32)[[0, 0, 1, 1]].tolist()
+    assert other.records.tobytes() == usual.records.tobytes()
+    for name, offsets in usual.published_columns(0).items():
+        assert other.published_columns(0)[name].tobytes() == offsets.tobytes()
+
+
+def test_a_body_that_is_spawned_without_an_orientation_is_not_turned_in_either_order() -> None:
+    bodies = Bodies(0)
+    bodies.spawn(quat="wxyz")
+    bodies.spawn(np.zeros((2, 3)), quat="wxyz")
+    bodies.teleport(0, (1, 2, 3), quat="wxyz")
+    assert bodies.orientation.tolist() == [[0, 0, 0, 1]] * 3
+
+
+def test_an_unknown_order_is_refused_before_anything_changes() -> None:
+    bodies = Bodies(1)
+    before = bodies.records.tobytes()
+    wrong: Any = "zyxw"
+    for call in (
+        lambda: bodies.teleport(0, (1, 0, 0), quat=wrong),
+        lambda: bodies.correct(0, (1, 0, 0), quat=wrong),
+        lambda: bodies.spawn(quat=wrong),
+    ):
+        with pytest.raises(TwixtError, match=r'^quat must be "xyzw" or "wxyz", got \'zyxw\'$'):
+            call()
+    assert bodies.records.tobytes() == before
+
+
 def test_a_teleport_that_is_refused_half_way_slides_nothing() -> None:
     bodies = Bodies(2)
     with pytest.raises(ValueError, match="broadcast"):

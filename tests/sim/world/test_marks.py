@@ -77,6 +77,19 @@ def test_what_goes_from_one_place_to_another_begins_there_and_points_along_its_o
     assert not marks.fault
 
 
+def test_marks_take_quaternions_in_either_order() -> None:
+    turns = np.array([(0.1, -0.7, 0.5, 0.5), (0.6, 0.0, 0.0, 0.8)])  # x, y, z, w
+    usual, other = Marks(), Marks()
+    either: Any = ((usual, turns, {}), (other, turns[:, [3, 0, 1, 2]], {"quat": "wxyz"}))
+    for marks, given, quat in either:
+        marks.add("axes", np.zeros((2, 3)), orientation=given, size=1, **quat)
+        marks.add("arrow", (0, 0, 0), orientation=given[0], size=(1, 1), **quat)
+        marks.add("arrow", (0, 0, 0), to=(1, 2, 3), size=1, **quat)
+        marks.add("box", (0, 0, 0), size=(1, 1, 1), **quat)
+    assert usual.records["orientation"][:2] == pytest.approx(turns)
+    assert other.records.tobytes() == usual.records.tobytes()
+
+
 def test_a_capsule_between_two_places_has_its_middle_there() -> None:
     marks = Marks()
     marks.add("capsule", np.zeros((1, 3)), to=[(0, 4, 0)], size=0.1)
@@ -123,6 +136,11 @@ ONE = (0.0, 0.0, 0.0)
         ),
         ({"kind": "arrow", "position": ONE, "size": 1, "to": np.zeros((2, 3))}, r"shape \(1, 3\), got float64 of"),
         ({"position": ONE, "size": 1, "orientation": (0, 0, 0, 2)}, "of length 2 for mark 0; divide each"),
+        (
+            {"position": ONE, "size": 1, "orientation": (2, 0, 0, 0), "quat": "wxyz"},
+            r"unit quaternions \(w, x, y, z\), got \[2.0, 0.0, 0.0, 0.0\] of length 2 for mark 0",
+        ),
+        ({"position": ONE, "size": 1, "quat": "wzyx"}, '^quat must be "xyzw" or "wxyz", got \'wzyx\'$'),
         ({"position": ONE, "size": 1, "orientation": (0, 0, 1)}, r"orientation\) must be numbers of shape \(1, 4\)"),
         ({"position": ONE, "size": 1, "ids": 0.5}, r"add\(ids\) must be whole numbers of shape \(1,\), got float64"),
         ({"position": ONE, "size": 1, "ids": -1}, r"add\(ids\) must be whole numbers from 0 to \d+, got from -1 to -1"),
