@@ -147,7 +147,7 @@ class View(Publishing, ViewerInput):
 
     def __init__(self, session: ViewerSession, shapes: int, capacity: int, dt_ns: int, columns: Columns) -> None:
         Publishing.__init__(self, session, shapes, capacity, dt_ns, columns)
-        ViewerInput.__init__(self, session.host, session.status)
+        ViewerInput.__init__(self, session.host, session.status, max(shapes, capacity))
         self.name = self._host.name
         weakref.finalize(self, session.abandon).atexit = False
 
