@@ -226,32 +226,18 @@ class PointerTool:
             self._before = None
             return Pull(grabbed.body, point, is_held=False)
         middle, orientation, at = place
+        position = _xyz(middle)
         moved, rate = self._motion(draw_time_ns, at, orientation)
         shape = self._shape(grabbed.body)
         mass = mass_of(shape)
         if not drag.is_turn:
             spring = pulled(mass, at, target, moved, middle)
-            return Pull(
-                grabbed.body,
-                point,
-                _xyz(at),
-                _xyz(target),
-                force=_xyz(spring.force),
-                torque=_xyz(spring.torque),
-                position=_xyz(middle),
-            )
+            force, torque = _xyz(spring.force), _xyz(spring.torque)
+            return Pull(grabbed.body, point, _xyz(at), _xyz(target), force=force, torque=torque, position=position)
         turn = self._turn(drag, size_px)
         spring = turned(mass, shape.reach, turn - rotation_between(drag.orientation, orientation), rate)
-        return Pull(
-            grabbed.body,
-            point,
-            _xyz(at),
-            _xyz(at),
-            True,
-            _xyz(turn),
-            torque=_xyz(spring.torque),
-            position=_xyz(middle),
-        )
+        torque = _xyz(spring.torque)
+        return Pull(grabbed.body, point, _xyz(at), _xyz(at), True, _xyz(turn), torque=torque, position=position)
 
     def _motion(self, draw_time_ns: int, at: Vector, orientation: Vector) -> tuple[Vector, Vector]:
         """Velocity of the point (m/s) and angular velocity of the body (rad/s) between the last report and now."""

@@ -6,13 +6,13 @@ and when the viewer ends.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from twixt.ipc.interaction.keyboard import names_of
 
 if TYPE_CHECKING:
     from twixt.ipc.session.host import Host
-    from twixt.sim.show.viewer_input import LoopStatus
 
 
 class _AskedKey:
@@ -41,10 +41,12 @@ class Keys:
     A key that the program has asked for belongs to the program. The viewer then does not act on it, even if it is one
     of the viewer's own keys, such as Space, R or Esc. This applies from the first call with this name on, after at most
     0.2 s. `View.events` still yields the events of these keys.
+
+    set_fields: function that sets fields of the status that viewers receive.
     """
 
-    def __init__(self, host: Host, status: LoopStatus) -> None:
-        self._host, self._status = host, status
+    def __init__(self, host: Host, set_fields: Callable[..., None]) -> None:
+        self._host, self._set_fields = host, set_fields
         self._asked: dict[str, _AskedKey] = {}
 
     def held(self, key: str) -> bool:
@@ -71,7 +73,7 @@ class Keys:
             names = names_of(key)
         asked = self._asked[key] = _AskedKey(names, self._presses(names))
         own_keys = {name for each in self._asked.values() for name in each.names}
-        self._status.set_fields(listens=True, own_keys=sorted(own_keys))
+        self._set_fields(listens=True, own_keys=sorted(own_keys))
         return asked
 
     def _presses(self, names: tuple[str, ...]) -> int:

@@ -82,7 +82,7 @@ class ViewerInput:
         self._most_bodies = bodies
         self._host, self._status = host, status
         self._listens = False
-        self._keys = Keys(host, status)
+        self._keys = Keys(host, status.set_fields)
 
     def events(self) -> Iterator[UserEvent]:
         """User events since the last call: keys, clicks on bodies, and requests for a reset. Each event is yielded

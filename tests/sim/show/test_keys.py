@@ -26,8 +26,7 @@ class Typing:
 
     def __init__(self) -> None:
         self.actions, self.status = ReceivedActions(), {}  # type: ReceivedActions, dict[str, Any]
-        status = SimpleNamespace(set_fields=lambda **fields: self.status.update(fields))
-        self.keys = Keys(SimpleNamespace(actions=self.actions), status)  # type: ignore[arg-type]
+        self.keys = Keys(SimpleNamespace(actions=self.actions), self.status.update)  # type: ignore[arg-type]
 
     def act(self, action: str, *names: str, viewer: str = "viewer", is_viewers: bool = False) -> None:
         for name in names:
