@@ -57,7 +57,7 @@ class UserInput:
             settings, self._pointer, self._early = before.settings, before._pointer, before._early
             self._note, self.note_ends_ns = before._note, before.note_ends_ns
         self.settings: ViewerSettings = replace(settings, own_loop=link.description.get("loop") == "user")
-        self._reports = UserReports(link, None if before is None else before._reports)
+        self._reports: UserReports = UserReports(link, None if before is None else before._reports)
         self.tool: PointerTool = PointerTool(stage, link, None if before is None else before.tool)
         self._acted_ns = 0  # instant of the last command; 0 after a new plan has arrived
         self._plan_number = link.plan().number
