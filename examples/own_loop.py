@@ -3,8 +3,6 @@
 Run it with: python own_loop.py
 """
 
-import time
-
 import numpy as np
 
 import twixt
@@ -35,17 +33,15 @@ def main(seconds: float = float("inf"), **options: object) -> None:
 
     with twixt.show(scene, dt=DT, **options) as view:
         gravity, kick = view.slider("gravity", 9.81, 0, 20), view.button("kick")  # in the overlay
-        begin, steps = time.perf_counter(), 0
-        while view.is_open and steps * DT < seconds:
+        for t in view.real_time():  # a loop that does not keep to real time runs while view.is_open, at any speed
+            if t >= seconds:
+                break
             velocity += DT * accelerations(position, velocity, gravity.value)
             if kick.pressed():
                 velocity[:, 1] += 3.0
             velocity[0] = 0.0
             position += DT * velocity
             view.publish(position=position, velocity=velocity)
-            steps += 1
-            # This loop keeps to real time; one that does not may run at any speed.
-            time.sleep(max(0.0, begin + steps * DT - time.perf_counter()))
 
 
 if __name__ == "__main__":

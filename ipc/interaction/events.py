@@ -10,10 +10,12 @@ checked by the receiver: it may be the index of a body that does not exist. Not 
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Self
 
 from twixt.ipc.errors import TwixtError, text_of
+from twixt.ipc.interaction.keyboard import KEY_NAMES
 from twixt.ipc.scene import Camera
 from twixt.ipc.scene.checks import SceneError, Vector, set_field, vector
 from twixt.ipc.scene.groups import body_index
@@ -28,6 +30,7 @@ MOST_KEY, MOST_MODS, WHOLE_LIMIT = 1023, 0xFF, 1 << 63
 # Largest width or height of a window, in pixels.
 MOST_PX = 1 << 20
 NOWHERE: Vector = (0.0, 0.0, 0.0)
+_NAMES = frozenset(("", *KEY_NAMES.values()))
 
 
 class ActionError(TwixtError):
@@ -60,11 +63,20 @@ class UserEvent(UserAction):
     key: GLFW's code for the key's place on the keyboard. The code is the same in all keyboard layouts. For letters and
     digits the code is the character at this place on a US keyboard, such as `ord("A")`. action: "press", "repeat" or
     "release". mods: GLFW's bits (Shift 1, Ctrl 2, Alt 4, Super 8). is_viewers: True if the viewer itself has acted on
-    the key.
+    the key. key_name: such as "a", "1", "left", "space", "f1" or "left_shift"; see `KEY_NAMES`. It is the character
+    that the key types without Shift in the user's keyboard layout, so "z" is the key that is labelled Z. A key that
+    types another character, such as a Cyrillic one, has its name on a US keyboard. The keys of the row of digits are
+    "0" to "9" in all layouts. It is "" for a key without a name.
 
     Fields of a click event:
     button: "left", "right" or "middle". clicks: 2 for a double click. body: index of the body that was hit; None if no
     body was hit. point: the point that was hit, in metres, in the world frame.
+
+    Fields of key and click events:
+    pointer_px: position of the pointer in the window, x and y in framebuffer pixels from the top left; None if the
+    pointer is outside the window. pointer: the point under the pointer in the plane that faces the camera and contains
+    the camera's target, in metres, in the world frame. In a 2D world this is the point under the pointer. None if the
+    pointer is not on the picture.
 
     acted_ns: wall instant at which the user acted, in ns. draw_time_ns: simulated time of the picture that the user
     saw, in ns.
@@ -83,6 +95,9 @@ class UserEvent(UserAction):
     point: Vector | None = None
     acted_ns: int = 0
     draw_time_ns: int = 0
+    key_name: str = ""
+    pointer_px: tuple[float, float] | None = None
+    pointer: Vector | None = None
 
     def __post_init__(self) -> None:
         _require("name", self.name, self.name in EVENTS, f"one of {', '.join(EVENTS)}")
@@ -95,8 +110,17 @@ class UserEvent(UserAction):
             _require_whole(name, getattr(self, name), -WHOLE_LIMIT, WHOLE_LIMIT - 1)
         if self.body is not None:
             set_field(self, "body", body_index("body", self.body))
-        if self.point is not None:
-            set_field(self, "point", vector("point", self.point))
+        for name in ("point", "pointer"):
+            if getattr(self, name) is not None:
+                set_field(self, name, vector(name, getattr(self, name)))
+        if self.pointer_px is not None:
+            x_px, y_px = self.pointer_px
+            are_finite = all(type(length_px) in (int, float) and math.isfinite(length_px) for length_px in (x_px, y_px))
+            _require("pointer_px", self.pointer_px, are_finite, "two finite numbers")
+            set_field(self, "pointer_px", (x_px, y_px))
+        if self.name == KEY and not self.key_name:
+            set_field(self, "key_name", KEY_NAMES.get(self.key, ""))
+        _require("key_name", self.key_name, self.key_name in _NAMES, "the name of a key")
 
 
 @dataclass(frozen=True)
@@ -111,6 +135,7 @@ class Pull(UserAction):
     user grabbed the body, in radians, in the world frame.
     force: force in N, which acts at the point `at`. torque: torque in N m about the body's position; it includes the
     torque that `force` causes.
+    position: position of the body in the drawn picture, in metres, in the world frame.
     """
 
     KIND: ClassVar[str] = "pull"
@@ -124,13 +149,22 @@ class Pull(UserAction):
     force: Vector = NOWHERE
     torque: Vector = NOWHERE
     is_held: bool = True
+    position: Vector = NOWHERE
+
+    @property
+    def dragged_to(self) -> Vector:
+        """Position of the body at which the grabbed point is under the pointer, in metres, in the world frame."""
+        x, y, z = (
+            target + position - at for target, position, at in zip(self.target, self.position, self.at, strict=True)
+        )
+        return x, y, z
 
     def __post_init__(self) -> None:
         if self.body is not None:
             set_field(self, "body", body_index("body", self.body))
         for name in ("is_turn", "is_held"):
             _require(name, getattr(self, name), isinstance(getattr(self, name), bool), "True or False")
-        for name in ("point", "at", "target", "turn", "force", "torque"):
+        for name in ("point", "at", "target", "turn", "force", "torque", "position"):
             set_field(self, name, vector(name, getattr(self, name)))
 
 

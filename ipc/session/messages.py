@@ -31,6 +31,8 @@ from twixt.ipc.system import memory
 NUMBERS = ("tick", "rate", "time_scale", "dt_ms", "step_ms", "lead_ms", "step_multiple", "late", "dropped", "lost")
 TEXTS = ("world", "warning", "step_reason")
 TROUBLES = ("trouble", "trouble_asked")
+# Largest number of keys that belong to the program, and of bodies that the user may drag without Ctrl.
+MOST_OWN_KEYS, MOST_DRAGGABLE = 200, 10_000
 # Longest text for display, in characters. Longer texts are cut.
 LONGEST_TEXT = 4000
 
@@ -59,6 +61,10 @@ def status(value: Any) -> dict[str, Any]:
         fields["diagnostics"] = {text(name): value for name, value in diagnostics.items()}
     if "controls" in fields and not controls.is_status(fields["controls"]):
         raise _wrong("status.controls", "a list of kind, name, value, low, high, section", fields["controls"])
+    if not _is_list(fields.get("own_keys", []), str, MOST_OWN_KEYS):
+        raise _wrong("status.own_keys", "a list of names of keys", fields["own_keys"])
+    if not _is_list(fields.get("draggable", []), int, MOST_DRAGGABLE):
+        raise _wrong("status.draggable", "a list of bodies", fields["draggable"])
     for figures in (fields, *(_named(name, fields.get(name)) for name in TROUBLES)):
         for kind, name in FIELDS.items():
             if breaks_rule(kind, figures.get(name)):
@@ -122,6 +128,10 @@ def _named(what: str, value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise _wrong(what, "values by name", value)
     return value
+
+
+def _is_list(value: Any, kind: type, most: int) -> bool:
+    return isinstance(value, list) and len(value) <= most and all(type(item) is kind for item in value)
 
 
 def _is_folder(value: Any) -> bool:

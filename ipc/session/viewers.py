@@ -19,7 +19,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from twixt.ipc.interaction.events import Look, Pull, UserEvent
+from twixt.ipc.interaction.events import KEY, PRESS, RELEASE, Look, Pull, UserEvent
+from twixt.ipc.interaction.keyboard import KeyStates
 from twixt.ipc.process import fork
 from twixt.ipc.process.interrupts import InterruptibleEvent
 from twixt.ipc.process.notices import print_current_exception
@@ -265,7 +266,8 @@ def call_guarded(callback: Callable[[], Any] | None) -> Any:
 # The service thread adds events, and the loop pops them one by one. The loop also reads the latest pulls and the
 # latest view, which the service thread replaces as whole objects. Neither thread waits for the other.
 #
-# Always: only the newest `MOST_EVENTS` events are stored. When a viewer disconnects, its pull ends.
+# Always: only the newest `MOST_EVENTS` events are stored. When a viewer disconnects, its pull ends, and its keys are
+# released. Keys on which the viewer itself acts are not among `keys`.
 
 # Largest number of events that are stored for a loop that does not read events. Above this number each new event
 # replaces the oldest event.
@@ -277,7 +279,8 @@ class ReceivedActions:
     """User actions from the viewers of one simulation. pulls: one pull for each viewer whose user drags a body. look:
     the latest camera view that any viewer sent; None before the first view. moved: the latest camera view that a
     user had moved; None before the first such view. on_pulls: function that the service thread calls after `pulls`
-    was replaced.
+    was replaced. keys: state of the keys. dragged: for each body that the program has entered, its position in metres;
+    a user who drags the body replaces the position.
     """
 
     def __init__(self) -> None:
@@ -285,6 +288,8 @@ class ReceivedActions:
         self.on_pulls: Callable[[], object] = tuple
         self.look: Look | None = None
         self.moved: Look | None = None
+        self.keys = KeyStates()
+        self.dragged: dict[int, tuple[float, float, float]] = {}
         self._pull_of: dict[object, Pull] = {}
         self._events: deque[UserEvent] = deque(maxlen=MOST_EVENTS)
         self._wake = InterruptibleEvent()
@@ -293,13 +298,14 @@ class ReceivedActions:
     def receive(self, sender: object, message: wire.Message) -> None:
         """Stores the action in a message whose kind is one of `KINDS`. Raises ActionError for a damaged message."""
         if message.kind == UserEvent.KIND:
-            self._events.append(UserEvent.from_fields(message.fields))
-            self._wake.set()
+            self._add_event(sender, UserEvent.from_fields(message.fields))
         elif message.kind == Pull.KIND:
             pull = Pull.from_fields(message.fields)
             if pull.body is None:
-                self.drop(sender)
+                self._end_pull(sender)
             else:
+                if pull.body in self.dragged and pull.is_held and not pull.is_turn:
+                    self.dragged[pull.body] = pull.dragged_to
                 self._pull_of[sender] = pull
                 self._replace_pulls()
         else:
@@ -308,9 +314,11 @@ class ReceivedActions:
                 self.moved = self.look
 
     def drop(self, sender: object) -> None:
-        """Ends the pull of a viewer."""
-        if self._pull_of.pop(sender, None) is not None:
-            self._replace_pulls()
+        """Ends the pull of a viewer that has disconnected, and releases its keys."""
+        self._end_pull(sender)
+        for code, name in self.keys.release_all(sender).items():
+            now_ns = time.perf_counter_ns()
+            self._add_event(sender, UserEvent(KEY, code, RELEASE, key_name=name, acted_ns=now_ns))
 
     def next_event(self) -> UserEvent | None:
         """Pops and returns the oldest event. Returns None if there is no event."""
@@ -327,9 +335,22 @@ class ReceivedActions:
         return not self._is_ended
 
     def end(self) -> None:
-        """Ends all pulls and the current `wait`. Later calls of `wait` return immediately."""
-        self._is_ended, self.pulls = True, ()
+        """Ends all pulls and the current `wait`, and releases all keys. Later calls of `wait` return immediately."""
+        self._is_ended, self.pulls, self.keys = True, (), KeyStates()
         self._wake.set()
+
+    def _add_event(self, sender: object, event: UserEvent) -> None:
+        if event.name == KEY and event.key_name and not (event.is_viewers or self._is_ended):
+            if event.action == PRESS:
+                self.keys.press(sender, event.key, event.key_name)
+            elif event.action == RELEASE:
+                self.keys.release(sender, event.key)
+        self._events.append(event)
+        self._wake.set()
+
+    def _end_pull(self, sender: object) -> None:
+        if self._pull_of.pop(sender, None) is not None:
+            self._replace_pulls()
 
     def _replace_pulls(self) -> None:
         self.pulls = tuple(self._pull_of.values())

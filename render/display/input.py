@@ -15,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from twixt.ipc.interaction.keyboard import CHARACTERS
+
 # Modifiers that some displays report instead of AltGr.
 ALT_GR = frozenset(("Ctrl", "Alt"))
 SHIFT = frozenset(("Shift",))
@@ -38,13 +40,14 @@ class KeyAction(NamedTuple):
     """Press, release or repetition of a key, without regard to the key's meaning.
 
     code: GLFW's code of the key's position. action: "press", "release" or "repeat". mods: held modifiers as GLFW's
-    bits.
+    bits. name: see `name_of`; "" for the name of the key on a US keyboard.
     """
 
     code: int
     action: str
     mods: int
     acted_ns: int
+    name: str = ""
 
 
 class MouseMove(NamedTuple):
@@ -79,6 +82,19 @@ class Scroll(NamedTuple):
 
 
 Event = Key | KeyAction | MouseMove | PointerLeft | MouseButton | Scroll
+
+
+def name_of(character: str, place: str) -> str:
+    """Returns the name of a key in `KEY_NAMES`, for a key that types a character. character: the key's unshifted
+    character in the user's layout, or "". place: the key's character on a US keyboard, or "".
+
+    The name is the character if it is the name of a key, else the place. The row of digits has the names of its places,
+    because some layouts type digits only with Shift. Returns "" if neither is the name of a key.
+    """
+    character, place = character.lower(), place.lower()
+    if place.isdigit() and not character.isdigit():
+        return place
+    return character if character in CHARACTERS else place
 
 
 class Keyboard:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from twixt.ipc.interaction.events import KEY_ACTIONS
 from twixt.render.display import glfw_library
-from twixt.render.display.input import Event, KeyAction, Keyboard, MouseButton, MouseMove, PointerLeft, Scroll
+from twixt.render.display.input import Event, KeyAction, Keyboard, MouseButton, MouseMove, PointerLeft, Scroll, name_of
 
 glfw_library.choose()
 import glfw  # noqa: E402  (after its library is chosen)
@@ -176,6 +176,7 @@ class WindowInput:
 
     def __init__(self, handle: Any, width_px: Callable[[], int]) -> None:
         self._events: list[Event] = []
+        self._names: dict[int, str] = {}  # names of the keys that were pressed and type a character, by GLFW's number
         self._keyboard = Keyboard(lambda: filter(None, (glfw.get_key_name(number, 0) for number in _LAYOUT)))
         self._width_px = width_px
         self._width_units = glfw.get_window_size(handle)[0]
@@ -194,15 +195,21 @@ class WindowInput:
 
     def _on_key(self, _window: Any, number: int, _scancode: int, action: int, held: int) -> None:
         acted_ns, modifiers = time.perf_counter_ns(), _modifiers(held)
+        is_press, character, place = action == glfw.PRESS, "", _PLACES.get(number, "")
+        if is_press and number not in _NAMED_KEYS and number != glfw.KEY_UNKNOWN:
+            character = glfw.get_key_name(number, 0) or ""
+        if is_press and number in _LAYOUT:
+            self._names[number] = name_of(character, place)
         if number != glfw.KEY_UNKNOWN:
-            self._events.append(KeyAction(number, KEY_ACTIONS[action], held, acted_ns))
-        if action != glfw.PRESS:
+            # A release has the name of its press, even if the layout has changed meanwhile.
+            name = self._names.get(number, "")
+            self._events.append(KeyAction(number, KEY_ACTIONS[action], held, acted_ns, name))
+        if not is_press:
             return
         if number in _NAMED_KEYS:
             key = self._keyboard.press_named(_NAMED_KEYS[number], modifiers, acted_ns)
         else:
-            character = "" if number == glfw.KEY_UNKNOWN else glfw.get_key_name(number, 0) or ""
-            key = self._keyboard.press(character, _PLACES.get(number, ""), modifiers, acted_ns)
+            key = self._keyboard.press(character, place, modifiers, acted_ns)
         if key.name or key.place:
             self._events.append(key)
 

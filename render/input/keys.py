@@ -46,6 +46,7 @@ class ViewerSettings:
     slow_physics_ms: tuple[float, float] = (SLOW_PHYSICS_MS, SLOW_PHYSICS_MS)
     listens: bool = False  # True if the user's own loop receives events
     has_keys: bool = True  # False if all keys are for the user's program
+    own_keys: frozenset[str] = frozenset()  # names in `KEY_NAMES` of the keys that belong to the user's program
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -59,9 +60,16 @@ class ViewerSettings:
         return {key: text for key, text in KEYS.items() if self.has_keys and not self.belongs_to_program(key)}
 
     def belongs_to_program(self, key: str) -> bool:
-        """True if this key is for the user's own loop and not for the viewer. If the user's loop receives events, the
-        R key is for the viewer, which then requests a reset."""
+        """True if this key is for the user's program and not for the viewer: the program has asked for this key, or the
+        key sends a command and the loop is the user's own. If the user's loop receives events, the R key is for the
+        viewer, which then requests a reset."""
+        if self.is_asked_for(key):
+            return True
         return self.own_loop and BINDINGS[key].asks_physics and not (self.listens and key == "R")
+
+    def is_asked_for(self, key: str) -> bool:
+        """True if the user's program has asked for this key of `BINDINGS` by its name."""
+        return bool(self.own_keys) and OTHER_NAMES.get(key, key.lower()) in self.own_keys
 
 
 class Effect(NamedTuple):
@@ -175,6 +183,8 @@ BINDINGS: dict[str, KeyBinding] = {
     "Esc": KeyBinding("quit", lambda now: Effect(replace(now, quit=True)), _no_note),
 }
 KEYS: dict[str, str] = {key: binding.help for key, binding in BINDINGS.items()}
+# Names in `KEY_NAMES` of keys of `BINDINGS`. A key that is not here has the same name in lower case.
+OTHER_NAMES = {"Esc": "escape"}
 
 
 def bound(key: Key) -> str:
@@ -192,7 +202,7 @@ def act(key: str, now: ViewerSettings, acted_ns: int, draw_time_ns: int) -> tupl
     acted_ns: instant of the key press (perf_counter_ns). draw_time_ns: simulated time that the user saw.
     """
     binding = BINDINGS.get(key)
-    if binding is None or (now.own_loop and binding.asks_physics):
+    if binding is None or (now.own_loop and binding.asks_physics) or now.is_asked_for(key):
         return now, None
     settings, name, value = binding.act(now)
     return settings, Command(name, value, acted_ns, draw_time_ns) if name else None

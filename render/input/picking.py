@@ -232,12 +232,13 @@ WATCHER = "pointer"  # name for `Picture.watch`, under which poses are watched
 class SeenBodies:
     """Bodies of one stage, as drawn. link: source of the stage's snapshots. axes: the right, up and backward
     directions of the camera at the last ray, as unit vectors in the world, shape (3, 3). eye: position of the
-    camera at the last ray, in metres, in world coordinates."""
+    camera at the last ray, in metres, in world coordinates. target: the camera's target at the last ray, likewise."""
 
     def __init__(self, stage: Stage, link: Link) -> None:
         self._stage, self._link = stage, link
         self.axes: NDArray[np.float64] = np.eye(3)
         self.eye: NDArray[np.float64] = np.zeros(3)
+        self.target: NDArray[np.float64] = np.zeros(3)
 
     @property
     def scene(self) -> Scene:
@@ -273,6 +274,7 @@ class SeenBodies:
             return None
         matrices = stage.view.matrices(stage.main, viewport[2:], size_px)
         self.axes, self.eye = matrices.view[:3, :3].astype(np.float64), np.array(matrices.eye)
+        self.target = np.array(matrices.target)
         return ray_of(matrices, stage.view.around_axis(viewport, size_px), x_px, y_px, size_px[1])
 
     def _watch(self, rows: NDArray[np.intp] | None) -> None:

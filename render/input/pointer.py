@@ -5,6 +5,9 @@ the drag pulls the clicked point of the body towards the pointer, in the plane o
 drag may begin anywhere, as in MuJoCo. The left button then turns the body, and the right button pulls it by the
 selected point.
 
+The program may name bodies that the user drags without Ctrl, with the left button. Such a drag always pulls, and a
+press that does not move is a click as well.
+
 This module also computes the force of a drag: the force of a damped spring between the body and the pointer.
 
 Always: the tool uses the poses of the previous frame, because that is the frame that the user saw. A drag ends when
@@ -69,11 +72,12 @@ class Drag(NamedTuple):
 class PointerTool:
     """Pointer tool of one viewer. stage: stage (scene and snapshots) that is drawn. link: connection through which
     clicks and pulls are sent to the program. before: tool of the simulation that was drawn before; the pointer is still
-    where it was."""
+    where it was. draggable: bodies that the user drags without Ctrl."""
 
     def __init__(self, stage: Stage, link: Link, before: PointerTool | None = None) -> None:
         self._seen, self._renderer, self._link = SeenBodies(stage, link), stage.renderer, link
         self._at_px: tuple[float, float] | None = None if before is None else before._at_px
+        self.draggable: frozenset[int] = frozenset()
         self._pressed: MouseButton | None = None
         self._pressed_px = (0.0, 0.0)
         self._clicked_ns = -DOUBLE_NS
@@ -127,6 +131,16 @@ class PointerTool:
         ):
             renderer.lines(shown[None], target[None], LINE_RGBA)
 
+    def point_at(self, x_px: float, y_px: float, size_px: tuple[int, int]) -> tuple[float, float, float] | None:
+        """Returns the point at a pixel, in the plane that faces the camera and contains the camera's target. None if
+        the pixel is outside the picture or there is no camera. In metres, in world coordinates."""
+        ray = self._seen.ray(x_px, y_px, size_px)
+        if ray is None:
+            return None
+        forward = -self._seen.axes[2]
+        distance_m = (self._seen.target - ray.origin) @ forward / (ray.direction @ forward)
+        return _xyz(ray.origin + distance_m * ray.direction)
+
     @property
     def _grabbed(self) -> Grabbed | None:
         return self._selected if self._drag is None else self._drag.grabbed
@@ -138,6 +152,7 @@ class PointerTool:
         if not event.pressed:
             if self._drag is not None and event.button == self._drag.button:
                 self._drag = None
+                self._click(event, size_px, draw_time_ns)
                 self._watch()
                 return True
             self._click(event, size_px, draw_time_ns)
@@ -146,20 +161,28 @@ class PointerTool:
             self._pressed = None
             return False
         self._pressed, self._pressed_px = event, self._at_px
-        return self._drag is None and "Ctrl" in event.modifiers and self._begin(event, size_px)
+        if self._drag is not None:
+            return False
+        if "Ctrl" in event.modifiers:
+            return self._begin(event, size_px)
+        return bool(self.draggable) and event.button == "left" and self._begin(event, size_px, self.draggable)
 
-    def _begin(self, event: MouseButton, size_px: tuple[int, int]) -> bool:
-        """Begins a drag if a body is selected or under the pointer. Returns True if a drag began."""
+    def _begin(self, event: MouseButton, size_px: tuple[int, int], only: frozenset[int] | None = None) -> bool:
+        """Begins a drag if a body is selected or under the pointer. Returns True if a drag began. only: if given, the
+        bodies that may be dragged; then only the body under the pointer counts, and the press may be a click as
+        well."""
         assert self._at_px is not None
         ray = self._ray(size_px)
         grabbed, is_turn = self._selected, event.button == "left"
-        if grabbed is None:
+        if grabbed is None or only is not None:
             is_turn, hit = False, self._hit(ray)
-            grabbed = None if hit is None else self._grabbed_of(hit)
+            grabbed = None if hit is None or not (only is None or hit.body in only) else self._grabbed_of(hit)
         place = None if grabbed is None or ray is None else self._place(grabbed)
         if grabbed is None or place is None or ray is None:
+            self._watch()
             return False
-        self._pressed = None
+        if only is None:
+            self._pressed = None
         depth_m = float((place[2] - ray.origin) @ -self._seen.axes[2])
         self._drag = Drag(grabbed, event.button, is_turn, depth_m, place[1], self._at_px)
         self._watch()
@@ -188,6 +211,8 @@ class PointerTool:
                 point=where,
                 acted_ns=event.acted_ns,
                 draw_time_ns=draw_time_ns,
+                pointer_px=at_px,
+                pointer=self.point_at(*at_px, size_px),
             )
         )
 
@@ -202,17 +227,18 @@ class PointerTool:
             self._before = None
             return Pull(grabbed.body, point, is_held=False)
         middle, orientation, at = place
+        position = _xyz(middle)
         moved, rate = self._motion(draw_time_ns, at, orientation)
         shape = self._shape(grabbed.body)
         mass = mass_of(shape)
         if not drag.is_turn:
             spring = pulled(mass, at, target, moved, middle)
-            return Pull(
-                grabbed.body, point, _xyz(at), _xyz(target), force=_xyz(spring.force), torque=_xyz(spring.torque)
-            )
+            force, torque = _xyz(spring.force), _xyz(spring.torque)
+            return Pull(grabbed.body, point, _xyz(at), _xyz(target), force=force, torque=torque, position=position)
         turn = self._turn(drag, size_px)
         spring = turned(mass, shape.reach, turn - rotation_between(drag.orientation, orientation), rate)
-        return Pull(grabbed.body, point, _xyz(at), _xyz(at), True, _xyz(turn), torque=_xyz(spring.torque))
+        torque = _xyz(spring.torque)
+        return Pull(grabbed.body, point, _xyz(at), _xyz(at), True, _xyz(turn), torque=torque, position=position)
 
     def _motion(self, draw_time_ns: int, at: Vector, orientation: Vector) -> tuple[Vector, Vector]:
         """Velocity of the point (m/s) and angular velocity of the body (rad/s) between the last report and now."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from twixt.ipc.commands import Command
 from twixt.ipc.config.flags import Config
 from twixt.ipc.interaction.events import KEY, PRESS, RESET, Look, UserEvent
-from twixt.render.display.input import Event, Key, KeyAction, MouseButton, MouseMove, Scroll
+from twixt.render.display.input import Event, Key, KeyAction, MouseButton, MouseMove, PointerLeft, Scroll
 from twixt.render.draw.frame.camera import OrbitCamera
 from twixt.render.input.keys import ViewerSettings, act, bound, note_of, reflect_slow_physics
 from twixt.render.input.pointer import PointerTool
@@ -25,6 +25,7 @@ from twixt.render.scene.stage import Stage
 
 if TYPE_CHECKING:
     from twixt.ipc.plan import Plan
+    from twixt.ipc.scene.checks import Vector
     from twixt.ipc.session.link import Link
     from twixt.render.input.sliders import Turned
     from twixt.render.scene.camera import StageCamera
@@ -56,7 +57,7 @@ class UserInput:
             settings, self._pointer, self._early = before.settings, before._pointer, before._early
             self._note, self.note_ends_ns = before._note, before.note_ends_ns
         self.settings: ViewerSettings = replace(settings, own_loop=link.description.get("loop") == "user")
-        self._reports = UserReports(link)
+        self._reports: UserReports = UserReports(link, None if before is None else before._reports)
         self.tool: PointerTool = PointerTool(stage, link, None if before is None else before.tool)
         self._acted_ns = 0  # instant of the last command; 0 after a new plan has arrived
         self._plan_number = link.plan().number
@@ -80,13 +81,15 @@ class UserInput:
             events, self._early = [*self._early, *events], []
         elif not events:
             return 0
+        if self._link.status is not self._status:  # the program may have asked for keys while no frames were made
+            self._reflect_status(self._link.plan())
         acted_ns, used_ns = 0, set[int]()
         for event in events:
             if isinstance(event, Key) and self.settings.has_keys and (key := bound(event)):
                 if not self.settings.belongs_to_program(key):
                     used_ns.add(event.acted_ns)
                 acted_ns = self.press(key, event.acted_ns, draw_time_ns) or acted_ns
-        self._reports.keys(events, used_ns, draw_time_ns)
+        self._reports.keys(events, used_ns, draw_time_ns, lambda x_px, y_px: self.tool.point_at(x_px, y_px, size_px))
         rest = self.tool.apply_events(events, size_px, draw_time_ns, covers)
         moved_ns = self._pointer.move_camera(self._stage.view.orbit, rest, size_px[1], covers)
         if moved_ns:
@@ -107,7 +110,7 @@ class UserInput:
         if command is not None:
             self._send(command)
             return 0
-        if key == "R" and before.own_loop and before.listens:
+        if key == "R" and before.own_loop and not before.belongs_to_program(key):
             self._link.send_action(UserEvent(RESET, acted_ns=acted_ns, draw_time_ns=draw_time_ns))
             return 0
         if self.settings.frame_all:
@@ -154,7 +157,9 @@ class UserInput:
         them."""
         before, status = self._status, self._link.status
         self._status = status
-        self.settings = replace(self.settings, listens=status.get("listens") is True)
+        own_keys = frozenset(status.get("own_keys", ()))
+        self.settings = replace(self.settings, listens=status.get("listens") is True, own_keys=own_keys)
+        self.tool.draggable = frozenset(status.get("draggable", ()))
         if not before or status.get("slow_physics_ms") != before.get("slow_physics_ms"):
             self.settings = reflect_slow_physics(self.settings, status)
         if not before:
@@ -251,18 +256,31 @@ LOOKS_PER_S = 60
 
 
 class UserReports:
-    """Sends reports to the simulation at the other end of `link`."""
+    """Sends reports to the simulation at the other end of `link`. before: reports to the simulation that was drawn
+    before; the pointer is still where it was."""
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: Link, before: UserReports | None = None) -> None:
         self._link = link
+        self._pointer_px: tuple[float, float] | None = None if before is None else before._pointer_px
         self._used_keys: set[int] = set()  # codes of held keys whose press the viewer has used
         self._moved_version = -1  # version of the program's camera at which the user moved it
         self._look: object = None  # values from which the last report was made
         self._look_ns = 0
 
-    def keys(self, events: Iterable[Event], used_ns: Container[int], draw_time_ns: int) -> None:
-        """Reports the keys of a frame. used_ns: instants of those key presses that the viewer itself has used."""
+    def keys(
+        self,
+        events: Iterable[Event],
+        used_ns: Container[int],
+        draw_time_ns: int,
+        point_at: Callable[[float, float], Vector | None],
+    ) -> None:
+        """Reports the keys of a frame. used_ns: instants of those key presses that the viewer itself has used.
+        point_at: function that returns the point in the world at a pixel."""
         for event in events:
+            if isinstance(event, MouseMove):
+                self._pointer_px = event.x_px, event.y_px
+            elif isinstance(event, PointerLeft):
+                self._pointer_px = None
             if not isinstance(event, KeyAction):
                 continue
             if event.action == PRESS:
@@ -272,7 +290,8 @@ class UserReports:
             is_viewers = event.code in self._used_keys
             told = UserEvent(
                 KEY, event.code, event.action, event.mods, is_viewers,
-                acted_ns=event.acted_ns, draw_time_ns=draw_time_ns,
+                acted_ns=event.acted_ns, draw_time_ns=draw_time_ns, key_name=event.name, pointer_px=self._pointer_px,
+                pointer=None if self._pointer_px is None else point_at(*self._pointer_px),
             )  # fmt: skip
             self._link.send_action(told)
 

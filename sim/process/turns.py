@@ -22,7 +22,6 @@ from typing import Any
 from twixt.ipc.commands import CONTROL, Command
 from twixt.ipc.config.flags import Config
 from twixt.ipc.config.troubles import FIELDS
-from twixt.ipc.interaction.controls import to_status
 from twixt.ipc.process import fork
 from twixt.ipc.process.notices import print_notice
 from twixt.ipc.process.user_code import calling_user_code
@@ -184,8 +183,7 @@ class Physics:
             spans.lap(kinds.WORK)
         multiple = schedule.stride.multiple
         self.is_half_made = True
-        if pulls := self._host.actions.pulls:
-            self._guarded.apply_pulls(pulls)
+        self._guarded.apply_actions(self._host.actions)
         self._guarded.step(schedule.next_dt_s)
         if self._parts.dt_log:
             self._parts.dt_log.stepped(multiple)
@@ -271,7 +269,7 @@ class Physics:
                 "lead_ms": lead_ns / 1e6,
                 "warning": self.warning,
                 "diagnostics": self._diagnostics(),
-                "controls": to_status(self._guarded.controls()),
+                **self._guarded.offers(),
                 **status_of(schedule, meter, self.trouble),
             }
         )

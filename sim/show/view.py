@@ -19,7 +19,7 @@ import itertools
 import os
 import sys
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any, NoReturn, Self
 
@@ -38,6 +38,7 @@ from twixt.ipc.session import Host, open_listener
 from twixt.ipc.session.listener import unreachable_listener
 from twixt.ipc.system.interface import NoFolder
 from twixt.sim.show.publishing import LONGEST_S, Publishing
+from twixt.sim.show.real_time import checked_dt_s, paced
 from twixt.sim.show.session import ViewerSession
 from twixt.sim.show.viewer_input import ViewerInput
 from twixt.sim.world.columns import Column, Columns, checked_columns, require_bodies, scene_with_columns
@@ -155,7 +156,7 @@ class View(Publishing, ViewerInput):
 
     def __init__(self, session: ViewerSession, shapes: int, capacity: int, dt_ns: int, columns: Columns) -> None:
         Publishing.__init__(self, session, shapes, capacity, dt_ns, columns)
-        ViewerInput.__init__(self, session.host, session.status)
+        ViewerInput.__init__(self, session.host, session.status, max(shapes, capacity))
         self.name = self._host.name
         weakref.finalize(self, session.abandon).atexit = False
 
@@ -164,6 +165,24 @@ class View(Publishing, ViewerInput):
         """True while the loop should go on. False after the user has closed the window that `show` opened, after
         `close`, and after `seconds`, if they are given. It stays True if the viewer crashes or has no display."""
         return not self._session.is_over
+
+    def real_time(self, dt: float | None = None) -> Iterator[float]:
+        """Pace a loop to real time, while `is_open`:
+
+            for t in view.real_time():
+                view.publish(position=orbit(t))
+
+        Yields the time of each iteration in seconds: 0, dt, 2 dt and so on. Iteration k begins at the instant
+        start + k * dt, or as soon as the iteration before it has ended. An iteration that is late begins at once, and so
+        do the next ones until the lateness is made good: at most 0.1 s / dt of them, or 2. After a longer stall the loop
+        goes on from now, at the same pace. Ctrl-C ends the wait at once. The viewer's keys for pause and time scale have
+        no effect here.
+
+        - dt: seconds from one iteration to the next; by default the `dt` of the view, which `publish` adds as well.
+
+        Raises TwixtError for a `dt` below 1e-9 and for anything but a number.
+        """
+        return paced(self._session, self._dt_ns / 1e9 if dt is None else checked_dt_s(dt))
 
     @property
     def close_reason(self) -> str | None:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.interaction import overlay
@@ -40,6 +40,8 @@ from twixt.ipc.renamed import former_arguments
 from twixt.ipc.scene import Camera
 from twixt.ipc.session.host import Host
 from twixt.ipc.session.viewers import ReceivedActions
+from twixt.sim.show.draggable import DraggableBody, draggable_body
+from twixt.sim.show.keys import Keys
 
 Forces = dict[int, tuple[NDArray[np.float64], NDArray[np.float64]]]
 
@@ -84,17 +86,21 @@ class LoopStatus:
 
 
 class ViewerInput:
-    """The actions of the users of all viewers that are attached to one view."""
+    """The actions of the users of all viewers that are attached to one view. bodies: number of bodies while nothing is
+    published."""
 
-    def __init__(self, host: Host, status: LoopStatus) -> None:
+    def __init__(self, host: Host, status: LoopStatus, bodies: int) -> None:
+        self._most_bodies = bodies
         self._host, self._status = host, status
         self._listens = False
+        self._keys = Keys(host, status.set_fields)
 
     def events(self) -> Iterator[UserEvent]:
         """User events since the last call: keys, clicks on bodies, and requests for a reset. Each event is yielded
         once; see `UserEvent`.
 
-        Keys that the viewer itself uses are left out. With `keys=False` (`--no-keys`), the viewer uses no keys.
+        Keys that the viewer itself uses are left out. With `keys=False` (`--no-keys`), the viewer uses no keys. It
+        leaves single keys to the program as well: those that the program has asked for through `keys`.
         """
         self._listen()
         while (event := self._host.actions.next_event()) is not None:
@@ -105,10 +111,10 @@ class ViewerInput:
         """Forces on the bodies that users drag with Ctrl held. The result is usually {}. It maps the index of a body's
         record to a force, (3,) in N, and a torque about the body's position, (3,) in N m. Both are in the world frame.
         The force is that of a spring between the body and the pointer, for a body with the density of water. Scale it
-        to the mass of your body."""
+        to the mass of your body. Bodies that are `draggable` are left out."""
         found: Forces = {}
         for pull in self._host.actions.pulls:
-            if pull.body is None or not pull.is_held:
+            if pull.body is None or not pull.is_held or pull.body in self._host.actions.dragged:
                 continue
             force, torque = found.get(pull.body, (np.zeros(3), np.zeros(3)))
             found[pull.body] = force + pull.force, torque + pull.torque
@@ -202,3 +208,25 @@ class ViewerInput:
         if not self._listens:
             self._listens = True
             self._status.set_fields(listens=True)
+
+    @property
+    def keys(self) -> Keys:
+        """Keys by name: `view.keys.held("left")`, `view.keys.pressed("space")`; see `Keys`."""
+        return self._keys
+
+    def draggable(self, body: int, position: ArrayLike | None = None) -> DraggableBody:
+        """Let users drag a body with the left button, with or without Ctrl. Returns the body; its `.position` is where
+        the user has dragged it. Publish this position.
+
+        - body: index of the body's record.
+        - position: its position at first, (3,) in metres; by default the position that was published last.
+
+        A draggable body is left out of `forces`. A second call for the same body returns an object with the same
+        position. Raises TwixtError for a body that does not exist, if neither `position` is given nor a position was
+        published, and after `close`.
+        """
+        if self._host.is_ended:
+            raise TwixtError("this view is closed, so no body can be dragged; open another with twixt.show(scene)")
+        made = draggable_body(self._host, body, self._most_bodies, position)
+        self._status.set_fields(draggable=sorted(self._host.actions.dragged))
+        return made

@@ -20,8 +20,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.errors import TwixtError
+from twixt.ipc.errors import TwixtError, text_of
 from twixt.ipc.interaction.controls import Control
+from twixt.ipc.interaction.events import KEY, UserEvent
+from twixt.ipc.interaction.keyboard import names_of
 from twixt.ipc.process.user_code import calling_user_code, suggestion_for
 from twixt.ipc.scene import Scene, Sphere
 from twixt.sim.world.bodies import Bodies
@@ -39,7 +41,7 @@ SHORTEST_DT, LONGEST_DT = 1e-6, 86_400.0
 class World:
     """Base class of worlds. A subclass sets `self.bodies` and `self.scene` in `__init__` and writes `step`.
 
-    `reset`, `diagnostics` and `write_bodies` are optional. So is `apply_force(i, force, point)`, which is called
+    `reset`, `diagnostics`, `on_key` and `write_bodies` are optional. So is `apply_force(i, force, point)`, which is called
     before each step while a user drags body i with Ctrl held. force: (3,), N. point: (3,), metres, where the force
     acts. Both are float64 arrays in world coordinates.
     """
@@ -60,6 +62,9 @@ class World:
 
     # Optional. Sliders, switches and buttons in the overlay. `step` reads their values. See `twixt.Slider`.
     controls: Sequence[Control] = ()
+    # Optional, beside `on_key`. Names of keys, such as "space" or "w", that belong to the world: the viewer does not act
+    # on them. Set it in the class or in `__init__`.
+    own_keys: Sequence[str] = ()
 
     def step(self, dt: float) -> None:
         """Advances the world by `dt` seconds."""
@@ -71,6 +76,16 @@ class World:
         If a world does not define it, a reset constructs a new world instead.
         """
         raise NotImplementedError(f"{type(self).__name__} has no reset(self, seed); make another one instead")
+
+    def on_key(self, event: UserEvent) -> None:
+        """Optional: receives each key that a user presses, holds or releases in a viewer's window.
+
+        For example `event.key_name == "left"` and `event.action == "press"`; see `UserEvent`. The method is called
+        before the next step, once for each event, in the order in which they were received. While the world is paused,
+        events wait for the next step. Keys on which the viewer itself acts are left out, such as Space and T; name them
+        in `own_keys`, or run with --no-keys. When the window loses the keyboard, and when the viewer ends, held keys
+        are released.
+        """
 
     def _is_outdated(self) -> bool:
         """For worlds of engines: returns True to request a reset, for example after a file changed. The method is
@@ -164,6 +179,37 @@ def write_surfaces(world: World) -> None:
     if not _is_default(world.write_surfaces, World.write_surfaces):
         with calling_user_code(f"{type(world).__name__}.write_surfaces"):
             world.write_surfaces()
+
+
+def takes_keys(world: World) -> bool:
+    """True if the world defines `on_key`."""
+    on_key = getattr(world, "on_key", None)
+    return callable(on_key) and not _is_default(on_key, World.on_key)
+
+
+def pass_key(world: World, event: UserEvent) -> None:
+    """Passes an event to the world's own `on_key` if it is a key on which the viewer has not acted. Raises
+    UserCodeCrashed if that call raises."""
+    if event.name == KEY and not event.is_viewers:
+        with calling_user_code(f"{type(world).__name__}.on_key"):
+            world.on_key(event)
+
+
+def own_keys(world: World) -> list[str]:
+    """Names of the keys that belong to the world; empty if it does not define `on_key`. Raises TwixtError if `own_keys`
+    is anything but a sequence of names of keys."""
+    if not takes_keys(world):
+        return []
+    names = world.own_keys
+    if isinstance(names, str) or not isinstance(names, Sequence):
+        raise TwixtError(
+            f"{type(world).__name__}.own_keys must be a list of names of keys, got {text_of(names)}; "
+            'such as own_keys = ("space", "left")'
+        )
+    try:
+        return sorted({name for key in names for name in names_of(key)})
+    except TwixtError as error:
+        raise TwixtError(f"{type(world).__name__}.own_keys: {error}") from None
 
 
 def filled_bodies(world: World) -> Bodies:

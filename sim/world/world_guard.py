@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.interaction.controls import Control, checked_controls, set_value
+from twixt.ipc.interaction.controls import Control, checked_controls, set_value, to_status
 from twixt.ipc.interaction.events import Pull
 from twixt.ipc.process.user_code import UserCodeCrashed, UserCodeRefused, calling_user_code, user_crash
 from twixt.ipc.renamed import say_renamed
@@ -27,6 +27,7 @@ from twixt.ipc.ring.slot import OpenSlot
 from twixt.ipc.scene import Scene
 from twixt.ipc.scene.surfaces import NO_EXTRAS, Extras, surface_rows
 from twixt.ipc.session.host import Host
+from twixt.ipc.session.viewers import ReceivedActions
 from twixt.ipc.snapshot import BODY
 from twixt.sim.world.bodies import Bodies
 from twixt.sim.world.marks import Marks, extras_of, fault_text
@@ -45,7 +46,10 @@ from twixt.sim.world.world import (
     World,
     drawable_scene,
     filled_bodies,
+    own_keys,
+    pass_key,
     reset_world,
+    takes_keys,
     write_bodies,
     write_surfaces,
     writes_in_place,
@@ -72,6 +76,7 @@ def check_world(world: World) -> None:
         raise TwixtError(f"{name}.dt must be {rule}, got {world.dt!r}; set dt = 1 / 60 in the class")
     checked_marks(world)
     checked_controls(getattr(world, "controls", ()), f"{name}.controls")
+    own_keys(world)
     shapes, count = len(world.scene.shapes), len(world.bodies)
     if shapes > count:
         raise TwixtError(
@@ -157,6 +162,7 @@ class GuardedWorld:
     def __init__(self, world: World, remake: Callable[[], World], seed: Any, warn: Callable[[str], object]) -> None:
         self.world, self.name = world, type(world).__name__
         self.writes_in_place = writes_in_place(world)
+        self._takes_keys = takes_keys(world)
         self._remake, self._seed, self._warn = remake, seed, warn
         self._way_out = _way_out_of(world) or way_out_in(f"{self.name}.step")
         self._dt, self._has_kept_dt = world.dt, True
@@ -183,7 +189,7 @@ class GuardedWorld:
             marks.clear()
         if not reset_world(self.world, self._seed):
             self.world = self._remake()
-            self.writes_in_place = writes_in_place(self.world)
+            self.writes_in_place, self._takes_keys = writes_in_place(self.world), takes_keys(self.world)
         self._next_check_tick, self._motion = 1, LostMotion(lambda: self.world.scene)
         self._next_motion_tick = math.inf if self._next_motion_tick == math.inf else LEAST_INTERVAL
         scene = self._changed_scene(is_reset=True)
@@ -231,13 +237,33 @@ class GuardedWorld:
         except TwixtError as error:
             raise UserCodeRefused(str(error)) from error
 
+    def offers(self) -> dict[str, Any]:
+        """What the world offers to the users of viewers, as fields of a status message: controls, and keys. Raises
+        UserCodeRefused if `controls` or `own_keys` holds other objects."""
+        offered: dict[str, Any] = {"controls": to_status(self.controls())}
+        if not self._takes_keys:
+            return offered
+        try:
+            return offered | {"listens": True, "own_keys": own_keys(self.world)}
+        except TwixtError as error:
+            raise UserCodeRefused(str(error)) from error
+
     def set_control(self, index: int, value: float) -> None:
         """Sets a control to a value from a viewer. Does nothing if the control no longer exists."""
         controls = self.controls()
         if index < len(controls):
             set_value(controls[index], value)
 
-    def apply_pulls(self, pulls: Sequence[Pull]) -> None:
+    def apply_actions(self, actions: ReceivedActions) -> None:
+        """Passes the users' keys to the world's `on_key`, and their pulls to its `apply_force`. Raises
+        UserCodeCrashed."""
+        if self._takes_keys:
+            while (event := actions.next_event()) is not None:
+                pass_key(self.world, event)
+        if pulls := actions.pulls:
+            self._apply_pulls(pulls)
+
+    def _apply_pulls(self, pulls: Sequence[Pull]) -> None:
         """Passes users' pulls to the world's `apply_force`, if it has one. Raises UserCodeCrashed."""
         apply = getattr(self.world, "apply_force", None)
         if apply is None:

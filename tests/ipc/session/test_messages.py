@@ -50,6 +50,11 @@ def test_what_is_said_to_be_nothing_is_left_out() -> None:
             "a list of kind, name, value, low, high, section",
         ),
         ({"delay_ms": [1]}, "status.delay_ms as a list", "figures of that trouble"),
+        ({"own_keys": "ab"}, "status.own_keys as 'ab'", "a list of names of keys"),
+        ({"own_keys": ["a", 5]}, "status.own_keys as a list", "a list of names of keys"),
+        ({"own_keys": ["a"] * 201}, "status.own_keys as a list", "a list of names of keys"),
+        ({"draggable": [1, True]}, "status.draggable as a list", "a list of bodies"),
+        ({"draggable": 1}, "status.draggable as 1", "a list of bodies"),
     ],
 )
 def test_what_no_physics_says_is_refused_in_words(wrong: Any, said: str, rule: str) -> None:

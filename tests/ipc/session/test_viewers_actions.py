@@ -47,6 +47,50 @@ def test_a_pull_is_the_latest_of_its_viewer_and_ends_by_release_or_with_the_view
     assert users.pulls == ()
 
 
+def test_keys_of_a_viewer_that_has_ended_are_released_and_the_release_is_an_event() -> None:
+    users = ReceivedActions()
+    users.receive("a", message(UserEvent("key", 65)))
+    users.receive("b", message(UserEvent("key", 263)))
+    assert (users.keys.down, codes(users)) == ({"a", "left"}, [65, 263])
+    users.drop("a")
+    users.drop("a")
+    released = users.next_event()
+    assert released is not None
+    assert (released.name, released.key, released.key_name, released.action) == ("key", 65, "a", "release")
+    assert (users.next_event(), users.keys.down) == (None, {"left"})
+    users.end()
+    assert users.keys.down == set()
+    users.receive("b", message(UserEvent("key", 66)))
+    assert users.keys.down == set()
+
+
+def test_keys_that_the_viewer_uses_and_repetitions_are_no_presses() -> None:
+    users = ReceivedActions()
+    for event in (
+        UserEvent("key", 84, is_viewers=True),
+        UserEvent("key", 65),
+        UserEvent("key", 65, "repeat"),
+        UserEvent("key", 1000),
+        UserEvent("click"),
+    ):
+        users.receive("a", message(event))
+    assert (users.keys.down, users.keys.presses) == ({"a"}, {"a": 1})
+    users.receive("a", message(UserEvent("key", 65, "release")))
+    assert users.keys.down == set()
+
+
+def test_a_drag_moves_the_bodies_that_the_program_has_entered_and_no_others() -> None:
+    users = ReceivedActions()
+    users.dragged[1] = (0.0, 0.0, 0.0)
+    users.receive("a", message(Pull(1, at=(0, 0, 1), target=(5, 0, 1))))
+    users.receive("a", message(Pull(2, target=(7, 0, 0))))
+    users.receive("a", message(Pull(1, target=(8, 0, 0), is_held=False)))
+    users.receive("a", message(Pull(1, target=(9, 0, 0), is_turn=True)))
+    assert users.dragged == {1: (5, 0, 0)}
+    users.receive("a", message(Pull()))
+    assert users.dragged == {1: (5, 0, 0)}
+
+
 def test_a_view_counts_as_moved_only_where_its_user_moved_it() -> None:
     users = ReceivedActions()
     still, moved = Look(Camera(), 1, (8, 6)), Look(Camera((1, 2, 3)), 1, (8, 6), True)

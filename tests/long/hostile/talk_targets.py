@@ -53,6 +53,7 @@ COMMANDS: list[dict[str, Any]] = [
 ]
 ACTIONS: list[UserAction] = [
     UserEvent("key", 65, "press", 3, acted_ns=5),
+    UserEvent("key", 90, key_name="y", pointer_px=(3.5, 4.0), pointer=(1.0, 2.0, 3.0)),
     UserEvent("click", button="left", clicks=2, body=1, point=(1.0, 2.0, 3.0)),
     Pull(1, force=(1.0, 2.0, 3.0)),
     Pull(),
@@ -77,6 +78,7 @@ STATUS = {
     "controls": [["slider", "gravity", 9.81, 0.0, 20.0, "controls"], ["toggle", "light", 1.0, 0.0, 1.0, "show"]],
     "paused": False, "rate": 1.0, "time_scale": 1.0, "overloaded": False, "dt_ms": 8.0, "step_multiple": 1,
     "step_reason": "", "late": 0, "dropped": 0, "lost": 0, "slow_physics_ms": [20.0, 40.0],
+    "listens": True, "own_keys": ["left", "space"], "draggable": [0, 3],
     "trouble": {"slow_physics_ms": [20.0, 40.0], "stall": None, "drop_percent": 0.0, "delay_ms": [80.0, 20.0]},
     "trouble_asked": {"slow_physics_ms": None, "stall": None, "drop_percent": 0.0, "delay_ms": None},
 }  # fmt: skip

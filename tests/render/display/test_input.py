@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from twixt.render.display.input import NONE, Key, Keyboard
+from twixt.render.display.input import NONE, Key, Keyboard, name_of
 from twixt.render.input.keys import KEYS, bound
 
 GERMAN = {place: place for place in "qwertuiopasdfghjklyxcvbnm,.-1234567890"} | {"[": "ü", "]": "+", ";": "ö"}
@@ -70,3 +70,41 @@ def test_a_key_without_an_unshifted_character_is_told_once_it_makes_one() -> Non
     keypad = keyboard(GERMAN)
     assert keypad.press("", "", NONE, 7).name == ""
     assert keypad.typed(".") == (None, Key(".", 7))
+
+
+AZERTY = dict(
+    zip("1234567890-qwertyuiopasdfghjkl;'zxcvbnm,./", "&é\"'(-è_çà)azertyuiopqsdfghjklmùwxcvbn,;:!", strict=True)
+)
+DVORAK = dict(
+    zip("-=qwertyuiop[]asdfghjkl;'zxcvbnm,./", "[]',.pyfgcrl/=aoeuidhtns-;qjkxbmwvz", strict=True),
+    **{digit: digit for digit in "1234567890"},
+)
+
+
+def names_in(layout: dict[str, str], places: str) -> str:
+    return "".join(name_of(layout[place], place) for place in places)
+
+
+def test_a_key_has_the_name_of_its_character_in_the_users_layout() -> None:
+    assert names_in(GERMAN, "qy8") == "qy8"
+    assert names_in({"y": "z", "z": "y"}, "yz") == "zy"
+    assert names_in(AZERTY, "qwaz") == "azqw"
+    assert names_in(AZERTY, ";m,") == "m,;"
+
+
+def test_a_key_that_types_another_character_is_named_as_on_a_us_keyboard() -> None:
+    assert names_in(CYRILLIC, "qwasd[") == "qwasd["
+    assert names_in(GERMAN, "[;") == "[;"
+    assert name_of("", "q") == "q"
+    assert name_of("", "") == name_of("ß", "") == ""
+
+
+def test_the_row_of_digits_is_named_by_digits_although_a_layout_types_them_with_shift() -> None:
+    assert names_in(AZERTY, "1234567890") == "1234567890"
+    assert name_of("2", "1") == "2"
+
+
+@pytest.mark.parametrize("layout", [AZERTY, DVORAK])
+def test_no_two_keys_of_a_latin_layout_have_one_name(layout: dict[str, str]) -> None:
+    names = names_in(layout, "".join(layout))
+    assert len(set(names)) == len(layout)

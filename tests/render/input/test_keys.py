@@ -10,7 +10,17 @@ from typing import Any
 import pytest
 
 from twixt.ipc.config.flags import CLOCKS, INTERPOLATIONS, PREFERENCES, Config
-from twixt.render.input.keys import KEYS, TIME_SCALES, ViewerSettings, act, next_scale, note_of, reflect_slow_physics
+from twixt.ipc.interaction.keyboard import KEY_NAMES
+from twixt.render.input.keys import (
+    KEYS,
+    OTHER_NAMES,
+    TIME_SCALES,
+    ViewerSettings,
+    act,
+    next_scale,
+    note_of,
+    reflect_slow_physics,
+)
 from twixt.render.input.user_input import first_settings
 
 NOW = ViewerSettings(interpolation="linear", clock="auto", overlay=True)
@@ -98,6 +108,24 @@ def test_where_the_loop_is_the_users_own_a_key_does_what_it_says_or_says_that_it
     asks_physics = act(key, NOW, 0, 0)[1] is not None
     assert (key in OWN_LOOP.keys) == (after != OWN_LOOP) == (not asks_physics)
     assert (note_of(key, OWN_LOOP, after) == hint) == asks_physics
+
+
+@pytest.mark.parametrize("own_loop", [False, True])
+@pytest.mark.parametrize("key", KEYS)
+def test_a_key_that_the_program_has_asked_for_does_nothing_in_the_viewer(key: str, own_loop: bool) -> None:
+    name = {"Esc": "escape"}.get(key, key.lower())
+    now = replace(NOW, own_loop=own_loop, listens=True, own_keys=frozenset([name]))
+    assert now.belongs_to_program(key)
+    assert key not in now.keys
+    assert act(key, now, ACTED_NS, DRAWN_NS) == (now, None)
+    assert note_of(key, now, now) == ""
+    others = replace(now, own_keys=frozenset(["left", "q"]))
+    assert others.belongs_to_program(key) == replace(others, own_keys=frozenset()).belongs_to_program(key)
+
+
+def test_every_key_of_the_viewer_can_be_asked_for_by_its_name() -> None:
+    names = {OTHER_NAMES.get(key, key.lower()) for key in KEYS}
+    assert names <= set(KEY_NAMES.values())
 
 
 # Keys without a note: a screenshot is reported once it is written, and the end is visible.

@@ -160,3 +160,61 @@ def test_a_selected_body_is_turned_by_the_left_button_and_pulled_by_the_right(ho
     holding.take(MouseButton("right", False, 6))
     rest = holding.report(20_000_001)
     assert (rest.body, rest.is_held, rest.force) == (0, False, (0, 0, 0))
+
+
+def test_a_draggable_body_follows_the_pointer_without_ctrl_and_keeps_its_grab_offset(holding: Holding) -> None:
+    holding.tool.draggable = frozenset([0])
+    grabbed_px = MIDDLE[0] + 5, MIDDLE[1]
+    taken = [at(*grabbed_px), MouseButton("left", True, 1), at(grabbed_px[0] + 40, MIDDLE[1])]
+    assert holding.take(*taken) == taken[:1]
+    pull = holding.report()
+    assert (pull.body, pull.is_held, pull.is_turn) == (0, True, False)
+    assert pull.position == pytest.approx((0, 0, 0), abs=1e-6)
+    assert pull.at[0] > 0.05
+    assert pull.dragged_to == pytest.approx((pull.target[0] - pull.at[0], 0, 0), abs=1e-6)
+    assert pull.dragged_to[0] > 0.5
+    holding.take(MouseButton("left", False, 9))
+    assert holding.report(1) == Pull()
+    assert [event for event in holding.told.actions if isinstance(event, UserEvent)] == []
+
+
+def test_a_press_on_a_draggable_body_that_does_not_move_is_a_click(holding: Holding) -> None:
+    holding.tool.draggable = frozenset([0])
+    holding.take(at(*MIDDLE), *click(1))
+    [clicked] = [event for event in holding.told.actions if isinstance(event, UserEvent)]
+    assert (clicked.body, clicked.clicks) == (0, 1)
+
+
+@pytest.mark.parametrize("draggable", [{1}, set()])
+def test_a_press_beside_draggable_bodies_is_the_cameras(holding: Holding, draggable: set[int]) -> None:
+    holding.tool.draggable = frozenset(draggable)
+    events = [at(*MIDDLE), MouseButton("left", True, 1), at(MIDDLE[0] + 40, MIDDLE[1]), MouseButton("left", False, 2)]
+    assert holding.take(*events) == events
+    assert "pointer" not in holding.show.stage.main._watching
+    holding.tool.draggable = frozenset([0])
+    events = [at(*MIDDLE), MouseButton("right", True, 1), at(MIDDLE[0] + 40, MIDDLE[1]), MouseButton("right", False, 2)]
+    assert holding.take(*events) == events
+
+
+def test_a_selected_body_does_not_keep_a_draggable_one_from_being_dragged(holding: Holding) -> None:
+    holding.tool.draggable = frozenset([0])
+    holding.take(at(*MIDDLE), *click(1), *click(2))
+    holding.take(MouseButton("left", True, 3), at(MIDDLE[0] + 40, MIDDLE[1]))
+    pull = holding.report()
+    assert (pull.is_held, pull.is_turn) == (True, False)
+
+
+@pytest.mark.parametrize("camera", [Camera((0, -8, 0), (0, 0, 0)), Camera((3, 2, 1), (3, 2, 0), orthographic=4)])
+def test_the_point_under_the_pointer_is_in_the_plane_through_the_target(window: Any, camera: Camera) -> None:
+    holding = Holding(window, replace(ONE, camera=camera))
+    assert holding.tool.point_at(*MIDDLE, SIZE_PX) == pytest.approx(camera.target, abs=1e-5)
+    x, y, z = holding.tool.point_at(0, 0, SIZE_PX) or (0, 0, 0)
+    if camera.orthographic:
+        assert (x, y, z) == pytest.approx((3 - 2 * SIZE_PX[0] / SIZE_PX[1], 4, 0), abs=1e-4)
+    else:
+        assert x < 0 < z
+        assert y == pytest.approx(0, abs=1e-4)
+    holding.take(at(*MIDDLE), *click(1))
+    [clicked] = [event for event in holding.told.actions if isinstance(event, UserEvent)]
+    assert clicked.pointer_px == MIDDLE
+    assert clicked.pointer == pytest.approx(camera.target, abs=1e-5)

@@ -8,8 +8,9 @@ from typing import Any
 from tests.render.input.test_pointer import MIDDLE, Told, at, click
 from tests.render.scene.staged import ONE, SIZE_PX, Show, along_x
 from twixt.ipc.config.flags import Config
+from twixt.ipc.interaction.events import Pull, UserEvent
 from twixt.ipc.plan import Plan
-from twixt.render.display.input import Event, MouseButton, MouseMove, Scroll
+from twixt.render.display.input import Event, Key, KeyAction, MouseButton, MouseMove, Scroll
 from twixt.render.draw.frame.camera import OrbitCamera
 from twixt.render.input.user_input import Pointer, UserInput
 
@@ -94,14 +95,16 @@ def test_a_button_that_goes_up_ends_no_other_buttons_drag() -> None:
 class Using:
     """A user's input to a stage with one body, in the middle of the picture."""
 
-    def __init__(self, window: Any, before: Using | None = None) -> None:
+    def __init__(self, window: Any, before: Using | None = None, **status: Any) -> None:
         self.show = Show(window, ONE, lambda _k: along_x()(0))
         self.told = Told(self.show)
         link: Any = SimpleNamespace(
-            description={}, status={}, received=SimpleNamespace(camera_version=1), plan=lambda: Plan(1, 0, 0, 0, 1.0),
-            send_action=self.told.send_action, latest_pair=self.told.latest_pair,
+            description={"loop": "user"}, status=status, received=SimpleNamespace(camera_version=1),
+            plan=lambda: Plan(1, 0, 0, 0, 1.0), send_action=self.told.send_action, latest_pair=self.told.latest_pair,
         )  # fmt: skip
+        self.link = link
         self.input = UserInput(Config(), link, self.show.stage, (), before and before.input)
+        self.input.reflect(link.plan())
 
     def take(self, *events: Event) -> int:
         return self.input.apply_events(list(events), SIZE_PX, 7)
@@ -141,3 +144,42 @@ def test_a_button_that_goes_up_while_a_new_camera_has_come_ends_its_drag(window:
     first_view = view.place
     assert using.take(MouseMove(90, 5, 7)) == 0
     assert view.place == first_view
+
+
+def typed(code: int, name: str) -> list[Event]:
+    """Press and release of a key."""
+    return [KeyAction(code, "press", 0, code), Key(name, code), KeyAction(code, "release", 0, code + 1)]
+
+
+def test_keys_that_the_program_has_asked_for_are_its_own_and_the_viewer_keeps_the_others(window: Any) -> None:
+    using = Using(window, listens=True, own_keys=["r", "t"])
+    using.take(*typed(82, "R"), *typed(84, "T"), *typed(86, "V"))
+    told: list[Any] = using.told.actions
+    assert [(event.name, event.key_name, event.is_viewers) for event in told if event.action == "press"] == [
+        ("key", "r", False), ("key", "t", False), ("key", "v", True),
+    ]  # fmt: skip
+    assert (using.input.settings.trails, using.input.settings.split) == (False, True)
+
+
+def test_a_key_is_the_programs_although_no_frame_was_made_since_it_asked(window: Any) -> None:
+    using = Using(window)
+    using.link.status = {"listens": True, "own_keys": ["v"]}
+    using.take(*typed(86, "V"))
+    assert not using.input.settings.split
+    assert not any(action.is_viewers for action in using.told.actions if isinstance(action, UserEvent))
+
+
+def test_a_reset_is_asked_for_by_r_alone_while_the_program_has_not_asked_for_r(window: Any) -> None:
+    using = Using(window, listens=True, own_keys=["t"])
+    using.take(*typed(82, "R"))
+    assert [action.name for action in using.told.actions if isinstance(action, UserEvent)] == ["reset", "key", "key"]
+
+
+def test_a_body_that_the_program_has_made_draggable_is_dragged_without_ctrl(window: Any) -> None:
+    using = Using(window, draggable=[0])
+    using.show.draw(150)
+    using.take(at(*MIDDLE), MouseButton("left", True, 1), MouseMove(MIDDLE[0] + 20, MIDDLE[1], 2))
+    using.input.report(SIZE_PX, 7, 10**9)
+    pull = using.told.actions[-1]
+    assert isinstance(pull, Pull)
+    assert (pull.body, pull.is_held) == (0, True)

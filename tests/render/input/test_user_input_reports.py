@@ -9,7 +9,7 @@ import pytest
 
 from twixt.ipc.interaction.events import Look, UserAction, UserEvent
 from twixt.ipc.scene import Camera
-from twixt.render.display.input import KeyAction
+from twixt.render.display.input import KeyAction, MouseMove, PointerLeft
 from twixt.render.draw.frame.camera import OrbitCamera
 from twixt.render.input.user_input import UserReports
 
@@ -50,18 +50,40 @@ def told() -> Told:
     return Told()
 
 
+def nowhere(_x_px: float, _y_px: float) -> None:
+    """No point in the world, as before the first picture."""
+
+
 def test_a_key_that_the_viewer_has_used_is_its_own_until_it_is_released(told: Told) -> None:
     reports = UserReports(told)  # type: ignore[arg-type]
     events = [KeyAction(65, "press", 0, 1), KeyAction(70, "press", 1, 2), KeyAction(70, "repeat", 1, 3)]
-    reports.keys(events, {2}, 9)
-    reports.keys([KeyAction(70, "release", 0, 4), KeyAction(65, "release", 0, 5)], set(), 9)
-    reports.keys([KeyAction(70, "press", 0, 6)], set(), 9)
+    reports.keys(events, {2}, 9, nowhere)
+    reports.keys([KeyAction(70, "release", 0, 4), KeyAction(65, "release", 0, 5)], set(), 9, nowhere)
+    reports.keys([KeyAction(70, "press", 0, 6)], set(), 9, nowhere)
     events_told = [action for action in told.actions if isinstance(action, UserEvent)]
     assert [(event.key, event.action, event.is_viewers) for event in events_told] == [
         (65, "press", False), (70, "press", True), (70, "repeat", True),
         (70, "release", True), (65, "release", False), (70, "press", False),
     ]  # fmt: skip
     assert {event.draw_time_ns for event in events_told} == {9}
+
+
+def test_a_key_is_reported_with_its_name_and_the_place_of_the_pointer(told: Told) -> None:
+    reports = UserReports(told)  # type: ignore[arg-type]
+
+    def point_at(x_px: float, y_px: float) -> tuple[float, float, float]:
+        return x_px / 10, y_px / 10, 0.0
+
+    reports.keys(
+        [KeyAction(89, "press", 0, 1, "z"), MouseMove(20, 30, 2), KeyAction(263, "press", 0, 3)], set(), 9, point_at
+    )
+    after = UserReports(told, reports)  # type: ignore[arg-type]
+    after.keys([KeyAction(263, "release", 0, 4)], set(), 9, point_at)
+    after.keys([PointerLeft(5), KeyAction(89, "release", 0, 6, "z")], set(), 9, point_at)
+    events = [action for action in told.actions if isinstance(action, UserEvent)]
+    assert [(event.key_name, event.pointer_px, event.pointer) for event in events] == [
+        ("z", None, None), ("left", (20, 30), (2, 3, 0)), ("left", (20, 30), (2, 3, 0)), ("z", None, None),
+    ]  # fmt: skip
 
 
 def test_a_view_is_reported_when_it_has_changed_and_not_too_often(told: Told) -> None:

@@ -1,0 +1,81 @@
+"""Keys that a user's loop asks for by name.
+
+Always: no call blocks. A key that is held in a viewer counts as released when this viewer's window loses the keyboard,
+and when the viewer ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from twixt.ipc.interaction.keyboard import names_of
+
+if TYPE_CHECKING:
+    from twixt.ipc.session.host import Host
+
+
+class _AskedKey:
+    """A key that the program has asked for. names: its name, or the names of the keys on both sides. held_presses,
+    pressed_presses: number of presses at the last look by `held` and by `pressed`."""
+
+    def __init__(self, names: tuple[str, ...], presses: int) -> None:
+        self.names, self.held_presses, self.pressed_presses = names, presses, presses
+
+
+class Keys:
+    """State of the keyboard, for a program's own loop: `view.keys`.
+
+        if view.keys.held("left"):
+            x -= speed * dt
+        if view.keys.pressed("space"):
+            jump()
+
+    A key is named by its character, such as "a", "1" or "[", or by a word: "left", "right", "up", "down", "space",
+    "enter", "escape", "tab", "backspace", "insert", "delete", "home", "end", "page_up", "page_down", "caps_lock",
+    "num_lock", "scroll_lock", "print_screen", "pause", "menu", "f1" to "f25", "left_shift", "right_shift", and likewise
+    `ctrl`, `alt` and `super`, "keypad_0" to "keypad_9", "keypad_decimal", "keypad_divide", "keypad_multiply",
+    "keypad_subtract", "keypad_add", "keypad_enter" and "keypad_equal". "shift", "ctrl", "alt" and "super" stand for the
+    key on either side. Characters are those of the user's keyboard layout without Shift; see `UserEvent.key_name`.
+
+    A key that the program has asked for belongs to the program. The viewer then does not act on it, even if it is one
+    of the viewer's own keys, such as Space, R or Esc. This applies from the first call with this name on, after at most
+    0.2 s. `View.events` still yields the events of these keys.
+
+    set_fields: function that sets fields of the status that viewers receive.
+    """
+
+    def __init__(self, host: Host, set_fields: Callable[..., None]) -> None:
+        self._host, self._set_fields = host, set_fields
+        self._asked: dict[str, _AskedKey] = {}
+
+    def held(self, key: str) -> bool:
+        """True while the key is down in any viewer. If it was pressed and released again since the last call with this
+        name, the result is True once. Raises TwixtError for an unknown name."""
+        asked = self._asked_for(key)
+        presses = self._presses(asked.names)
+        was_pressed, asked.held_presses = presses > asked.held_presses, presses
+        return was_pressed or not self._host.actions.keys.down.isdisjoint(asked.names)
+
+    def pressed(self, key: str) -> bool:
+        """True if the key was pressed at least one time since the last call with this name, even if it is up again.
+        The first call with a name returns False. The repetitions of a key that is held are no presses. Raises
+        TwixtError for an unknown name."""
+        asked = self._asked_for(key)
+        presses = self._presses(asked.names)
+        was_pressed, asked.pressed_presses = presses > asked.pressed_presses, presses
+        return was_pressed
+
+    def _asked_for(self, key: str) -> _AskedKey:
+        try:
+            return self._asked[key]
+        except (KeyError, TypeError):  # an unhashable `key` raises TypeError
+            names = names_of(key)
+        asked = self._asked[key] = _AskedKey(names, self._presses(names))
+        own_keys = {name for each in self._asked.values() for name in each.names}
+        self._set_fields(listens=True, own_keys=sorted(own_keys))
+        return asked
+
+    def _presses(self, names: tuple[str, ...]) -> int:
+        presses = self._host.actions.keys.presses
+        return sum([presses.get(name, 0) for name in names])
