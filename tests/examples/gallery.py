@@ -47,6 +47,7 @@ SHOWN = (
     Shown("humanoid_policy", "A humanoid that a policy moves", needs="mujoco"),
     Shown("model_loop", "A loop of your own around a MuJoCo model, ten states a second", needs="mujoco"),
     Shown("own_loop", "A loop of your own, in plain numpy"),
+    Shown("pendulum", "A pendulum with sliders, and its energy as a live plot", "pendulum:Pendulum"),
     Shown("mesh_file", "A mesh from a file, twice", "mesh_file:Gears", needs="mesh"),
     Shown("pong", "A game in 2D: orthographic, flat colours, outlines", "pong:Pong"),
     Shown(

@@ -272,6 +272,8 @@ def use(link: session.Link) -> None:
             image.pixels.sum()
         for figure in link.received.figures:
             [line.points.shape for line in figure.lines]
+        for plot in link.received.plots:
+            [series.ys.sum() for series in plot.series]
         link.plan()
         for view in link.unread(1 << 30):
             view.copy()
