@@ -228,8 +228,9 @@ def plots_from_message(fields: dict[str, Any], raw: bytes) -> tuple[OverlayPlot,
     if not isinstance(rows, list) or len(rows) > MOST_PLOTS or len(raw) % POINT.size or len(raw) > MOST_PLOT_BYTES:
         raise TwixtError(f"plots must be a list of at most {MOST_PLOTS}, got {type(rows).__name__}")
     points, start, found = np.frombuffer(raw).reshape(-1, 2), 0, []
-    if not (np.abs(points[:, 0]) <= LARGEST).all() or (np.abs(points[:, 1]) > LARGEST).any():
-        raise TwixtError(f"plots came with numbers beyond {LARGEST:g}")
+    with np.errstate(invalid="ignore"):
+        if not (np.abs(points[:, 0]) <= LARGEST).all() or (np.abs(points[:, 1]) > LARGEST).any():
+            raise TwixtError(f"plots came with numbers beyond {LARGEST:g}")
     try:
         for name, lines in rows:
             _check_name("the name of a plot", name)
