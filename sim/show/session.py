@@ -152,10 +152,12 @@ class ViewerSession:
     def close(self, kind: str = "ended", message: str = "") -> None:
         """Send the end message to all viewers, close the window, wait for its process and free everything. kind,
         message: the contents of the end message, as for `Host.end`."""
-        if kind == "ended" and not self.is_closed and self.closed_because is None:
-            self.host.screenshots.await_all(SCREENSHOTS_TIMEOUT_S)
-        if self._end(kind, message):
-            self._await_viewer()
+        try:
+            if kind == "ended" and not self.is_closed and (self.host.viewers or self.closed_because is None):
+                self.host.screenshots.await_all(SCREENSHOTS_TIMEOUT_S)
+        finally:
+            if self._end(kind, message):
+                self._await_viewer()
 
     def crash(self, message: str) -> None:
         """Close the session after an error in the loop. Does not wait for the viewers, which show the error for some
