@@ -18,7 +18,7 @@ from twixt.render.overlay import widgets as ui
 from twixt.render.overlay.widgets import PanelItem, breaks
 
 # Smallest and largest height of the lines of a plot.
-LEAST_HEIGHT, MOST_HEIGHT = 46.0, 130.0
+LEAST_HEIGHT, MOST_HEIGHT = 46.0, 150.0
 # Least height of the lines for numbers on the x axis, and least width for numbers on the y axis.
 LEAST_FOR_X, LEAST_FOR_Y = 72.0, 120.0
 # Free space above and below the points, as a share of their range.
