@@ -35,6 +35,8 @@ SMOOTH, TROUBLE, KEYS = "smooth", "trouble", "keys"
 MOST_OPENED = 12
 # Largest width of the plots, as a share of the window's width, if that is more than PANEL_WIDTH.
 PLOTS_SHARE = 0.3
+# Height that the figures of the frames leave for the first plot.
+PLOT_ROOM = 140.0
 
 
 class LayoutResult(NamedTuple):
@@ -93,7 +95,8 @@ class _Layout:
             width = self._width / 2 - 4 * ui.MARGIN
         heights = [] if labels is None else [self._label_height(label, width) for label in labels]
         room = end - 2 * ui.MARGIN - (0 if is_between or not heights else max(heights) + ui.MARGIN)
-        frames_end = self._column("frames", 0, self._frames(room), room)
+        left_room = max(room / 3, room - PLOT_ROOM) if self._state.plots else room
+        frames_end = self._column("frames", 0, self._frames(left_room), left_room)
         physics_end = self._column("physics", 1, self._physics(room), room)
         self._plots(frames_end + (0 if is_between or not heights else heights[0] + ui.MARGIN), end)
         for side, label in enumerate(labels or ()):

@@ -43,7 +43,12 @@ def plot_items(
     """Items of the panel, in a height of at most `room`. opened: names of the open folds."""
     line = imgui.get_text_line_height() + ui.SPACING
     legends = [_legend(imgui, plot, width) if fold_of(plot) in opened else None for plot in plots]
-    heights = plot_heights([None if legend is None else line * len(legend) for legend in legends], line, room)
+    heights: list[float] = []
+    for most_lines in (None, 1):  # a legend is shortened to a line if the lines of a plot would not fit else
+        legends = [None if legend is None else legend[:most_lines] for legend in legends]
+        heights = plot_heights([None if legend is None else line * len(legend) for legend in legends], line, room)
+        if len(heights) == len(plots) and sum(map(bool, heights)) == len(legends) - legends.count(None):
+            break
     items: list[PanelItem] = []
     for plot, legend, height in zip(plots, legends, heights, strict=False):
         items.append(PanelItem(0, line, partial(_heading, imgui, plot, opened)))

@@ -14,7 +14,7 @@ class RunPictures:
     """Base class of `View`; it plots values and requests screenshots. now: the bodies that are published."""
 
     def __init__(self, session: ViewerSession, now: ShownBodies, dt_ns: int) -> None:
-        self._session, self._now = session, now
+        self._session, self._published = session, now
         self._plots = session.host.plots
         # The session must not refer to the view, so the function is no method.
         self._plots.next_time_s = partial(_next_time_s, now, dt_ns)
@@ -55,7 +55,7 @@ class RunPictures:
             screenshot = Screenshot(absolute)
             requests.fail(screenshot, f"there is no viewer: {reason}")
             return screenshot
-        return requests.add(absolute, self._now.tick - 1, bool(overlay))
+        return requests.add(absolute, self._published.tick - 1, bool(overlay))
 
 
 def _next_time_s(now: ShownBodies, dt_ns: int) -> float:

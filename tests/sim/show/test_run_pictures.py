@@ -22,16 +22,16 @@ def watched() -> Iterator[Watched]:
     made.view.close()
 
 
-def plots(watched: Watched) -> dict[str, list[tuple[float, float]]]:
-    """What a viewer gets next."""
-    watched.link.received.plots = ()
-    while not watched.link.received.plots:
+def points(watched: Watched, count: int) -> list[tuple[float, float]]:
+    """The points of the only series that a viewer gets, as soon as there are `count`."""
+    found: list[tuple[float, float]] = []
+    while len(found) < count:
         watched.link.wait(0.02)
         watched.link.poll()
-    return {
-        plot.name: list(zip(plot.series[0].xs.tolist(), plot.series[0].ys.tolist(), strict=True))
-        for plot in watched.link.received.plots
-    }
+        for plot in watched.link.received.plots:
+            (series,) = plot.series
+            found = list(zip(series.xs.tolist(), series.ys.tolist(), strict=True))
+    return found
 
 
 def test_a_value_alone_is_plotted_at_the_time_of_the_next_publish(watched: Watched) -> None:
@@ -41,7 +41,7 @@ def test_a_value_alone_is_plotted_at_the_time_of_the_next_publish(watched: Watch
     view.plot("e", 2.0)
     view.publish(position=[[0, 0, 0]], sim_time=5.0)
     view.plot("e", 3.0)
-    assert plots(watched) == {"e": [(0.0, 1.0), (0.002, 2.0), (5.002, 3.0)]}
+    assert points(watched, 3) == [(0.0, 1.0), (0.002, 2.0), (5.002, 3.0)]
 
 
 def test_a_plot_keeps_no_view_alive(watched: Watched) -> None:
