@@ -162,6 +162,14 @@ class Button:
 
 
 Control = Slider | Toggle | Button
+# Kind, name and section of a control, by which it is found again after its world was constructed anew.
+ControlKey = tuple[str, str, str]
+
+
+def control_key(control: Control) -> ControlKey:
+    """The key of a control."""
+    kind, name, *_, section = to_status([control])[0]
+    return kind, name, section
 
 
 def checked_controls(value: Any, owner: str) -> tuple[Control, ...]:

@@ -16,6 +16,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from twixt.ipc.interaction.plots import PlotRecorder
 from twixt.ipc.process import fork
 from twixt.ipc.ring import memory
 from twixt.ipc.ring.layout import ColumnForm, Layout
@@ -24,6 +25,7 @@ from twixt.ipc.ring.segments import HostRing
 from twixt.ipc.scene import Camera, Scene
 from twixt.ipc.scene.groups import appended
 from twixt.ipc.scene.scene import packed_scene
+from twixt.ipc.session.screenshots import ScreenshotRequests
 from twixt.ipc.session.service import ServiceThread
 from twixt.ipc.session.viewers import WrittenCamera, WrittenOverlay, WrittenScene, call_guarded
 from twixt.ipc.system.interface import Listener
@@ -44,8 +46,8 @@ class Host:
     (`Link.description`).
 
     ring: object that publishes snapshots and plans. commands: queue of the commands from viewers. actions: events,
-    camera views and pulls from the viewers' users, for the program. viewer_attached: event that is set when a viewer
-    attaches.
+    camera views and pulls from the viewers' users, for the program. plots: recorder of live plots. screenshots: pictures
+    that the program has requested. viewer_attached: event that is set when a viewer attaches.
     on_report: None, or a function that returns the report's blocks of figures. The service thread calls this function.
     The function may call `end`.
     """
@@ -68,6 +70,7 @@ class Host:
         made = SegmentMemory(memory.create(layout.segment_bytes), layout)
         self._service = service = ServiceThread(listener, self)
         self.commands, self.actions, self.viewer_attached = service.commands, service.actions, service.viewer_attached
+        self.plots, self.screenshots = PlotRecorder(service.overlays_changed), ScreenshotRequests(service.notify)
         self.ring = HostRing(listener.name, made, columns or {}, service.notify, service.wakes.wake_all)
         self.ring.write_scene_version(1)
         fork.guard(self)
@@ -141,8 +144,10 @@ class Host:
                 return
             self.ring.is_ended = True
         atexit.unregister(self.end)
+        self.plots.close()
         self._listener.free_name()
         self._service.end(kind, message)
+        self.screenshots.fail_all("the view was closed before the picture was written")
         self._listener.close()
         self.ring.close()
 
@@ -150,6 +155,7 @@ class Host:
         """Implements `fork.Guarded`. In the child, this copy of the host counts as ended. Makes new locks, because the
         parent's threads may have held the old locks."""
         self.ring.close_in_child()
+        self.plots.close()
         self._service.close_in_child()
         self.commands, self.actions = self._service.commands, self._service.actions
         self._ending = threading.Lock()

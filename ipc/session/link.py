@@ -29,6 +29,7 @@ from twixt.ipc.ring.reader import Counters, RingReader
 from twixt.ipc.scene import Scene
 from twixt.ipc.session import listener, messages, wire
 from twixt.ipc.session.messages import OVERLAYS, ReceivedScene
+from twixt.ipc.session.screenshots import LONGEST_REASON
 from twixt.ipc.session.wire import Connection
 from twixt.ipc.snapshot import Snapshot, new_bodies
 
@@ -81,8 +82,8 @@ class Link:
     """A viewer's connection to a simulation. `attach` makes a Link.
 
     status: the latest status that `poll` received. description: the simulation's description, which the viewer
-    received when it attached. received: scene, camera, and the images and figures over the picture. ended: None while
-    the simulation runs and this link is open; later the reason of the end.
+    received when it attached. received: scene, camera, requested screenshots, and the images, figures and plots over the
+    picture. ended: None while the simulation runs and this link is open; later the reason of the end.
     """
 
     def __init__(self, name: str, owned: bool = False) -> None:
@@ -183,6 +184,11 @@ class Link:
     def send_action(self, action: UserAction) -> bool:
         """Send an action of the user to the program, without waiting. Returns False in the same cases as `send`."""
         return self._send_message(action.KIND, action.to_fields())
+
+    def answer_screenshot(self, number: int, error: str | None) -> bool:
+        """Report that a requested screenshot is written, or why it is not. Returns False in the same cases as `send`."""
+        error = None if error is None else error[:LONGEST_REASON]
+        return self._send_message("screenshot", {"number": number, "error": error})
 
     def report_lead(self, lead_ns: int) -> None:
         """Report the lead of this viewer. The lead is the time from the drawing of a frame until the display shows
@@ -319,6 +325,8 @@ class Link:
                 self.received.apply_camera(fields)
             case kind, _ if kind in OVERLAYS:
                 self.received.apply_overlay(message)
+            case "screenshot", ():
+                self.received.apply_screenshot(fields)
             case "status", ():
                 self.status = messages.status(fields.get("status"))
             case "report", ():

@@ -16,14 +16,16 @@ from typing import Any
 
 from twixt.ipc.config.troubles import FIELDS, breaks_rule
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.interaction import controls, overlay
+from twixt.ipc.interaction import controls, overlay, plots
 from twixt.ipc.interaction.overlay import OverlayFigure, OverlayImage, OverlayText, texts_from_message
+from twixt.ipc.interaction.plots import OverlayPlot
 from twixt.ipc.process import fork
 from twixt.ipc.process.user_code import CODE_FOLDERS, MOST_FOLDERS
 from twixt.ipc.scene import Camera, Scene
 from twixt.ipc.scene.groups import ParentEntry, ParentLog, from_field, merged
 from twixt.ipc.scene.scene import unpacked_scene, with_camera
 from twixt.ipc.session import wire
+from twixt.ipc.session.screenshots import MOST_REQUESTS, ScreenshotRequest
 from twixt.ipc.session.viewers import AttachedViewer, WrittenOverlay
 from twixt.ipc.session.wire import WireError
 from twixt.ipc.system import memory
@@ -160,9 +162,9 @@ def _wrong(what: str, rule: str, got: Any) -> WireError:
 
 class ReceivedScene:
     """Scene of one simulation. version: the scene's version; 0 before the first scene. camera_version: version of the
-    camera. cameras: number of applied camera messages. images, figures: images and figures that are drawn over the
-    picture; each message replaces the whole tuple. parents: the parents of the bodies in this scene and in earlier
-    scenes."""
+    camera. cameras: number of applied camera messages. images, figures, plots: images, figures and plots that are drawn
+    over the picture; each message replaces the whole tuple. parents: the parents of the bodies in this scene and in
+    earlier scenes. screenshots: requested screenshots that the viewer has not taken yet."""
 
     scene: Scene
 
@@ -170,7 +172,9 @@ class ReceivedScene:
         self.version = self.camera_version = self.cameras = 0
         self.images: tuple[OverlayImage, ...] = ()
         self.figures: tuple[OverlayFigure, ...] = ()
+        self.plots: tuple[OverlayPlot, ...] = ()
         self.parents: ParentLog = ()
+        self.screenshots: list[ScreenshotRequest] = []
 
     def apply_scene(self, fields: dict[str, Any], packed: bytes) -> None:
         """Applies a scene message. If its field `since` is not 0, the message does not contain the meshes and textures
@@ -196,6 +200,12 @@ class ReceivedScene:
         self.camera_version = version
         self.cameras += 1
 
+    def apply_screenshot(self, fields: dict[str, Any]) -> None:
+        """Adds a requested screenshot."""
+        if len(self.screenshots) >= MOST_REQUESTS:
+            raise wire.WireError(f"more than {MOST_REQUESTS} screenshots were requested at once; restart it")
+        self.screenshots.append(ScreenshotRequest.from_fields(fields))
+
     def apply_overlay(self, message: wire.Message) -> None:
         """Applies a message whose kind is one of `OVERLAYS`."""
         setattr(self, message.kind, received(message))
@@ -211,7 +221,7 @@ def camera_of(fields: Any) -> Camera | None:
         raise wire.WireError(f"a camera that cannot be used came ({error})") from error
 
 
-# Images and figures are drawn over the picture. Their bytes are in a file in memory, and the message carries the
+# Images, figures and plots are drawn over the picture. Their bytes are in a file in memory, and the message carries the
 # descriptor of this file.
 #
 # Megabytes of pixels in the stream would delay all later messages, even the message about the simulation's end. A
@@ -224,12 +234,13 @@ def camera_of(fields: Any) -> Camera | None:
 OVERLAYS: dict[str, Callable[[dict[str, Any], bytes], Any]] = {
     "images": overlay.images_from_message,
     "figures": overlay.figures_from_message,
+    "plots": plots.plots_from_message,
 }
 # Largest number of bytes in one message.
-MOST_BYTES = max(overlay.MOST_IMAGE_BYTES, overlay.MOST_FIGURE_BYTES)
+MOST_BYTES = max(overlay.MOST_IMAGE_BYTES, overlay.MOST_FIGURE_BYTES, plots.MOST_PLOT_BYTES)
 # Shortest interval between two messages of the same kind to one viewer, in ns. The interval is shorter for images,
 # because images may be the stream of a camera.
-INTERVALS_NS = {"images": 33_000_000, "figures": 100_000_000}
+INTERVALS_NS = {"images": 33_000_000, "figures": 100_000_000, "plots": plots.PERIOD_NS}
 
 
 def post(viewer: AttachedViewer, kind: str, overlay: WrittenOverlay) -> None:

@@ -82,6 +82,7 @@ class ServiceThread:
         self._listener, self._host = listener, host
         self._connected: list[AttachedViewer] = []
         self._status: dict[str, Any] | None = None
+        self._plots: WrittenOverlay | None = None
         self._is_status_scheduled = self._are_overlays_scheduled = False
         self._end: tuple[str, str] | None = None
         self._accept_after_ns, self._admitted_ns = 0, -ADMISSION_BURST_NS
@@ -108,7 +109,7 @@ class ServiceThread:
             self.notify()
 
     def overlays_changed(self) -> None:
-        """Plans to send the host's new images or figures to the viewers, at intervals of at least `INTERVALS_NS`."""
+        """Plans to send the host's new images, figures or plots to the viewers, at intervals of at least `INTERVALS_NS`."""
         if not self._are_overlays_scheduled and self.viewers:
             self._are_overlays_scheduled = True
             self.notify()
@@ -144,6 +145,8 @@ class ServiceThread:
                     self._self_pipe.drain()
                 if self._listener.socket.fileno() in ready:
                     self._accept(now_ns)
+                if self.viewers:
+                    self._collect_plots(now_ns)
                 for viewer in list(self._connected):
                     self._serve_viewer(viewer, ready.get(viewer.connection.fileno(), 0), now_ns)
                 self._has_work = bool(call_guarded(self._host.ring.step))
@@ -182,6 +185,9 @@ class ServiceThread:
                 if not viewer.has_unsent(kind):  # if a queued overlay is not sent yet, the new overlay waits
                     self._are_overlays_scheduled = True
                     instants.append(due_ns)
+        if self.viewers and (plots_due_ns := self._host.plots.due_ns) is not None:
+            self._are_overlays_scheduled = True
+            instants.append(plots_due_ns)
         # The timeout is rounded up: a wake-up just before the instant would make the loop spin.
         timeout_ms = max(0, -(-(min(instants) - now_ns) // 1_000_000)) if instants else None
         return dict(poller.poll(timeout_ms))
@@ -264,6 +270,8 @@ class ServiceThread:
                 self._post_segment(viewer)
             case "report":
                 viewer.sent.report_number = wire.whole_number(message.fields, "number")
+            case "screenshot":
+                self._host.screenshots.answer(viewer, message.fields)
             case "command":
                 self.commands.put(viewer, Command.from_fields(message.fields))
             case kind if kind in ACTIONS:
@@ -314,15 +322,24 @@ class ServiceThread:
             sent.status, sent.status_ns = status, now_ns
             viewer.post("status", encode_or_drop("status", {"status": status}, "status"))
 
+        screenshots = self._host.screenshots
+        if screenshots.are_waiting and viewer is next(one for one in self._connected if one.attached):
+            screenshots.post_to(viewer)
         for kind, overlay, due_ns in self._overlays_for(viewer):
             if now_ns >= due_ns and not viewer.has_unsent(kind):
                 sent.overlays[kind], sent.overlays_ns[kind] = overlay, now_ns
                 messages.post(viewer, kind, overlay)
 
+    def _collect_plots(self, now_ns: int) -> None:
+        message = self._host.plots.message(now_ns)
+        if message is not None:
+            self._plots = WrittenOverlay(*message)
+
     def _overlays_for(self, viewer: AttachedViewer) -> Iterator[tuple[str, WrittenOverlay, int]]:
-        """Yields the images and figures that the viewer does not have yet: kind, value, and the earliest instant at
-        which to queue the value."""
-        for kind, overlay in self._host.overlays.items():
+        """Yields the images, figures and plots that the viewer does not have yet: kind, value, and the earliest instant
+        at which to queue the value."""
+        overlays = self._host.overlays if self._plots is None else {**self._host.overlays, "plots": self._plots}
+        for kind, overlay in overlays.items():
             if viewer.sent.overlays.get(kind) is not overlay:
                 yield kind, overlay, viewer.sent.overlays_ns.get(kind, 0) + INTERVALS_NS[kind]
 
@@ -334,6 +351,7 @@ class ServiceThread:
         self._connected.remove(viewer)
         self.wakes.remove(viewer)
         self.actions.drop(viewer)
+        self._host.screenshots.viewer_gone(viewer)
         viewer.close()
         if viewer.attached:
             self._count()

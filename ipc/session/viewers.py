@@ -32,8 +32,10 @@ from twixt.ipc.system import wakes
 from twixt.ipc.system.interface import WakeSender
 
 if TYPE_CHECKING:
+    from twixt.ipc.interaction.plots import PlotRecorder
     from twixt.ipc.ring.segments import HostRing
     from twixt.ipc.scene.scene import PackedScene
+    from twixt.ipc.session.screenshots import ScreenshotRequests
 
 
 # Largest number of messages that are read from a viewer in one second. A viewer sends fewer messages: one wake and one
@@ -81,7 +83,7 @@ class WrittenCamera(NamedTuple):
 
 
 class WrittenOverlay(NamedTuple):
-    """The images or the figures of a host, as message fields and bytes. Each change creates a new object."""
+    """The images, the figures or the plots of a host, as message fields and bytes. Each change creates a new object."""
 
     fields: dict[str, Any]
     content: bytes
@@ -111,6 +113,8 @@ class HostRequests(Protocol):
     scene: WrittenScene
     camera: WrittenCamera
     overlays: dict[str, WrittenOverlay]
+    plots: PlotRecorder
+    screenshots: ScreenshotRequests
     ring: HostRing
 
     def describe_for_viewer(self) -> dict[str, Any]: ...

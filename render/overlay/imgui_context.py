@@ -75,6 +75,17 @@ def new_context() -> Any:
     return context
 
 
+def new_plot_context() -> Any:
+    """Makes a context of ImPlot with the overlay's style, and makes it the current one. An ImGui context must be
+    current."""
+    context = implot.create_context()
+    style = implot.get_style()
+    style.plot_min_size = imgui.ImVec2(10, 10)
+    style.plot_padding = imgui.ImVec2(6, 4)
+    style.label_padding = imgui.ImVec2(3, 2)
+    return context
+
+
 def begin(size_px: tuple[int, int], scale: float, elapsed_s: float = 0.1) -> None:
     """Begins a layout in the current ImGui context, for a framebuffer of `size_px`.
 
@@ -162,11 +173,7 @@ class FigureOverlay:
 
     def __init__(self) -> None:
         self._context = new_context()
-        self._plots = implot.create_context()
-        style = implot.get_style()
-        style.plot_min_size = imgui.ImVec2(10, 10)
-        style.plot_padding = imgui.ImVec2(6, 4)
-        style.label_padding = imgui.ImVec2(3, 2)
+        self._plots = new_plot_context()
         imgui.get_style().window_padding = imgui.ImVec2(0, 0)
         imgui.get_style().window_border_size = 0.0
 

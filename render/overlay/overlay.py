@@ -25,8 +25,8 @@ from twixt.render.display.input import MouseButton, MouseMove, PointerLeft, Scro
 from twixt.render.draw.flat.overlay_sheet import Sheet
 from twixt.render.draw.flat.rectangles import TINT, Pane, Panes, Rectangle, whole_pixels
 from twixt.render.input.sliders import Turn
-from twixt.render.overlay.imgui_context import begin, close_context, imgui, new_context
-from twixt.render.overlay.panel_layout import show_panels
+from twixt.render.overlay.imgui_context import begin, close_context, imgui, implot, new_context, new_plot_context
+from twixt.render.overlay.panel_layout import open_at_start, show_panels
 from twixt.render.overlay.panel_state import OverlayState
 from twixt.render.pacing.wait import StepCost
 
@@ -73,13 +73,14 @@ class Overlay:
 
     def __init__(self, now_ns: Callable[[], int] = time.perf_counter_ns) -> None:
         self._now_ns = now_ns
-        self._context = new_context()
+        self._context, self._plots = new_context(), new_plot_context()
         # instant of the last layout; instant of the layout that the panels' texture shows
         self._laid_out_ns = self._sheet_ns = 0
         self._layouts_due = LAYOUTS_AT_ONCE
         self._size: tuple[int, int, float] | None = None
         self._used = NO_INPUT
-        self._opened: set[str] = set()  # names of the panels' sections that the user has opened
+        self._opened: set[str] = set()  # names of the panels' sections that are open
+        self._offered: set[str] = set()  # names of the sections that were opened when they were shown first
         self._is_turning = False  # True while the user drags a slider
         # position of the pointer, or None if it is unknown or outside the window
         self._pointer_px: tuple[float, float] | None = None
@@ -215,6 +216,8 @@ class Overlay:
     def close(self) -> None:
         """Releases the ImGui context and the sheet."""
         self._sheet.release()
+        imgui.set_current_context(self._context)
+        implot.destroy_context(self._plots)
         close_context(self._context)
 
     @property
@@ -254,7 +257,12 @@ class Overlay:
         self._layouts_due = max(0, self._layouts_due - 1)
         begin(size_px, scale, max(LEAST_ELAPSED_S, (now_ns - self._laid_out_ns) / 1e9))
         self._size, self._laid_out_ns = (*size_px, scale), now_ns
-        shown = show_panels(imgui, state(), (size_px[0] / scale, size_px[1] / scale), self._opened)
+        implot.set_current_context(self._plots)
+        values = state()
+        new = open_at_start(values) - self._offered
+        self._offered |= new
+        self._opened |= new
+        shown = show_panels(imgui, values, (size_px[0] / scale, size_px[1] / scale), self._opened)
         before = self._used
         self._used = PanelInput(
             before.pressed + shown.pressed, before.turned + shown.turned, before.all_off or shown.all_off

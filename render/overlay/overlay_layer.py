@@ -82,6 +82,7 @@ class OverlayFrame(NamedTuple):
     labels: Sequence[PlacedLabel] = ()  # labels in the picture
     split_labels: tuple[str, str] | None = None  # labels of the left and the right half of a split view
     note: str = ""  # note about the last key
+    before_panels: Callable[[], object] = tuple  # called when all layers except the panels are drawn
 
 
 class OverlayUse(NamedTuple):
@@ -154,6 +155,7 @@ class OverlayLayer:
         has_pictures = bool(received.images or received.figures or self._pictures.are_shown)
         if has_pictures:
             has_pictures = self._draw_pictures(frame, panels is not None)
+        frame.before_panels()
         if panels is not None:
             return self._draw_panels(panels, frame, events, is_alone=not words and not has_pictures)
         if self.panels is not None and events:

@@ -1,7 +1,7 @@
 """Lays out the overlay's panels.
 
-The figures of the frames are at the top left. The figures of the physics process are at the top right. The keys are
-along the bottom, and the banners are above the keys. The middle of the picture is free even at 800x600. Every figure
+The figures of the frames are at the top left, with the program's plots below them. The figures of the physics process
+are at the top right. The keys are along the bottom, and the banners are above the keys. The middle of the picture is free even at 800x600. Every figure
 has its unit beside it. The strip that shows the modes of the frames has a legend in words. Items that are rarely
 needed are folded until the user opens them, for example the sliders of injected troubles.
 
@@ -14,9 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from twixt.ipc.interaction.controls import SECTION
 from twixt.render.input.sliders import BUFFER, TROUBLES, Turn
 from twixt.render.overlay import widgets as ui
 from twixt.render.overlay.panel_state import MODES, OverlayState
+from twixt.render.overlay.plot_panel import plot_items, section_of
 from twixt.render.overlay.widgets import PanelItem, breaks, fitting
 
 PANEL_WIDTH = 264.0
@@ -29,6 +31,12 @@ PANEL_SHARE, KEYS_SHARE, BANNERS_END = 0.5, 0.2, 0.8
 # Width of a key's entry without its two texts. It is the width of the button's border and of the gaps.
 KEY_WIDTH = 26.0
 SMOOTH, TROUBLE, KEYS = "smooth", "trouble", "keys"
+# Largest number of controls of a section that is open at the start. More would cover the picture.
+MOST_OPENED = 12
+# Largest width of the plots, as a share of the window's width, if that is more than PANEL_WIDTH.
+PLOTS_SHARE = 0.3
+# Height that the figures of the frames leave for the first plot.
+PLOT_ROOM = 140.0
 
 
 class LayoutResult(NamedTuple):
@@ -44,10 +52,23 @@ class LayoutResult(NamedTuple):
 def show_panels(imgui: Any, state: OverlayState, size: tuple[float, float], opened: set[str]) -> LayoutResult:
     """Lays out all panels. size: width and height of the available space, in units of text size.
 
-    opened: names of the panels' sections that the user has opened. A click on a section changes this set.
+    opened: names of the panels' sections that are open. A click on a section changes this set.
     """
     ui.style(imgui)
     return _Layout(imgui, state, size, opened).shown()
+
+
+def open_at_start(state: OverlayState) -> set[str]:
+    """Names of the sections that are open when they are shown first: all plots, and each section of controls that is the
+    default one or has sliders or buttons, unless it has more than MOST_OPENED controls."""
+    found = {section_of(plot) for plot in state.plots}
+    of_sections: dict[str, list[str]] = {}
+    for knob, _ in state.controls.values():
+        of_sections.setdefault(knob.section, []).append(knob.kind)
+    for section, its in of_sections.items():
+        if len(its) <= MOST_OPENED and (section == SECTION or set(its) != {"toggle"}):
+            found.add(section)
+    return found
 
 
 class _Layout:
@@ -74,8 +95,10 @@ class _Layout:
             width = self._width / 2 - 4 * ui.MARGIN
         heights = [] if labels is None else [self._label_height(label, width) for label in labels]
         room = end - 2 * ui.MARGIN - (0 if is_between or not heights else max(heights) + ui.MARGIN)
-        frames_end = self._column("frames", 0, self._frames(room), room)
+        left_room = max(room / 3, room - PLOT_ROOM) if self._state.plots else room
+        frames_end = self._column("frames", 0, self._frames(left_room), left_room)
         physics_end = self._column("physics", 1, self._physics(room), room)
+        self._plots(frames_end + (0 if is_between or not heights else heights[0] + ui.MARGIN), end)
         for side, label in enumerate(labels or ()):
             at, pivot = (self._width / 2 + (ui.MARGIN if side else -ui.MARGIN), ui.MARGIN), (0 if side else 1, 0)
             if not is_between:
@@ -161,6 +184,19 @@ class _Layout:
             for item in items:
                 item.draw()
         return ui.MARGIN + min(height, room)
+
+    def _plots(self, top: float, end: float) -> None:
+        """Shows the program's plots at the left, between `top` and `end`."""
+        width = max(self._panel_width, PLOTS_SHARE * self._width)
+        top += ui.MARGIN
+        room = end - top - ui.MARGIN - 2 * ui.PADDING
+        if not self._state.plots or self._inside <= 0:
+            return
+        items = plot_items(self._imgui, self._state.plots, self._opened, width - 2 * ui.MARGIN, room)
+        if items:
+            with self._panel("plots", (ui.MARGIN, top), (0, 0), width, room + 2 * ui.PADDING):
+                for item in items:
+                    item.draw()
 
     def _frames(self, room: float) -> list[PanelItem]:
         imgui, state, frames, line = self._imgui, self._state, self._state.frames, self._line

@@ -6,7 +6,7 @@ Always: figures are updated in every frame. The values to show are computed only
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,6 +21,7 @@ from twixt.render.measure.frame_rows import FrameRow
 from twixt.render.measure.report_keys import RENDER_COSTS
 
 if TYPE_CHECKING:
+    from twixt.ipc.interaction.plots import OverlayPlot
     from twixt.ipc.session.link import Link
     from twixt.render.input.keys import ViewerSettings
     from twixt.render.playback import ClockState
@@ -196,6 +197,7 @@ class OverlayState:
     split_labels: tuple[str, str] | None = None  # labels of the left and the right half, or None without a split view
     bodies: int = 0
     diagnostics: Mapping[str, float] = field(default_factory=dict)  # the world's own figures
+    plots: Sequence[OverlayPlot] = ()  # the program's live plots
     messages: tuple[str, ...] = ()  # banners, such as "paused" or a message that the simulation crashed
     note: str = ""  # note about the last key
     keys: Mapping[str, str] = field(default_factory=dict)  # line of help for each key
@@ -280,6 +282,7 @@ class PanelFigures:
             pacing=self._pacing,
             bodies=newest.count,
             diagnostics=status.get("diagnostics", {}),
+            plots=facts.link.received.plots,
             messages=messages(facts.link, row, newest, settings) + facts.messages,
             note=note,
             keys=settings.keys,

@@ -141,7 +141,7 @@ class Idle:
 
 
 class ShownStatus:
-    """The part of the last status of the physics process that the overlay shows."""
+    """The part of the last status of the physics process that the overlay shows, and the plots."""
 
     def __init__(self) -> None:
         self._latest: object = None
@@ -151,15 +151,15 @@ class ShownStatus:
 
     def is_changed(self, link: Link, is_overlay_shown: bool) -> bool:
         """True if texts, images or figures have changed after the last call. Also True if the overlay is shown and the
-        status text has changed."""
+        status text or the plots have changed."""
         programs = link.status.get("texts"), link.received.images, link.received.figures
-        latest = link.status, link.ended, programs
+        latest = link.status, link.ended, programs, link.received.plots
         if latest == self._latest:
             return False
         before, self._latest = self._shown, latest
         programs_before, self._programs = self._programs, programs
         shown = {name: value for name, value in link.status.items() if name not in SEEN_ELSEWHERE}
-        self._shown = shown, link.ended
+        self._shown = shown, link.ended, link.received.plots
         return self._programs != programs_before or (is_overlay_shown and before != self._shown)
 
 

@@ -35,7 +35,7 @@ from twixt.render.scene.views import DrawnPicture
 from twixt.render.snapshots.intake import BYTE_BUDGET, NOTHING, SOFTWARE_BYTE_BUDGET, Intake
 from twixt.render.viewer.frame_record import NO_HEAD, Drawing, FrameInputs, FrameRecord, FrameTimer
 from twixt.render.viewer.idle import GARBAGE_NS, SECONDS_COUNT_NS, SLEEP_S, Idle, RedrawRequests
-from twixt.render.viewer.screenshots import Screenshots
+from twixt.render.viewer.screenshots import RequestedScreenshots, Screenshots
 from twixt.render.viewer.spare_time import Garbage, PreFrameWork, SpareTime
 
 if TYPE_CHECKING:
@@ -80,6 +80,7 @@ class FrameLoop:
         self.renderer.level = governor.level
         self.over = OverlayLayer(self.renderer, config.pacing, self._panel_facts, timer.now_ns)
         self.record = FrameRecord(FrameLog() if log is None else log, screenshots or Screenshots(), display, pacer)
+        self.requested = RequestedScreenshots(self.record.screenshots, self.renderer.read_pixels)
         self.idle, self.redraws, self._garbage = Idle(display, timer.now_ns), RedrawRequests(), Garbage()
         self.core_sharing = CoreSharing(link, pacer, timer.wait, timer.processor.waited_ns, lambda: governor.is_sparing)
         self._draw_simulation(link, early, is_first=True)
@@ -133,6 +134,8 @@ class FrameLoop:
     def is_idle(self) -> bool:
         """True if the next frame would equal the shown frame. Then call `sleep` instead of `frame`."""
         if self.is_starting or self.idle.has_events or self.record.screenshots.has_news:
+            return False
+        if self.intake.link.received.screenshots or not self.requested.are_written:
             return False
         if not self.redraws.is_idle(self.timer.now_ns(), self.intake.plan.rate == 0):
             return False
@@ -194,6 +197,7 @@ class FrameLoop:
             self.timer.spans.add(kinds.REST, self.idle.since_ns, self.timer.now_ns())
         self.idle.close()
         self.record.screenshots.close()
+        self.requested.close()
         self.over.close()
         self.timer.close()
         self.core_sharing.close()
@@ -265,12 +269,15 @@ class FrameLoop:
         laps = self.timer.laps
         laps.lap(DRAW, kinds.DRAW, stage.main.clock.state.offset_ns)
         self._shown = shown
+        if not self.is_starting:
+            self.requested.begin(self.intake.link, shown, not self.over.is_being_made)
         if self._draw_over(events, size_px):
             laps.lap(DRAW, kinds.OVERLAY)
         self.renderer.finish()
         laps.finished(kinds.FINISH)
         if shown is not None:
             self._keep_screenshot()
+            self.requested.write(has_panels=True)
         return shown
 
     def _draw_over(self, events: list[Event], size_px: tuple[int, int]) -> bool:
@@ -292,6 +299,7 @@ class FrameLoop:
                 stage.labels,
                 None if stage.left is None else stage.split_labels,
                 note,
+                partial(self.requested.write, has_panels=False),
             ),
             events,
         )

@@ -1,4 +1,8 @@
-"""Makes screenshots. The pixels are read after drawing and before the swap. A thread encodes and writes them."""
+"""Makes screenshots. The pixels are read after drawing and before the swap. A thread encodes and writes them.
+
+Always: a file appears when it is complete. A screenshot that fails leaves no file, and an older file of that name
+stays.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import contextlib
 import io
 import os
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,9 +18,13 @@ from numpy.typing import NDArray
 
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.process.notices import print_notice
+from twixt.ipc.session.screenshots import ScreenshotRequest
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
+
+    from twixt.ipc.session.link import Link
+    from twixt.render.scene.views import DrawnPicture
 
 # Default time of the requested screenshot, in seconds after the first frame. A run that ends earlier makes the
 # screenshot at its end.
@@ -64,13 +73,19 @@ class Screenshots:
             path, self._path = self._path, None
         else:
             path = self._free_name(time.strftime("twixt-%Y%m%d-%H%M%S"))
+        self._written.append(self.submit(_save_and_print, path, pixels))
+        if self._by_key:
+            self._unreported[path] = self._written[-1]
+
+    def submit(
+        self, save: Callable[[str, NDArray[np.uint8]], None], path: str, pixels: NDArray[np.uint8]
+    ) -> Future[None]:
+        """Calls `save` on the thread that writes."""
         if self._writer is None:
             from concurrent.futures import ThreadPoolExecutor  # imported late, because it imports all of logging
 
             self._writer = ThreadPoolExecutor(1, "screenshots")
-        self._written.append(self._writer.submit(save_png, path, pixels))
-        if self._by_key:
-            self._unreported[path] = self._written[-1]
+        return self._writer.submit(save, path, pixels)
 
     @property
     def has_news(self) -> bool:
@@ -111,6 +126,64 @@ class Screenshots:
         return name
 
 
+class RequestedScreenshots:
+    """Screenshots that the simulation's program requests. A request is due in the first frame whose drawn state is the
+    requested one or a later one. read_pixels: function that returns the pixels that are drawn so far.
+    """
+
+    def __init__(self, screenshots: Screenshots, read_pixels: Callable[[], NDArray[np.uint8]]) -> None:
+        self._screenshots, self._read_pixels = screenshots, read_pixels
+        self._link: Link | None = None
+        self._due: list[ScreenshotRequest] = []
+        self._written: list[tuple[Link, int, Future[None]]] = []
+
+    @property
+    def are_written(self) -> bool:
+        """True if no file is being written."""
+        return not self._written
+
+    def begin(self, link: Link, shown: DrawnPicture | None, are_panels_made: bool) -> None:
+        """Takes the requests that are due in a frame with the picture `shown`, and answers those whose files are
+        complete. are_panels_made: False if requests of a picture with the panels are not due yet."""
+        self._answer()
+        requests = link.received.screenshots
+        if not requests or shown is None:
+            return
+        tick = shown.main.pair.previous.head.tick
+        self._link = link
+        self._due = [one for one in requests if one.tick <= tick and (are_panels_made or not one.has_panels)]
+        requests[:] = [one for one in requests if one not in self._due]
+
+    def write(self, has_panels: bool) -> None:
+        """Writes those of the due requests that want the picture with the panels, or without them."""
+        wanted, link = [request for request in self._due if request.has_panels == has_panels], self._link
+        if not wanted or link is None:
+            return
+        self._due = [request for request in self._due if request.has_panels != has_panels]
+        pixels = self._read_pixels()
+        for request in wanted:
+            written = self._screenshots.submit(save_png, request.path, pixels)
+            self._written.append((link, request.number, written))
+
+    def close(self) -> None:
+        """Answers the last requests. Call this after `Screenshots.close`."""
+        self._answer()
+
+    def _answer(self) -> None:
+        if not self._written:
+            return
+        for link, number, written in self._written:
+            if written.done():
+                error = written.exception()
+                link.answer_screenshot(number, None if error is None else str(error))
+        self._written = [one for one in self._written if not one[2].done()]
+
+
+def _save_and_print(path: str, pixels: NDArray[np.uint8]) -> None:
+    save_png(path, pixels)
+    print_notice(f"screenshot in {path}")
+
+
 def save_png(path: str, pixels: NDArray[np.uint8]) -> None:
     """Writes a picture as a PNG file. pixels: RGB, shape (height, width, 3). Raises TwixtError if the picture cannot
     be encoded or written."""
@@ -120,11 +193,25 @@ def save_png(path: str, pixels: NDArray[np.uint8]) -> None:
     packed.name = path  # the extension of the name selects the format
     try:
         Image.fromarray(pixels).save(packed)
-        with open(path, "wb") as file:
-            file.write(packed.getbuffer())
+        _replace(path, packed.getbuffer())
     except (OSError, ValueError) as error:
-        if isinstance(error, OSError) and os.path.isfile(path):
-            with contextlib.suppress(OSError):  # removes an incomplete picture
-                os.unlink(path)
-        raise TwixtError(f"cannot write the screenshot {path!r}: {error}; make room, or name another file") from None
-    print_notice(f"screenshot in {path}")
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise TwixtError(f"cannot write the screenshot {path!r}: {reason}; make room, or name another file") from None
+
+
+def _replace(path: str, content: memoryview) -> None:
+    """Writes a file under another name in the same folder, and renames it. Raises OSError, and removes that file."""
+    if os.path.exists(path) and not os.path.isfile(path):  # such as a pipe, which cannot be replaced
+        with open(path, "wb") as file:
+            file.write(content)
+        return
+    path = os.path.realpath(path)  # a link stays a link
+    unfinished = os.path.join(os.path.dirname(path), f".twixt-{os.getpid()}-{time.perf_counter_ns()}.png")
+    try:
+        with open(unfinished, "wb") as file:
+            file.write(content)
+        os.replace(unfinished, path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.unlink(unfinished)
+        raise

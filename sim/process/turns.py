@@ -120,6 +120,7 @@ class Physics:
         self.warning = ""
         self._parts, self._host, self._now_ns, self._spans = parts, parts.host, parts.now_ns, parts.spans
         self._guarded = GuardedWorld(parts.world, parts.remake, parts.seed, self._warn)
+        self._guarded.record_plots(parts.host.plots, parts.schedule.next_time_s)
         self._times = StepTimes()
         self._status_ns = 0
         self._step_state = StepState.UNPUBLISHED

@@ -92,6 +92,10 @@ class Schedule:
         """Simulated time of the next step, in seconds."""
         return self.dt_s * self.stride.multiple
 
+    def next_time_s(self) -> float:
+        """Simulated time after the next step, in seconds."""
+        return self.sim_time_ns / 1e9 + self.next_dt_s
+
     @property
     def made_dt_ns(self) -> int:
         """Simulated time of the last step in ns. Before the first step this is `dt_ns`."""

@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 # Longest time, in seconds, that a viewer may take to exit after the end message. Then the viewer process is
 # terminated.
 VIEWER_TIMEOUT_S = 3.0
+# Longest time, in seconds, that `close` waits for screenshots that were requested and not written yet. A viewer that
+# was just started needs one or two seconds for its first frame.
+SCREENSHOTS_TIMEOUT_S = 5.0
 # If a thread drops the last reference to a view, the thread waits until the view's memory and descriptors are freed.
 # This is its longest wait, in seconds; usually the wait takes milliseconds. The garbage collector may run at any
 # point, so the thread may hold a lock that closing needs. Then the wait ends at this limit, and the view is closed
@@ -149,8 +152,12 @@ class ViewerSession:
     def close(self, kind: str = "ended", message: str = "") -> None:
         """Send the end message to all viewers, close the window, wait for its process and free everything. kind,
         message: the contents of the end message, as for `Host.end`."""
-        if self._end(kind, message):
-            self._await_viewer()
+        try:
+            if kind == "ended" and not self.is_closed and (self.host.viewers or self.closed_because is None):
+                self.host.screenshots.await_all(SCREENSHOTS_TIMEOUT_S)
+        finally:
+            if self._end(kind, message):
+                self._await_viewer()
 
     def crash(self, message: str) -> None:
         """Close the session after an error in the loop. Does not wait for the viewers, which show the error for some
@@ -227,6 +234,8 @@ class ViewerSession:
     def _report_crash(self, viewer: ViewerProcess) -> None:
         code = viewer.poll()
         self.apply_commands()
+        if not self.host.viewers:
+            self.host.screenshots.fail_all(f"the viewer {viewer.ending}")
         if viewer.is_end_expected or code == FINISHED or self._has_quit:
             return
         if code == NoDisplay.exit_code:

@@ -5,7 +5,8 @@
             advance(state)
             view.publish(position=state.xyz, orientation=state.quat)
 
-The module `publishing` publishes states. The module `viewer_input` receives the actions of the viewers' users.
+The module `publishing` publishes states. The module `viewer_input` receives the actions of the viewers' users. The
+module `run_pictures` plots values and requests screenshots.
 
 Always: arguments are checked before a viewer is started. A call that raises leaves no name in use and no process.
 After `close`, publishing or assigning a scene or camera has no effect. On a view, the viewer's keys
@@ -39,6 +40,7 @@ from twixt.ipc.session.listener import unreachable_listener
 from twixt.ipc.system.interface import NoFolder
 from twixt.sim.show.publishing import LONGEST_S, Publishing
 from twixt.sim.show.real_time import checked_dt_s, paced
+from twixt.sim.show.run_pictures import RunPictures
 from twixt.sim.show.session import ViewerSession
 from twixt.sim.show.viewer_input import ViewerInput
 from twixt.sim.world.columns import Column, Columns, checked_columns, require_bodies, scene_with_columns
@@ -145,7 +147,7 @@ NOT_COPIED = (
 @closed_attributes(
     {"closed_because": "close_reason", "users_camera": "user_camera", "actions": "_actions", "listen": "_listen"}
 )
-class View(Publishing, ViewerInput):
+class View(Publishing, ViewerInput, RunPictures):
     """A view: one or several windows to which a loop publishes. Returned by `show`. Only one thread at a time may
     publish; any thread may call `close`.
 
@@ -157,6 +159,7 @@ class View(Publishing, ViewerInput):
     def __init__(self, session: ViewerSession, shapes: int, capacity: int, dt_ns: int, columns: Columns) -> None:
         Publishing.__init__(self, session, shapes, capacity, dt_ns, columns)
         ViewerInput.__init__(self, session.host, session.status, max(shapes, capacity))
+        RunPictures.__init__(self, session, self._now, dt_ns)
         self.name = self._host.name
         weakref.finalize(self, session.abandon).atexit = False
 

@@ -24,6 +24,7 @@ from twixt.ipc.errors import TwixtError, text_of
 from twixt.ipc.interaction.controls import Control
 from twixt.ipc.interaction.events import KEY, UserEvent
 from twixt.ipc.interaction.keyboard import names_of
+from twixt.ipc.interaction.plots import PlotRecorder
 from twixt.ipc.process.user_code import calling_user_code, suggestion_for
 from twixt.ipc.scene import Scene, Sphere
 from twixt.sim.world.bodies import Bodies
@@ -66,6 +67,9 @@ class World:
     # on them. Set it in the class or in `__init__`.
     own_keys: Sequence[str] = ()
 
+    # Recorder of live plots during a run; None for a world that is stepped without one.
+    _plot_recorder: PlotRecorder | None = None
+
     def step(self, dt: float) -> None:
         """Advances the world by `dt` seconds."""
         raise NotImplementedError(f"{type(self).__name__} has no step(self, dt); write one that advances its bodies")
@@ -95,6 +99,13 @@ class World:
     def diagnostics(self) -> Mapping[str, float]:
         """Optional: returns numbers to show in the overlay, by name. The method is called a few times a second."""
         return {}
+
+    def plot(self, name: str, /, *values: float, **series: float) -> None:
+        """Adds a point to the live plot `name` in the overlay: `self.plot("energy", t, kinetic=k, potential=p)` in `step`.
+        Without x, as in `self.plot("error", error)`, x is the simulated time after the present step. All else is as for
+        `View.plot`. Plots are not part of the state. Without a run, and in copies of a world, it does nothing."""
+        if self._plot_recorder is not None:
+            self._plot_recorder.add(name, values, series)
 
     def write_bodies(self, records: NDArray[np.void]) -> None:
         """Optional: writes the bodies after the last step directly into the shared memory that viewers read.

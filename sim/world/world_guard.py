@@ -19,8 +19,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.interaction.controls import Control, checked_controls, set_value, to_status
+from twixt.ipc.interaction.controls import (
+    Button,
+    Control,
+    ControlKey,
+    checked_controls,
+    control_key,
+    set_value,
+    to_status,
+)
 from twixt.ipc.interaction.events import Pull
+from twixt.ipc.interaction.plots import PlotRecorder
 from twixt.ipc.process.user_code import UserCodeCrashed, UserCodeRefused, calling_user_code, user_crash
 from twixt.ipc.renamed import say_renamed
 from twixt.ipc.ring.slot import OpenSlot
@@ -171,8 +180,15 @@ class GuardedWorld:
         self._finite = FiniteCheck(self._way_out)
         self._next_check_tick, self._has_fault = 1, False
         self._motion, self._next_motion_tick = LostMotion(lambda: self.world.scene), float(LEAST_INTERVAL)
+        self._users_values: dict[ControlKey, float] = {}  # values of controls that users have set
+        self._plots: PlotRecorder | None = None
         if small := small_shape(world.scene):
             warn(small)
+
+    def record_plots(self, plots: PlotRecorder, next_time_s: Callable[[], float]) -> None:
+        """Passes the points of `World.plot` to a recorder. next_time_s: as in `PlotRecorder`."""
+        plots.next_time_s = next_time_s
+        self._plots = self.world._plot_recorder = plots
 
     def step(self, dt_s: float) -> None:
         """Advances the world by one step of `dt_s` seconds. Raises UserCodeCrashed."""
@@ -184,12 +200,16 @@ class GuardedWorld:
 
     def reset(self) -> Scene | None:
         """Clears the marks, then calls the world's `reset` with `seed`. If the world has no `reset`, creates a new
-        world with `remake`. Returns the scene if it changed, else None."""
+        world with `remake`. Controls that are made anew get the values that users have set. Returns the scene if it
+        changed, else None."""
+        controls = self.controls()
         if isinstance(marks := getattr(self.world, "marks", None), Marks):
             marks.clear()
         if not reset_world(self.world, self._seed):
             self.world = self._remake()
+            self.world._plot_recorder = self._plots
             self.writes_in_place, self._takes_keys = writes_in_place(self.world), takes_keys(self.world)
+        self._restore_values(controls)
         self._next_check_tick, self._motion = 1, LostMotion(lambda: self.world.scene)
         self._next_motion_tick = math.inf if self._next_motion_tick == math.inf else LEAST_INTERVAL
         scene = self._changed_scene(is_reset=True)
@@ -253,6 +273,15 @@ class GuardedWorld:
         controls = self.controls()
         if index < len(controls):
             set_value(controls[index], value)
+            if not isinstance(controls[index], Button):
+                self._users_values[control_key(controls[index])] = value
+
+    def _restore_values(self, before: tuple[Control, ...]) -> None:
+        if self._users_values:
+            for control in self.controls():
+                value = self._users_values.get(control_key(control))
+                if value is not None and not any(control is old for old in before):
+                    set_value(control, value)
 
     def apply_actions(self, actions: ReceivedActions) -> None:
         """Passes the users' keys to the world's `on_key`, and their pulls to its `apply_force`. Raises

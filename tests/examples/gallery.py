@@ -23,12 +23,14 @@ LIMIT_S = 120
 
 
 class Shown(NamedTuple):
-    """An example. run: what `twixt run` is given; "" for a program with a `main`. needs: an extra, as pip names it."""
+    """An example. run: what `twixt run` is given; "" for a program with a `main`. needs: an extra, as pip names it.
+    has_overlay: whether its picture has the panels."""
 
     module: str
     title: str
     run: str = ""
     needs: str = ""
+    has_overlay: bool = False
 
     @property
     def command(self) -> str:
@@ -47,6 +49,7 @@ SHOWN = (
     Shown("humanoid_policy", "A humanoid that a policy moves", needs="mujoco"),
     Shown("model_loop", "A loop of your own around a MuJoCo model, ten states a second", needs="mujoco"),
     Shown("own_loop", "A loop of your own, in plain numpy"),
+    Shown("pendulum", "A pendulum with sliders, and its energy as a live plot", "pendulum:Pendulum", has_overlay=True),
     Shown("mesh_file", "A mesh from a file, twice", "mesh_file:Gears", needs="mesh"),
     Shown("pong", "A game in 2D: orthographic, flat colours, outlines", "pong:Pong"),
     Shown(
@@ -100,7 +103,8 @@ def draw(shown: Shown, arguments: tuple[str, ...] = ()) -> None:
     if shown.run:
         size = "x".join(map(str, SIZE_PX))
         program = [
-            *(sys.executable, "-m", "twixt", "run", *shown.run.split(), "--offscreen", "--no-overlay"),
+            *(sys.executable, "-m", "twixt", "run", *shown.run.split(), "--offscreen"),
+            *(() if shown.has_overlay else ("--no-overlay",)),
             *("--size", size, "--seconds", str(SECONDS), "--screenshot", str(picture)),
         ]
     else:

@@ -64,6 +64,7 @@ SAID_BY_VIEWERS: list[tuple[str, dict[str, Any]]] = [
     ("wake", {"number": 3, "plan_number": 1}),
     ("segment", {}),
     ("report", {"number": 1}),
+    ("screenshot", {"number": 1, "error": "the disk is full"}),
     *(("command", fields) for fields in COMMANDS),
     *((action.KIND, action.to_fields()) for action in ACTIONS),
 ]
@@ -72,6 +73,7 @@ OVERLAYS = {
     "figures": overlay.figures_as_message(
         [overlay.OverlayFigure((0, 0, 90, 60), [overlay.OverlayLine(np.ones((5, 2)), "angle")])]
     ),
+    "plots": ({"plots": [["energy", [["kinetic", 3], ["potential", 2]]]]}, np.arange(10.0).tobytes()),
 }
 STATUS = {
     "world": "Balls", "step_ms": 1.5, "lead_ms": 20.0, "warning": "", "diagnostics": {"energy": 1.5}, "tick": 5,
@@ -194,6 +196,7 @@ class ToViewerTarget(Talk):
             (wire.encode("scene", {"version": 1, "camera_version": 1, "since": 0}, packed_scene(draw.choice(SCENES)).to_bytes()), []),
             (self._message("camera", {"version": 2, "camera": asdict(Camera(body=1, rotates_with_body=False))}), []),
             (self._message("status", {"status": STATUS}), []),
+            (self._message("screenshot", {"number": 1, "path": "/x.png", "tick": 3, "has_panels": False}), []),
             (self._message("report", {"number": 1, "blocks": {"physics": {"steps": 3}, "channel": {}}}), []),
         ]  # fmt: skip
         if draw.random() < 0.3:
@@ -231,7 +234,7 @@ class ToViewerTarget(Talk):
         return framed({"kind": kind, **spoilt}, descriptors)
 
     def _overlay(self, kind: str, memory_file: int) -> tuple[bytes, list[int]]:
-        """Images or figures: whole, with too few bytes, with spoilt ones, or without the memory that has them."""
+        """Images, figures or plots: whole, with too few bytes, with spoilt ones, or without the memory that has them."""
         draw, (fields, content) = self.mutator.random, OVERLAYS[kind]
         size = len(content) if draw.random() < 0.8 else draw.choice((-1, 0, 1, 1 << 40))
         spoilt = self.mutator.bytes([content]) if draw.random() < 0.3 else content
@@ -275,6 +278,8 @@ def use(link: session.Link) -> None:
             image.pixels.sum()
         for figure in link.received.figures:
             [line.points.shape for line in figure.lines]
+        for plot in link.received.plots:
+            [series.ys.sum() for series in plot.series]
         link.plan()
         for view in link.unread(1 << 30):
             view.copy()

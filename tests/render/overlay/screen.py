@@ -8,6 +8,7 @@ from typing import Any
 import moderngl
 import numpy as np
 
+from twixt.ipc.interaction.plots import OverlayPlot, PlotSeries
 from twixt.render.input.keys import KEYS
 from twixt.render.overlay.overlay import Overlay
 from twixt.render.overlay.panel_state import MODES, OverlayState, PlotHistory
@@ -18,6 +19,14 @@ NO_TROUBLE = {"slow_physics": (0.0, 0.0), "stall": (0.0, 5.0), "drop": (0.0,), "
 SMOOTH_PX, TROUBLE_PX = (60, 182), (570, 136)
 FRAMES_PER_LAYOUT = 6  # frames between two layouts
 FRAME_NS = 16_666_667
+
+
+def plot(name: str = "energy", **series: Any) -> OverlayPlot:
+    """A plot of these values at x from 0 to 10."""
+    lines = {label: np.array(ys, float) for label, ys in series.items()}
+    return OverlayPlot(
+        name, tuple(PlotSeries(label, np.linspace(0.0, 10.0, len(ys)), ys) for label, ys in lines.items())
+    )
 
 
 def state_of(**changed: Any) -> OverlayState:

@@ -7,13 +7,14 @@ import moderngl
 import numpy as np
 import pytest
 
-from tests.render.overlay.screen import FRAME_NS, FRAMES_PER_LAYOUT, SIZE_PX, SMOOTH_PX, TROUBLE_PX, state_of
+from tests.render.overlay.screen import FRAME_NS, FRAMES_PER_LAYOUT, SIZE_PX, SMOOTH_PX, TROUBLE_PX, plot, state_of
 from twixt.render.display.input import MouseButton, MouseMove
 from twixt.render.input.keys import KEYS
 from twixt.render.input.sliders import Knob, SliderRange
 from twixt.render.measure.frame_rows import FrameRow
 from twixt.render.overlay.imgui_context import LabelOverlay
 from twixt.render.overlay.overlay import LAYOUTS_AT_ONCE, Overlay
+from twixt.render.overlay.panel_layout import open_at_start
 from twixt.render.overlay.panel_state import MODES, REMEMBERED, DrawnAge, OverlayState, PanelFigures, PlotHistory
 from twixt.render.scene.labels import PlacedLabel
 
@@ -312,6 +313,7 @@ def test_no_panel_lies_over_another_or_beyond_the_window_whatever_its_size(scree
         "split_labels": ("my_module:AnOwnMethod, clock newest-two", "hermite, clock auto") if is_split else None,
         "messages": ("paused: Space goes on, . makes one step", "physics crashed: " + "a long reason " * 9),
         "diagnostics": {f"diagnostic number {i}": 1.5 * i for i in range(60)},
+        "plots": tuple(plot(f"plot {n}", left=[0.0, n], right=[n, 0.0]) for n in range(3)),
         "note": "interpolation: hermite", "troubles": TROUBLES, "buffer_ms": 20.0, "clock_reason": "because " * 20,
     }  # fmt: skip
     for size_px, scale in (
@@ -419,11 +421,7 @@ def test_controls_of_the_world_are_moved_switched_and_pressed(fresh):
         "control 1": (Knob("light", (SliderRange(0, 1, "%.3g"),), kind="toggle"), 0.0),
         "control 2": (Knob("home", (SliderRange(0, 1, "%.3g"),), kind="button"), 0.0),
     }
-    fresh.show(frames=FRAMES_PER_LAYOUT * 2, controls=controls, troubles={})
-    folded = fresh.height_px(528, 800)
-    fresh.click(*TROUBLE_PX, controls=controls, troubles={})  # the section of the controls, where there is no other
-    fresh.show(frames=FRAMES_PER_LAYOUT, controls=controls, troubles={})
-    assert fresh.height_px(528, 800) > folded + 40
+    fresh.show(frames=FRAMES_PER_LAYOUT * 2, controls=controls, troubles={})  # their section is open from the start
     fresh.turned.clear()
     fresh.drag((700, 155), (780, 155), controls=controls, troubles={})
     assert {turn.knob for turn in fresh.turned} == {"control 0"}
@@ -432,6 +430,25 @@ def test_controls_of_the_world_are_moved_switched_and_pressed(fresh):
     for y_px in (178, 200):
         fresh.click(550, y_px, controls=controls, troubles={})
     assert [tuple(turn) for turn in fresh.turned] == [("control 1", 0, 1.0, True), ("control 2", 0, 1.0, True)]
+
+
+def test_folds_of_controls_are_open_at_the_start_until_the_user_folds_them(fresh):
+    def knobs(kind, section, count=1):
+        return {f"{section} {n}": (Knob(f"{n}", (SliderRange(0, 1, "%.3g"),), 0, kind, section), 0.0) for n in range(count)}
+
+    for controls, are_open in (
+        (knobs("slider", "controls"), True), (knobs("toggle", "controls"), True), (knobs("button", "gains"), True),
+        (knobs("toggle", "show", 3), False), (knobs("slider", "controls", 13), False),
+    ):  # fmt: skip
+        (section,) = {knob.section for knob, _ in controls.values()}
+        assert open_at_start(state_of(controls=controls)) == ({section} if are_open else set())
+    controls = knobs("slider", "controls", 3)
+    fresh.show(frames=FRAMES_PER_LAYOUT * 2, controls=controls, troubles={})
+    unfolded = fresh.height_px(528, 800)
+    fresh.click(*TROUBLE_PX, controls=controls, troubles={})
+    for more in ({}, {"control of another program": controls["controls 0"]}):
+        fresh.show(frames=FRAMES_PER_LAYOUT * 2, controls=controls | more, troubles={})
+        assert fresh.height_px(528, 800) < unfolded - 40
 
 
 def test_controls_of_another_fold_stand_there_two_switches_in_a_row(fresh):

@@ -76,7 +76,7 @@ def test_a_pointer_that_leaves_the_window_from_a_panel_points_at_nothing(screen)
 
 
 def test_a_slider_let_go_while_the_panels_are_hidden_is_in_nobodys_hand(screen):
-    link: Any = SimpleNamespace(status={}, received=SimpleNamespace(images=(), figures=()))
+    link: Any = SimpleNamespace(status={}, received=SimpleNamespace(images=(), figures=(), plots=()))
     layer = OverlayLayer(None, "vsync", lambda: None)  # type: ignore[arg-type, return-value]
     layer.panels = screen.overlay
     hidden = OverlayFrame(link, SIZE_PX, 1.0, has_panels=False, is_starting=False, draw_time_ns=0)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image
 
 from twixt.ipc.errors import TwixtError
-from twixt.render.viewer.screenshots import Screenshots, save_png
+from twixt.ipc.session.screenshots import ScreenshotRequest
+from twixt.render.viewer.screenshots import RequestedScreenshots, Screenshots, save_png
 
 PIXELS = np.arange(4 * 6 * 3, dtype=np.uint8).reshape(4, 6, 3)
 
@@ -92,3 +95,101 @@ def test_what_could_not_be_written_is_said_and_harms_nobody(tmp_path: Path, caps
 def test_an_ending_that_is_no_picture_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TwixtError, match="cannot write the screenshot"):
         save_png(str(tmp_path / "shot.nothing"), PIXELS)
+
+
+def test_a_picture_replaces_an_older_one_and_leaves_no_other_file(tmp_path: Path) -> None:
+    path, link = tmp_path / "shot.png", tmp_path / "link.png"
+    path.write_bytes(b"older")
+    link.symlink_to(path)
+    save_png(str(link), PIXELS)
+    assert link.is_symlink()
+    assert np.array_equal(np.asarray(Image.open(path)), PIXELS)
+    assert sorted(tmp_path.iterdir()) == [link, path]
+
+
+def test_a_picture_that_fails_leaves_the_older_one_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "shot.png"
+    path.write_bytes(b"older")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.replace", full)
+    with pytest.raises(TwixtError, match="No space left on device; make room"):
+        save_png(str(path), PIXELS)
+    assert list(tmp_path.iterdir()) == [path]
+    assert path.read_bytes() == b"older"
+
+
+class Requested:
+    """Requests of a program, frames in which they may be due, and the answers."""
+
+    def __init__(self) -> None:
+        self.screenshots = Screenshots()
+        self.requested = RequestedScreenshots(self.screenshots, self._read)
+        self.answers: dict[int, str | None] = {}
+        self.received: list[ScreenshotRequest] = []
+        self.link: Any = SimpleNamespace(
+            received=SimpleNamespace(screenshots=self.received), answer_screenshot=self.answers.__setitem__
+        )
+        self.has_panels, self.reads = False, 0
+
+    def _read(self) -> np.ndarray:
+        self.reads += 1
+        return PIXELS + np.uint8(100 * self.has_panels)
+
+    def ask(self, path: Path, tick: int, has_panels: bool = False) -> None:
+        self.received.append(ScreenshotRequest(len(self.received) + 1, str(path), tick, has_panels))
+
+    def frame(self, tick: int | None, are_panels_made: bool = True) -> None:
+        head = SimpleNamespace(head=SimpleNamespace(tick=tick))
+        shown: Any = (
+            None if tick is None else SimpleNamespace(main=SimpleNamespace(pair=SimpleNamespace(previous=head)))
+        )
+        self.requested.begin(self.link, shown, are_panels_made)
+        self.has_panels = False
+        self.requested.write(has_panels=False)
+        self.has_panels = True
+        self.requested.write(has_panels=True)
+
+    def close(self) -> None:
+        self.screenshots.close()
+        self.requested.close()
+
+
+def test_a_requested_picture_is_written_in_the_first_frame_that_draws_its_state(tmp_path: Path) -> None:
+    rig = Requested()
+    rig.ask(tmp_path / "plain.png", 5)
+    rig.ask(tmp_path / "panels.png", 5, has_panels=True)
+    rig.ask(tmp_path / "later.png", 9)
+    for tick in (None, 3, 4):
+        rig.frame(tick)
+    assert rig.reads == 0
+    rig.frame(6)
+    assert [Path(one.path).name for one in rig.received] == ["later.png"]
+    rig.close()
+    assert rig.answers == {1: None, 2: None}
+    assert rig.requested.are_written
+    assert np.array_equal(np.asarray(Image.open(tmp_path / "plain.png")), PIXELS)
+    assert np.array_equal(np.asarray(Image.open(tmp_path / "panels.png")), PIXELS + np.uint8(100))
+
+
+def test_a_picture_with_the_panels_waits_until_they_are_made(tmp_path: Path) -> None:
+    rig = Requested()
+    rig.ask(tmp_path / "panels.png", -1, has_panels=True)
+    rig.frame(0, are_panels_made=False)
+    assert rig.reads == 0
+    rig.frame(0)
+    assert rig.reads == 1
+    rig.close()
+
+
+def test_a_requested_picture_that_cannot_be_written_is_answered_with_the_reason_and_not_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rig = Requested()
+    rig.ask(tmp_path / "nowhere" / "a.png", 0)
+    rig.frame(0)
+    rig.close()
+    assert "No such file or directory" in str(rig.answers[1])
+    assert capsys.readouterr().err == ""

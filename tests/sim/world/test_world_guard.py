@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from collections.abc import Iterator
+from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.sim.lab import MakeHost
+from twixt.ipc.interaction.controls import Button, Slider, Toggle
+from twixt.ipc.interaction.plots import PlotRecorder
 from twixt.ipc.process.user_code import UserCodeCrashed
 from twixt.ipc.scene import ColorBy, Scene, Sphere
 from twixt.ipc.scene.scene import shape_list
 from twixt.sim.world.bodies import Bodies
 from twixt.sim.world.columns import Column
-from twixt.sim.world.world import World
+from twixt.sim.world.world import World, state_hash
 from twixt.sim.world.world_guard import GuardedWorld
 
 
@@ -128,3 +134,83 @@ def test_motion_that_is_lost_is_reported_once_also_after_a_reset(make_host: Make
             guarded.check_some_bodies(tick, 0.01, host)
         assert len(warnings) == 1
     assert warnings[0].startswith("body 1 at x = 5,400,")
+
+
+class Steered(Still):
+    """World with controls, and a reset if `resets` is set."""
+
+    resets = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.speed, self.score = Slider("speed", 1, 0, 5), Slider("score", 0, 0, 100)
+        self.light, self.kick = Toggle("light"), Button("kick")
+        self.controls = [self.speed, self.score, self.light, self.kick]
+
+    def reset(self) -> None:  # type: ignore[override]
+        self.__init__()  # type: ignore[misc]
+
+
+class Remade(Steered):
+    """The same without a reset of its own."""
+
+    reset = World.reset
+
+
+@pytest.mark.parametrize("kind", [Steered, Remade])
+def test_a_reset_keeps_what_a_user_set_and_not_what_the_world_set(kind: type[Steered]) -> None:
+    guard = GuardedWorld(kind(), kind, 0, no_warning)
+    world: Any = guard.world
+    for index, value in enumerate((4.0, 0.0, 1.0, 1.0)):
+        if index != 1:
+            guard.set_control(index, value)
+    world.score.value = 50.0
+    before = world.speed
+    for _ in range(2):
+        guard.reset()
+        world = guard.world
+        assert world.speed is not before
+        assert world.speed.value == 4.0
+        assert world.score.value == 0.0
+        assert world.light.is_on
+        assert not world.kick.taken()
+
+
+def test_a_control_that_stays_in_a_reset_keeps_the_value_that_the_reset_gives_it() -> None:
+    class Kept(Steered):
+        def reset(self) -> None:  # type: ignore[override]
+            self.speed.value = 1.0
+
+    guard = GuardedWorld(Kept(), Kept, 0, no_warning)
+    guard.set_control(0, 4.0)
+    guard.reset()
+    assert guard.world.controls[0].value == 1.0  # type: ignore[union-attr]
+
+
+class Plotting(Still):
+    """World that plots in its step."""
+
+    def step(self, dt: float) -> None:
+        self.plot("energy", 1.0, kinetic=2.0)
+        self.plot("error", 3.0)
+
+
+def test_plots_of_a_world_are_recorded_also_after_a_reset_and_not_without_a_run_or_of_a_copy() -> None:
+    Plotting().step(0.1)
+    recorder = PlotRecorder(tuple)
+    world = Plotting()
+    without = state_hash(world)
+    guard = GuardedWorld(world, Plotting, 0, no_warning)
+    guard.record_plots(recorder, lambda: 7.0)
+    guard.step(0.1)
+    assert state_hash(world) == without
+    message = recorder.message(1 << 40)
+    assert message is not None
+    assert message[0] == {"plots": [["energy", [["kinetic", 1]]], ["error", [["", 1]]]]}
+    assert np.frombuffer(message[1]).tolist() == [1.0, 2.0, 7.0, 3.0]
+    copy.deepcopy(world).step(0.1)
+    pickle.loads(pickle.dumps(world)).step(0.1)
+    assert recorder.due_ns is None
+    guard.reset()
+    guard.step(0.1)
+    assert recorder.due_ns is not None

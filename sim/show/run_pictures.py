@@ -1,0 +1,64 @@
+"""Live plots of a user's loop in the overlay, and screenshots that it requests."""
+
+from __future__ import annotations
+
+from functools import partial
+from os import PathLike
+
+from twixt.ipc.session.screenshots import Screenshot, screenshot_path
+from twixt.sim.show.session import ViewerSession
+from twixt.sim.show.shown_bodies import ShownBodies
+
+
+class RunPictures:
+    """Base class of `View`; it plots values and requests screenshots. now: the bodies that are published."""
+
+    def __init__(self, session: ViewerSession, now: ShownBodies, dt_ns: int) -> None:
+        self._session, self._published = session, now
+        self._plots = session.host.plots
+        # The session must not refer to the view, so the function is no method.
+        self._plots.next_time_s = partial(_next_time_s, now, dt_ns)
+
+    def plot(self, name: str, /, *values: float, **series: float) -> None:
+        """Adds a point to the live plot `name` in the overlay. Any thread may call it, at any rate.
+
+            view.plot("energy", t, kinetic=k, potential=p)  # x, and one line for each name
+            view.plot("error", error)  # one line; x is the simulated time of the next publish
+
+        Values are numbers, or arrays without dimensions. NaN and infinities make a gap in the line. If x is smaller
+        than before, the plot begins anew. A call takes about a microsecond for each value and never waits; viewers get
+        the points 10 times a second. Each line keeps its last 1200 points. If there are more than 120 a second, they
+        are thinned to their lowest and highest values, so that 10 s are kept at least. A program has up to 16 plots and
+        64 lines; further ones are ignored and reported once.
+
+        Raises TwixtError for values that are no numbers, and for a name that is not a text of 1 to 60 characters in one
+        line. After `close`, it does nothing.
+        """
+        self._plots.add(name, values, series)
+
+    def screenshot(self, path: str | PathLike[str], overlay: bool = False) -> Screenshot:
+        """Requests a PNG file of the picture in which the state that was published last is drawn. Returns at once.
+
+        The viewer writes the file when its draw time reaches that state; of several viewers, the one that was attached
+        first. A relative path begins in the folder of this program, and `~` is the home folder. overlay: True to write
+        the panels too. Program texts, labels and images are always in the picture.
+
+        The file appears when it is complete; a file that exists is replaced. `Screenshot.is_done` and
+        `Screenshot.wait(timeout_s)` tell when. The loop goes on if a picture cannot be written (no folder, no
+        permission, no viewer, the viewer was closed, or 16 pictures are requested and not written yet); each reason is
+        printed once. A hidden window writes its pictures when it is shown again. `close` waits for the requested
+        pictures for at most 5 s. Raises TwixtError for a path that does not name a PNG file.
+        """
+        requests, absolute = self._session.host.screenshots, screenshot_path(path)
+        reason = self._session.closed_because
+        if self._session.is_closed or (reason is not None and not self._session.host.viewers):
+            screenshot = Screenshot(absolute)
+            requests.fail(screenshot, f"there is no viewer: {reason}")
+            return screenshot
+        return requests.add(absolute, self._published.tick - 1, bool(overlay))
+
+
+def _next_time_s(now: ShownBodies, dt_ns: int) -> float:
+    """Simulated time of the next publish in seconds, if it is `dt_ns` after the last one."""
+    last_ns = now.sim_time_ns
+    return 0.0 if last_ns is None else (last_ns + dt_ns) / 1e9
