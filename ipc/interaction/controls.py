@@ -22,7 +22,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from twixt.ipc.errors import TwixtError, text_of
+from twixt.ipc.errors import TwixtError, named_arguments, text_of
 from twixt.ipc.scene.checks import flag
 
 # Largest number of controls of a world. Among more controls, users could not find the control that they want in the
@@ -38,6 +38,7 @@ def _no_receiver() -> None:
     """Default value of `on_change`, for a control that no loop uses yet."""
 
 
+@named_arguments
 class Slider:
     """A number from `low` to `high` that the user may change. value: the current number; the program may assign
     another number in that range. fold: name of the slider's section in the overlay. Raises TwixtError for an
@@ -85,6 +86,7 @@ class Slider:
         return self.value, self.low, self.high
 
 
+@named_arguments
 class Toggle:
     """A switch that the user may turn on or off. value: the current state; the program may assign True or False.
     is_on: the same state as a plain attribute, which is faster to read. Do not assign to `is_on`. fold, on_change:
@@ -117,6 +119,7 @@ class Toggle:
         return float(self.value), 0.0, 1.0
 
 
+@named_arguments
 class Button:
     """A button that the user may press. fold: as for a Slider. Raises TwixtError for an invalid argument."""
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from twixt.ipc.errors import TwixtError, text_of
+from twixt.ipc.errors import TwixtError, named_arguments, text_of
 from twixt.ipc.scene.checks import Color, color_or_none, items, set_field
 
 # Places of a text. The order is that of MuJoCo's mjtGridPos.
@@ -25,6 +25,7 @@ LONGEST_TEXT, MOST_TEXTS = 1000, 32
 SMALLEST, LARGEST_TEXT_SIZE = 0.25, 8.0
 
 
+@named_arguments
 @dataclass(frozen=True)
 class OverlayText:
     """Text over the picture. place: one of `PLACES`. left, right: texts of the left and the right column, with
@@ -90,6 +91,7 @@ CHANNELS = 3
 Rect = tuple[int, int, int, int]
 
 
+@named_arguments
 @dataclass(frozen=True, eq=False)
 class OverlayImage:
     """An image over the picture. rect: left edge, bottom edge, width and height in pixels of the window. The edges are
@@ -183,6 +185,7 @@ LARGEST = 1e30
 Range = tuple[float, float]
 
 
+@named_arguments
 @dataclass(frozen=True, eq=False)
 class OverlayLine:
     """A line of a figure. points: array of shape (n, 2) with x and y of each point. name: the line's name in the
@@ -206,6 +209,7 @@ class OverlayLine:
         set_field(self, "color", color_or_none("color of a line", color))
 
 
+@named_arguments
 @dataclass(frozen=True, eq=False)
 class OverlayFigure:
     """A figure over the picture. rect: left edge, bottom edge, width and height in pixels of the window. The edges are

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from twixt.ipc.errors import text_of
+from twixt.ipc.errors import named_arguments, text_of
 from twixt.ipc.scene.checks import SceneError, Vector, flag, lengths, number, set_field, vector
 from twixt.ipc.scene.groups import body_index
 
@@ -22,6 +22,7 @@ Z_UP: Vector = (0.0, 0.0, 1.0)
 CENTRE = (0.0, 0.0)
 
 
+@named_arguments
 @dataclass(frozen=True)
 class Camera:
     """A camera at `eye` that looks at `target`. Positions are in metres, angles in degrees.

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from twixt.ipc.errors import text_of
+from twixt.ipc.errors import named_arguments, text_of
 from twixt.ipc.process.notices import print_notice
 from twixt.ipc.scene.checks import SceneError, flag, lengths, number, paint_or_none, set_field
 
@@ -38,6 +38,7 @@ CUBE_SIDES = 6
 SHARES = {"roughness": (0.05, 1.0), "specular": (0.0, 1.0), "emission": (0.0, 1.0)}
 
 
+@named_arguments
 @dataclass(frozen=True)
 class Texture:
     """An image for surfaces. pixels: array of shape (h, w, 3 or 4) and dtype u1, the top row first. Each pixel has
@@ -101,6 +102,7 @@ class Texture:
         return f"Texture({' x '.join(map(str, self.pixels.shape))})"
 
 
+@named_arguments
 @dataclass(frozen=True)
 class Material:
     """Look of a surface, except its colour.

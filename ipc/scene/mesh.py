@@ -22,6 +22,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from twixt.ipc.errors import named_arguments
 from twixt.ipc.scene.checks import Paint, SceneError, flag, lengths, number, paint_or_none, set_field
 from twixt.ipc.scene.material import Material, material_or_none
 from twixt.ipc.scene.mesh_files import MOST_FACES, MOST_VERTICES, MeshFile
@@ -35,6 +36,7 @@ FARTHEST_M = 1e6
 UNIT_WITHIN = 1e-5
 
 
+@named_arguments
 @dataclass(frozen=True)
 class Mesh:
     """A surface of triangles in the body's own frame.

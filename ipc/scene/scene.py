@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.errors import text_of
+from twixt.ipc.errors import named_arguments, text_of
 from twixt.ipc.scene.camera import Camera, check_camera
 from twixt.ipc.scene.checks import Color, SceneError, Vector, color_or_none, flag, items, number, set_field, vector
 from twixt.ipc.scene.groups import ColorBy, Group, check_columns, check_groups, check_parents, rows_of_parents
@@ -37,6 +37,7 @@ LONGEST_LABEL = 200
 MOST_BRIGHTNESS = 4.0
 
 
+@named_arguments
 @dataclass(frozen=True, eq=False)
 class Scene:
     """Everything about a world that does not change with every step: shapes, colours, camera, groups, columns.

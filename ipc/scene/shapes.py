@@ -20,7 +20,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.errors import text_of
+from twixt.ipc.errors import named_arguments, text_of
 from twixt.ipc.scene.checks import (
     Paint,
     Quaternion,
@@ -37,6 +37,7 @@ from twixt.ipc.scene.material import Material, material_or_none
 from twixt.ipc.scene.mesh import Mesh
 
 
+@named_arguments
 @dataclass(frozen=True)
 class Sphere:
     """A sphere with a radius of `radius` metres. `Scene(pattern=True)` makes its rotation visible. A column `scale3`
@@ -61,6 +62,7 @@ class Sphere:
         return self.radius
 
 
+@named_arguments
 @dataclass(frozen=True)
 class Box:
     """A box. size: lengths of the edges along the box's own x, y and z axes, in metres."""
@@ -80,6 +82,7 @@ class Box:
         return math.hypot(*self.size) / 2
 
 
+@named_arguments
 @dataclass(frozen=True)
 class Plane:
     """A rectangle in the body's own xy plane. Its front faces +z. size: lengths of the edges along x and y, in
@@ -100,6 +103,7 @@ class Plane:
         return math.hypot(*self.size) / 2
 
 
+@named_arguments
 @dataclass(frozen=True)
 class Capsule:
     """A cylinder with a hemisphere on each end. radius: radius of the cylinder and the hemispheres, in metres. length:
@@ -126,6 +130,7 @@ class Capsule:
         return self.radius + self.length / 2
 
 
+@named_arguments
 @dataclass(frozen=True)
 class Cylinder:
     """A cylinder around its own z axis. radius: radius in metres. length: length from end to end, in metres. A column
@@ -148,6 +153,7 @@ class Cylinder:
         return math.hypot(self.radius, self.length / 2)
 
 
+@named_arguments
 @dataclass(frozen=True)
 class Ellipsoid:
     """An ellipsoid. size: diameters along the ellipsoid's own x, y and z axes, in metres."""
@@ -172,6 +178,7 @@ SimpleShape = Sphere | Box | Plane | Capsule | Cylinder | Ellipsoid
 OneShape = SimpleShape | Mesh
 
 
+@named_arguments
 @dataclass(frozen=True)
 class Part:
     """One shape of a body that has several shapes. A part has its own pose in the body's frame.
@@ -192,6 +199,7 @@ class Part:
         set_field(self, "orientation", quaternion("Part.orientation", self.orientation))
 
 
+@named_arguments
 @dataclass(frozen=True)
 class Compound:
     """A body with several shapes, each at its own pose: `Compound([Part(Box()), Part(Sphere(), (0, 0, 1))])`.

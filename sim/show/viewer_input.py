@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.errors import TwixtError
+from twixt.ipc.errors import TwixtError, named_arguments
 from twixt.ipc.interaction import overlay
 from twixt.ipc.interaction.controls import FOLD, Button, Control, Slider, Toggle, checked_controls, to_status
 from twixt.ipc.interaction.events import UserEvent
@@ -114,6 +114,7 @@ class ViewerInput:
     def controls(self, controls: Sequence[Control]) -> None:
         self._status.set_controls(checked_controls(controls, "View.controls"))
 
+    @named_arguments
     def slider(self, name: str, value: float, low: float, high: float, fold: str = FOLD) -> Slider:
         """Adds a slider, for a number from `low` to `high`, to the section `fold` of the overlay. The loop may read
         and assign `.value`. This costs as little as an attribute. Raises TwixtError for a value outside the range, for
@@ -122,12 +123,14 @@ class ViewerInput:
         self._offer_one_more(slider)
         return slider
 
+    @named_arguments
     def toggle(self, name: str, value: bool = False, fold: str = FOLD) -> Toggle:
         """Adds a switch. Its `.value` is True or False. In all else it is like a `slider`."""
         toggle = Toggle(name, value, fold)
         self._offer_one_more(toggle)
         return toggle
 
+    @named_arguments
     def button(self, name: str, fold: str = FOLD) -> Button:
         """Adds a button. Its `.taken()` returns True once after each press. In all else it is like a `slider`."""
         button = Button(name, fold)

@@ -20,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from twixt.ipc.errors import TwixtError, text_of
+from twixt.ipc.errors import TwixtError, named_arguments, text_of
 from twixt.ipc.process.user_code import suggestion_for
 from twixt.ipc.scene.surfaces import Extras
 from twixt.ipc.snapshot import MARK, MARK_KINDS, NO_MARKS, RECORD
@@ -72,6 +72,7 @@ class Marks:
         self._count, self.fault = 0, ""
         self._of_kind.clear()
 
+    @named_arguments
     def add(
         self,
         kind: str,
