@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.config.rules import is_finite
-from twixt.ipc.errors import TwixtError, text_of
+from twixt.ipc.errors import TwixtError, named_arguments, text_of
 from twixt.ipc.ring.layout import ColumnForm
 from twixt.ipc.scene import Scene
 from twixt.ipc.snapshot import BODY, VISIBLE, new_bodies, turn_between
@@ -41,6 +41,7 @@ MOST_SUMMED = 32_768
 WHITE = (255, 255, 255, 255)
 
 
+@named_arguments
 class Bodies:
     """The bodies of a world; at first `count` visible bodies at the origin. Units are metres, radians and seconds;
     quaternions are xyzw.
@@ -54,7 +55,7 @@ class Bodies:
 
     The fields are arrays with one row for each of the n bodies: `position` (3), `orientation` (4), `velocity` (3),
     `angular_velocity` (3), `scale`, `color` (4, 0..255), `epoch`. Write into these arrays, or assign all rows at once:
-    `bodies.position = p`.
+    `bodies.position = p`. A single row, such as (3,) for `position`, is assigned to all bodies.
 
     - columns: the world's own values of each body, by name; see `Column`.
     - scene: the world's scene; needed only for columns with one row for each part of a body.
