@@ -203,13 +203,14 @@ def _is(error: OSError | ImportError, number: int) -> bool:
 
 
 def named_arguments(called: Called) -> Called:
-    """Decorator for a public class or method. A call with an unknown argument raises UnknownArgument, whose message
+    """Decorator for a public class or function. A call with an unknown argument raises UnknownArgument, whose message
     has the argument, the name that is most similar to it, and all names. Nothing else changes: `inspect.signature`,
     editors and type checkers still see the parameters."""
     is_class = isinstance(called, type)
     function: Any = called.__init__ if is_class else called  # type: ignore[misc]
     code = function.__code__
-    known = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]  # without `self`
+    parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    known = [name for name in parameters if name != "self"]
     names = frozenset(known)
 
     @functools.wraps(function)

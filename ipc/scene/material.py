@@ -59,6 +59,7 @@ class Texture:
         set_field(self, "digest", content.digest())
 
     @staticmethod
+    @named_arguments
     def checker(first: Any = (0.2, 0.3, 0.4), second: Any = (0.1, 0.2, 0.3), size_px: int = CHECKER_PX) -> Texture:
         """Returns a checkerboard of two by two squares. `first` is the colour of the upper left and the lower right
         square. size_px: width and height of the image, in px. Raises SceneError for an invalid argument."""
@@ -67,6 +68,7 @@ class Texture:
         return Texture(colors[np.kron([[0, 1], [1, 0]], np.ones((max(half, 1),) * 2, int))])
 
     @staticmethod
+    @named_arguments
     def gradient(top: Any, bottom: Any, size_px: int = CHECKER_PX) -> Texture:
         """Returns a gradient from the colour `top` to the colour `bottom`. size_px: width and height of the image, in
         px. Raises SceneError for an invalid argument."""

@@ -85,6 +85,7 @@ class Mesh:
         set_field(self, "digest", content.digest())
 
     @staticmethod
+    @named_arguments
     def height_field(heights: ArrayLike, size: ArrayLike, color: Any = None) -> Mesh:
         """Returns a terrain over a rectangle of `size` (x, y) metres. heights: array of shape (r, c), in metres; r and
         c are at least 2.
@@ -97,6 +98,7 @@ class Mesh:
         return Mesh(vertices, faces, SMOOTH, color)
 
     @staticmethod
+    @named_arguments
     def from_file(
         path: str | os.PathLike[str],
         scale: float = 1.0,

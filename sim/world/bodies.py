@@ -217,6 +217,7 @@ class Bodies:
         for i in [i for i in self._free if shown[i]]:
             del self._free[i]
 
+    @named_arguments
     def teleport(
         self, i: Any, position: ArrayLike, orientation: ArrayLike | None = None, scale: ArrayLike | None = None
     ) -> None:
@@ -227,6 +228,7 @@ class Bodies:
         if scale is not None:
             self._views["scale"][i] = scale
 
+    @named_arguments
     def correct(
         self,
         i: Any,
@@ -262,6 +264,7 @@ class Bodies:
         self._corrections.add(rows, moved[near], turn_between(before["orientation"], after["orientation"])[near])
         count_corrections(self._views["epoch"], rows)
 
+    @named_arguments
     def spawn(
         self,
         position: ArrayLike = (0.0, 0.0, 0.0),

@@ -12,7 +12,7 @@ import pytest
 import twixt
 from twixt.ipc.errors import TwixtError, UnknownArgument, named_arguments, near_name
 
-MARKS = twixt.Marks()
+MARKS, BODIES = twixt.Marks(), twixt.Bodies(1)
 CALLS: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
     (
         twixt.Camera,
@@ -36,6 +36,14 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
     (twixt.Bodies, {"position": 1}, "assign it afterwards: bodies.position = ...; it has count, columns, scene"),
     (twixt.Column, {"type": 1}, "did you mean dtype? It has dtype, width, "),
     (MARKS.add, {"pos": 1}, "Marks.add has no argument 'pos'; did you mean position? It has kind, position, to, "),
+    (twixt.Surfaces, {"bodies": 1}, "Surfaces has no argument 'bodies'; it has scene, count"),
+    (BODIES.spawn, {"pos": 1}, "Bodies.spawn has no argument 'pos'; did you mean position? It has position, "),
+    (BODIES.teleport, {"rotation": 1}, "it has i, position, orientation, scale"),
+    (BODIES.correct, {"cut": 1}, "did you mean cut_beyond? It has i, position, "),
+    (twixt.Texture.checker, {"size": 1}, "did you mean size_px? It has first, second, size_px"),
+    (twixt.Texture.gradient, {"low": 1}, "it has top, bottom, size_px"),
+    (twixt.Mesh.height_field, {"height": 1}, "did you mean heights? It has heights, "),
+    (twixt.Mesh.from_file, {"file": 1}, "it has path, "),
     (twixt.Slider, {"min": 0}, "it has name, value, low, high, "),
     (twixt.Toggle, {"on": 0}, "it has name, value, "),
     (twixt.Button, {"text": 0}, "it has name, "),
@@ -60,7 +68,7 @@ def test_an_argument_that_there_is_not_is_named_with_the_nearest_and_all_there_a
 
 def test_all_public_classes_that_take_arguments_are_in_the_list_above() -> None:
     classes = {getattr(twixt, name) for name in twixt.__all__ if isinstance(getattr(twixt, name), type)}
-    without = {twixt.Marks, twixt.World, twixt.TwixtError, twixt.Surfaces}
+    without = {twixt.Marks, twixt.World, twixt.TwixtError}
     assert classes - without == {call for call, _, _ in CALLS if isinstance(call, type)}
 
 
