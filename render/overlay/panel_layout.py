@@ -380,4 +380,4 @@ def _publish_captions(intervals_ms: NDArray[np.float32]) -> list[str]:
     if not len(intervals_ms):
         return ["published once or never", "-"]
     mean, most = time_text(float(intervals_ms.mean())), time_text(float(np.percentile(intervals_ms, 99)))
-    return [f"publish interval {mean}, 99 % within {most}", f"publish interval {mean}", mean]
+    return [f"publish interval {mean}, p99 {most}", f"publish interval {mean}", mean]

@@ -85,5 +85,5 @@ def test_the_captions_of_the_curves_have_units_that_fit_the_figure() -> None:
     assert long == ["physics step 20.0 µs, budget 24.0 h", "physics step 20.0 µs", "20.0 µs"]
     assert _captions("physics step", np.zeros(0, np.float32), "budget", None) == ["physics step -", "-"]
     publishes = np.float32([2.0] * 90 + [20.0] * 10)
-    assert _publish_captions(publishes)[0] == "publish interval 3.80 ms, 99 % within 20.0 ms"
+    assert _publish_captions(publishes)[0] == "publish interval 3.80 ms, p99 20.0 ms"
     assert _publish_captions(publishes[:0])[0] == "published once or never"
