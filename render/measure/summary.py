@@ -14,19 +14,19 @@ from twixt.render.measure.amounts import rate_text, time_text
 MOST_BAD_SHARE = 0.01
 # A cause is named in the sentence if it has at least this share of the bad frames.
 NAMED_SHARE = 0.25
-# What each cause of bad frames is called. `display_late` and `physics_late` are causes of their own; the others are
-# the parts of `render_late`.
+# What each cause of bad frames is called in the sentence and in the table. `display_late` and `physics_late` are causes
+# of their own; the others are the parts of `render_late`.
 CAUSES = {
-    "physics_late": "physics was late",
-    "display_late": "the display was late",
-    "draw": "drawing took too long",
-    "upload": "reading snapshots took too long",
-    "user": "the program's own drawing took too long",
-    "gc": "garbage was collected",
-    "stolen": "other programs took the cores",
-    "other": "other work of the viewer took too long",
+    "physics_late": ("physics was late", "physics late"),
+    "display_late": ("the display was late", "display late"),
+    "draw": ("drawing took too long", "drawing"),
+    "upload": ("reading snapshots took too long", "reading"),
+    "user": ("the program's own drawing took too long", "own drawing"),
+    "gc": ("garbage was collected", "garbage"),
+    "stolen": ("other programs took the cores", "cores taken"),
+    "other": ("other work of the viewer took too long", "other work"),
 }
-ADVICE = {"stolen": " Measure again when the machine is idle."}
+IDLE = " Measure again when the machine is idle."
 # Parts of the conditions that say why there are no figures of motion.
 WITHOUT_MOTION = ("no motion", "no frame, motion", "no animation error")
 
@@ -45,9 +45,9 @@ def sentence(report: Report) -> str:
     total = sum(bad.values())
     if total <= MOST_BAD_SHARE * frames:
         return f"Even: 99 % of frames within {time_text(error_ms)} of where smooth motion would put them."
-    main = [cause for cause, count in bad.items() if count >= NAMED_SHARE * total] or list(bad)[:1]
-    named = ", ".join(f"{CAUSES[cause]} in {bad[cause]} of them" for cause in main[:2])
-    return f"Uneven: {total} of {frames} frames; {named}.{ADVICE.get(main[0], '')}"
+    main = [cause for cause, count in bad.items() if count >= NAMED_SHARE * total][:2] or list(bad)[:1]
+    named = ", ".join(f"{CAUSES[cause][0]} in {bad[cause]} of them" for cause in main)
+    return f"Uneven: {total} of {frames} frames; {named}.{IDLE if 'stolen' in main else ''}"
 
 
 def rows(report: Report) -> list[tuple[str, str]]:
@@ -87,7 +87,7 @@ def _bad_text(report: Report) -> str:
     if causes["render_late"] is None:
         return ""
     bad = _bad_frames(report)
-    named = ", ".join(f"{CAUSES[cause]} in {count}" for cause, count in bad.items())
+    named = ", ".join(f"{CAUSES[cause][1]} {count}" for cause, count in bad.items())
     return f"{sum(bad.values())}: {named}" if bad else "0"
 
 

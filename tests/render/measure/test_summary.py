@@ -38,6 +38,13 @@ def test_uneven_motion_is_said_with_its_causes_and_with_what_to_do() -> None:
     )
 
 
+def test_the_advice_is_given_wherever_other_programs_are_named() -> None:
+    assert sentence(with_causes(physics_late=50, stolen=49)).endswith(
+        "in 49 of them. Measure again when the machine is idle."
+    )
+    assert sentence(with_causes(physics_late=90, stolen=9)).endswith("physics was late in 90 of them.")
+
+
 def test_the_most_frequent_cause_is_named_however_many_there_are() -> None:
     report = with_causes(**{"physics_late": 20, "display_late": 19, "draw": 18, "user": 18, "stolen": 18})
     assert sentence(report).startswith("Uneven: 93 of 850 frames; physics was late in 20 of them.")
@@ -86,4 +93,4 @@ def test_a_users_own_loop_has_the_interval_between_publishes_and_no_step() -> No
 def test_bad_frames_of_an_older_log_without_parts_are_counted_all_the_same() -> None:
     report = with_causes(physics_late=1)
     report["causes"] |= {"render_late": 30, "render_late_parts": None}
-    assert dict(rows(report))["bad frames"].startswith("31: other work of the viewer took too long in 30")
+    assert dict(rows(report))["bad frames"].startswith("31: other work 30, physics late 1")
