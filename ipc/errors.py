@@ -206,8 +206,14 @@ def named_arguments(called: Called) -> Called:
     """Decorator for a public class or function. A call with an unknown argument raises UnknownArgument, whose message
     has the argument, the name that is most similar to it, and all names. Nothing else changes: `inspect.signature`,
     editors and type checkers still see the parameters."""
-    is_class = isinstance(called, type)
-    function: Any = called.__init__ if is_class else called  # type: ignore[misc]
+    if not isinstance(called, type):
+        return _with_check(called, called)  # type: ignore[no-any-return]
+    called.__init__ = _with_check(called.__init__, called)  # type: ignore[misc]
+    return called
+
+
+def _with_check(function: Any, called: Any) -> Any:
+    """Returns `function` with a check of its arguments' names. called: the class or function that errors name."""
     code = function.__code__
     parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     known = [name for name in parameters if name != "self"]
@@ -220,10 +226,7 @@ def named_arguments(called: Called) -> Called:
             raise unknown_argument(called.__qualname__, name, known, _is_assignable(called, name))
         return function(*values, **named)
 
-    if not is_class:
-        return checked  # type: ignore[return-value]
-    called.__init__ = checked  # type: ignore[misc]
-    return called
+    return checked
 
 
 def _is_assignable(called: Any, name: str) -> bool:
