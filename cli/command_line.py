@@ -29,6 +29,7 @@ HELP_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100
 commands = CommandTable()
 EXISTING_FILE = click.Path(exists=True, dir_okay=False)
 WORLD = argument("world", default="balls", shell_complete=complete_worlds)
+FULL = option("--full", is_flag=True, help="print all figures of the report, and its conditions")
 
 
 def command_line(arguments: list[str], of: click.Group | None = None, program: str = "twixt") -> int:
@@ -79,7 +80,7 @@ Without a command, twixt means twixt run.
 """
 
 
-@commands.command(WORLD, sides=(BOTH, SIM, VIEW))
+@commands.command(WORLD, FULL, sides=(BOTH, SIM, VIEW))
 def run(**values: Any) -> int:
     """Physics and a viewer, together; closing the window ends both."""
     return _run(_config(**values))
@@ -87,6 +88,7 @@ def run(**values: Any) -> int:
 
 @commands.command(
     WORLD,
+    FULL,
     option(
         "--against",
         metavar="FLAGS",
@@ -97,7 +99,7 @@ def run(**values: Any) -> int:
         "--repeat",
         type=click.IntRange(1, 1000),
         metavar="N",
-        help="runs of each with --against, of 4 s by default [10]",
+        help="runs of each with --against, at least 5, of 4 s by default [10]",
     ),
     sides=(BOTH, SIM, VIEW, MEASURE),
 )
@@ -152,6 +154,7 @@ def sim(steps: int | None, print_hash: bool, json_file: str | None, **values: An
 @commands.command(
     argument("name", required=False, shell_complete=complete_simulations),
     option("--wait", is_flag=True, help="wait for a simulation that is not there yet, or that ended and comes back"),
+    FULL,
     sides=(BOTH, VIEW),
 )
 def view(name: str | None, wait: bool, **values: Any) -> int:
@@ -165,12 +168,13 @@ def view(name: str | None, wait: bool, **values: Any) -> int:
     argument("log", type=EXISTING_FILE),
     option("--json", "json_file", metavar="FILE", help="write the report as JSON; - for standard output"),
     option("--plot", metavar="FILE", help="write the frame-pacing plot (PNG)"),
+    FULL,
 )
-def report(log: str, json_file: str | None, plot: str | None) -> int:
+def report(log: str, json_file: str | None, plot: str | None, full: bool) -> int:
     """The report of a frame log written with --log."""
     from twixt.render.measure.report import report_log
 
-    return report_log(log, json_file, plot)
+    return report_log(log, json_file, plot, full)
 
 
 @commands.command(

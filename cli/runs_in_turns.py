@@ -83,8 +83,9 @@ LEAST_COUNTING = 0.6
 # be disturbed as well. At most this fraction of the requested runs is repeated.
 MOST_DISTURBED = 0.5
 SIDES = "AB"
-# Flags that are refused, because each run would overwrite the file of the previous run.
-SINGLE_RUN_FLAGS = ("--log", "--plot", "--screenshot", "--profile", "--dt-log")
+# Flags that are refused, because they are for the report of one run: each run would overwrite the file of the previous
+# run, and no run prints its report.
+SINGLE_RUN_FLAGS = ("--log", "--plot", "--screenshot", "--profile", "--dt-log", "--full")
 # Flags that are refused, because with them twixt prints something and makes no run.
 NO_RUN_FLAGS = ("--help", "-h")
 # Flags for the command as a whole. The single runs of the command do not get these flags. Each of these flags has a
@@ -206,7 +207,9 @@ def measure(
         check_file("--json", json_file)
     longest_s = max(read(words) for words in arguments.values()) + PATIENCE_S
     if repeat < FEWEST_RUNS:
-        print_notice(f"--repeat {repeat} gives no verdict: {FEWEST_RUNS} runs of each side are needed")
+        raise TwixtError(
+            f"--repeat must be at least {FEWEST_RUNS}, got {repeat}: fewer runs of each side prove no difference"
+        )
     turns = _with_progress(arguments, repeat, longest_s)
     compared, noise, counting = compare(turns)
     flags = {side: shlex.join(words) for side, words in arguments.items()}

@@ -8,13 +8,17 @@ one line, without a traceback, and returns the error's exit code.
 from __future__ import annotations
 
 import errno
+import functools
 import os
 import select
 import sys
 
 TYPE_CHECKING = False  # defined here, because an import of `typing` takes some ms
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Callable, Sequence
+    from typing import Any, TypeVar
+
+    Called = TypeVar("Called", bound=Callable[..., Any])
 
 # Exit codes of commands and processes. FINISHED: no error, or the window was closed. FAILED: a limit of --fail-if is
 # broken, the user's code crashed, or the other process ended unexpectedly. REFUSED: an input cannot be used.
@@ -57,6 +61,32 @@ class NoDisplay(TwixtError):
     """A window is required, but there is no display."""
 
     exit_code = WITHOUT_DISPLAY
+
+
+class UnknownArgument(TwixtError, TypeError):
+    """A public function or class was called with an argument that it does not have."""
+
+
+def unknown_argument(called: str, name: str, known: Sequence[str], is_assignable: bool = False) -> UnknownArgument:
+    """Returns the error for an argument `name` that `called`, a function or class, does not have. known: names of the
+    arguments that it has. is_assignable: True if the objects of the class have an attribute of this name that may be
+    assigned."""
+    if is_assignable:
+        hint = f"assign it afterwards: {called.lower()}.{name} = ...; it has "
+    elif near := near_name(name, known):
+        hint = f"did you mean {near}? It has "
+    else:
+        hint = "it has "
+    return UnknownArgument(f"{called} has no argument {name!r}; {hint}{', '.join(known) or 'none'}")
+
+
+def near_name(word: str, known: Sequence[str]) -> str:
+    """The known name that is most similar to `word`, or that begins with it. Empty if there is none."""
+    import difflib  # imported here, because only error messages need it
+
+    near = difflib.get_close_matches(word, known, n=1)
+    near += [name for name in known if name.startswith(word) or word.startswith(name)]
+    return near[0] if near else ""
 
 
 def text_of(value: Any) -> str:
@@ -170,3 +200,35 @@ def _is(error: OSError | ImportError, number: int) -> bool:
     """True if `error` was caused by the system error `number`. An ImportError of compiled code contains the system
     error's text, but not its number."""
     return os.strerror(number) in str(error) if isinstance(error, ImportError) else error.errno == number
+
+
+def named_arguments(called: Called) -> Called:
+    """Decorator for a public class or function. A call with an unknown argument raises UnknownArgument, whose message
+    has the argument, the name that is most similar to it, and all names. Nothing else changes: `inspect.signature`,
+    editors and type checkers still see the parameters."""
+    if not isinstance(called, type):
+        return _with_check(called, called)  # type: ignore[no-any-return]
+    called.__init__ = _with_check(called.__init__, called)  # type: ignore[misc]
+    return called
+
+
+def _with_check(function: Any, called: Any) -> Any:
+    """Returns `function` with a check of its arguments' names. called: the class or function that errors name."""
+    code = function.__code__
+    parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    known = [name for name in parameters if name != "self"]
+    names = frozenset(known)
+
+    @functools.wraps(function)
+    def checked(*values: Any, **named: Any) -> Any:
+        if named and not named.keys() <= names:
+            name = next(name for name in named if name not in names)
+            raise unknown_argument(called.__qualname__, name, known, _is_assignable(called, name))
+        return function(*values, **named)
+
+    return checked
+
+
+def _is_assignable(called: Any, name: str) -> bool:
+    """True if objects of the class `called` have an attribute of this name that may be assigned."""
+    return isinstance(getattr(called, name, None), property) and getattr(called, name).fset is not None

@@ -222,7 +222,12 @@ class Config:
     offscreen: bool = window_flag(False, "draw without a window, through EGL")
 
     # The next fields are flags for the end of the run and for its report.
-    seconds: float | None = ending_flag(None, "end after so many seconds, counted from the end of start-up", float, "S")
+    seconds: float | None = ending_flag(
+        None,
+        "end after so many seconds, counted from the end of start-up, or from the beginning if nothing is published",
+        float,
+        "S",
+    )
     screenshot: str | None = ending_flag(None, "save a picture (PNG) at the instant of --at", str, "FILE", side=VIEW)
     at_s: float | None = ending_flag(
         None, "when to take the screenshot, seconds after the first frame [2]", float, "S", side=VIEW, name="--at"
@@ -241,6 +246,7 @@ class Config:
         side=MEASURE,
     )
     report: bool = field(default=False, metadata={})  # True to print the report at the end of the run
+    full: bool = field(default=False, metadata={})  # True to print all figures of the report and its conditions
     # Path of the memory into which the viewer records its spans. A span is a measured piece of work, for --profile.
     span_memory: str | None = field(default=None, metadata={})
     # True for `twixt.show`: the user's loop continues when its viewer ends.

@@ -22,7 +22,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from twixt.ipc.errors import TwixtError, text_of
+from twixt.ipc.errors import TwixtError, named_arguments, text_of
 from twixt.ipc.renamed import closed_attributes, former_arguments
 from twixt.ipc.scene.checks import flag
 
@@ -43,6 +43,7 @@ def _no_receiver() -> None:
 
 @closed_attributes(FORMER_NAMES)
 @former_arguments(FORMER_ARGUMENTS)
+@named_arguments
 class Slider:
     """A number from `low` to `high` that the user may change. value: the current number; the program may assign
     another number in that range. section: name of the slider's section in the overlay. Raises TwixtError for an
@@ -97,6 +98,7 @@ class Slider:
 
 @closed_attributes(FORMER_NAMES)
 @former_arguments(FORMER_ARGUMENTS)
+@named_arguments
 class Toggle:
     """A switch that the user may turn on or off. value: the current state; the program may assign True or False.
     is_on: the same state as a plain attribute, which is faster to read. Do not assign to `is_on`. section, on_change:
@@ -135,6 +137,7 @@ class Toggle:
 
 @closed_attributes(FORMER_NAMES | {"taken": "pressed"})
 @former_arguments(FORMER_ARGUMENTS)
+@named_arguments
 class Button:
     """A button that the user may press. section: as for a Slider. Raises TwixtError for an invalid argument."""
 

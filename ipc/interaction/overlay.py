@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from twixt.ipc.errors import TwixtError, text_of
+from twixt.ipc.errors import TwixtError, named_arguments, text_of
 from twixt.ipc.renamed import FormerArgument, FormerAttribute, former_arguments, former_attributes
 from twixt.ipc.scene.checks import Color, color_or_none, items, set_field
 
@@ -32,6 +32,7 @@ FORMER_COLUMNS = {"left": "text", "right": "value"}
 
 @former_attributes(FORMER_COLUMNS)
 @former_arguments(FORMER_COLUMNS)
+@named_arguments
 @dataclass(frozen=True)
 class OverlayText:
     """Text over the picture. place: one of `PLACES`. text, value: texts of the left and the right column, with
@@ -97,6 +98,7 @@ CHANNELS = 3
 Rect = tuple[int, int, int, int]
 
 
+@named_arguments
 @dataclass(frozen=True, eq=False)
 class OverlayImage:
     """An image over the picture. rect: left edge, bottom edge, width and height in pixels of the window. The edges are
@@ -192,6 +194,7 @@ FigureKind = Literal["lines", "bars"]
 KINDS: tuple[FigureKind, ...] = get_args(FigureKind)
 
 
+@named_arguments
 @dataclass(frozen=True, eq=False)
 class OverlayLine:
     """A line of a figure. points: array of shape (n, 2) with x and y of each point. name: the line's name in the
@@ -222,6 +225,7 @@ def _kind_of(are_bars: Any, _others: Mapping[str, Any]) -> FigureKind:
 
 @former_attributes({"are_bars": FormerAttribute('OverlayFigure.kind == "bars"', lambda figure: figure.kind == "bars")})
 @former_arguments({"are_bars": FormerArgument("kind", 'kind="bars"', _kind_of)})
+@named_arguments
 @dataclass(frozen=True, eq=False)
 class OverlayFigure:
     """A figure over the picture. rect: left edge, bottom edge, width and height in pixels of the window. The edges are

@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from types import ModuleType, TracebackType
 
 import twixt
-from twixt.ipc.errors import FAILED, REFUSED, TwixtError
+from twixt.ipc.errors import FAILED, REFUSED, TwixtError, UnknownArgument
 from twixt.ipc.process.interrupts import Terminated
 
 _TWIXT_FOLDER = os.path.realpath(twixt.__path__[0]) + os.sep
@@ -72,8 +72,9 @@ def user_crash(what: str, error: BaseException) -> UserCodeCrashed:
 class calling_user_code:
     """Turns an exception of the user's code in the block into a `UserCodeCrashed`. what: as in `user_crash`.
 
-    refusals: if True, a `TwixtError` passes unchanged. Such an error is no crash: twixt refuses a value that the user
-    gave, for example an argument of a constructor. KeyboardInterrupt, Terminated and SystemExit always pass unchanged.
+    refusals: if True, a `TwixtError` passes unchanged, except an UnknownArgument. Such an error is no crash: twixt
+    refuses a value that the user gave, for example an argument of a constructor. An UnknownArgument is in the user's
+    code, so the user needs the line. KeyboardInterrupt, Terminated and SystemExit always pass unchanged.
     """
 
     __slots__ = ("_refusals", "_what")
@@ -89,7 +90,8 @@ class calling_user_code:
     ) -> None:
         if error is None or isinstance(error, UserCodeCrashed | KeyboardInterrupt | Terminated | SystemExit):
             return
-        if self._refusals and isinstance(error, TwixtError):
+        is_refusal = isinstance(error, TwixtError) and not isinstance(error, UnknownArgument)
+        if self._refusals and is_refusal:
             return
         raise user_crash(self._what, error) from error
 

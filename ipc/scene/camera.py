@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from twixt.ipc.errors import text_of
+from twixt.ipc.errors import named_arguments, text_of
 from twixt.ipc.renamed import FormerArgument, FormerAttribute, former_arguments, former_attributes
 from twixt.ipc.scene.checks import SceneError, Vector, flag, lengths, number, set_field, vector
 from twixt.ipc.scene.groups import body_index
@@ -51,6 +51,7 @@ def _height_of(orthographic: Any, others: Mapping[str, Any]) -> Any:
         "orthographic": FormerArgument("orthographic_height", "orthographic_height=", _height_of),
     }
 )
+@named_arguments
 @dataclass(frozen=True)
 class Camera:
     """A camera at `eye` that looks at `target`. Positions are in metres, angles in degrees.

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from twixt.ipc.config import flags
 from twixt.ipc.config.rules import is_reference, is_rule, unknown_rule
-from twixt.ipc.errors import text_of
+from twixt.ipc.errors import named_arguments, text_of
 from twixt.ipc.scene.checks import COLOR_RANGE, Color, SceneError, color_or_none, items, number, set_field
 
 # Name that the viewer uses for the group of all bodies with a parent. A user's group must not have this name.
@@ -29,6 +29,7 @@ LONGEST_DELAY_MS = 10_000.0
 LAST_BODY = (1 << 31) - 1
 
 
+@named_arguments
 @dataclass(frozen=True)
 class Group:
     """A group of bodies that are drawn with their own interpolation method, or later than the other bodies.
@@ -63,6 +64,7 @@ class Group:
         set_field(self, "delay_ms", delay_ms)
 
 
+@named_arguments
 @dataclass(frozen=True)
 class ColorBy:
     """The colour of each body shows a number. A column has this number for each body. The number is first clamped to

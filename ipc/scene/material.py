@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from twixt.ipc.errors import text_of
+from twixt.ipc.errors import named_arguments, text_of
 from twixt.ipc.process.notices import print_notice
 from twixt.ipc.scene.checks import COLOR_RANGE, SceneError, flag, lengths, number, paint_or_none, set_field
 
@@ -38,6 +38,7 @@ CUBE_SIDES = 6
 SHARES = {"roughness": (0.05, 1.0), "specular": (0.0, 1.0), "emission": (0.0, 1.0)}
 
 
+@named_arguments
 @dataclass(frozen=True)
 class Texture:
     """An image for surfaces. pixels: array of shape (h, w, 3 or 4) and dtype u1, the top row first. Each pixel has
@@ -58,6 +59,7 @@ class Texture:
         set_field(self, "digest", content.digest())
 
     @staticmethod
+    @named_arguments
     def checker(first: Any = (0.2, 0.3, 0.4), second: Any = (0.1, 0.2, 0.3), size_px: int = CHECKER_PX) -> Texture:
         """Returns a checkerboard of two by two squares. `first` is the colour of the upper left and the lower right
         square. size_px: width and height of the image, in px. Raises SceneError for an invalid argument."""
@@ -66,6 +68,7 @@ class Texture:
         return Texture(colors[np.kron([[0, 1], [1, 0]], np.ones((max(half, 1),) * 2, int))])
 
     @staticmethod
+    @named_arguments
     def gradient(top: Any, bottom: Any, size_px: int = CHECKER_PX) -> Texture:
         """Returns a gradient from the colour `top` to the colour `bottom`. size_px: width and height of the image, in
         px. Raises SceneError for an invalid argument."""
@@ -101,6 +104,7 @@ class Texture:
         return f"Texture({' x '.join(map(str, self.pixels.shape))})"
 
 
+@named_arguments
 @dataclass(frozen=True)
 class Material:
     """Look of a surface, except its colour.

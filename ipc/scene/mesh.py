@@ -22,6 +22,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from twixt.ipc.errors import named_arguments
 from twixt.ipc.scene.checks import Paint, SceneError, flag, lengths, number, paint_or_none, set_field
 from twixt.ipc.scene.material import Material, material_or_none
 from twixt.ipc.scene.mesh_files import MOST_FACES, MOST_VERTICES, MeshFile
@@ -35,6 +36,7 @@ FARTHEST_M = 1e6
 UNIT_WITHIN = 1e-5
 
 
+@named_arguments
 @dataclass(frozen=True)
 class Mesh:
     """A surface of triangles in the body's own frame.
@@ -83,6 +85,7 @@ class Mesh:
         set_field(self, "digest", content.digest())
 
     @staticmethod
+    @named_arguments
     def height_field(heights: ArrayLike, size: ArrayLike, color: Any = None) -> Mesh:
         """Returns a terrain over a rectangle of `size` (x, y) metres. heights: array of shape (r, c), in metres; r and
         c are at least 2.
@@ -95,6 +98,7 @@ class Mesh:
         return Mesh(vertices, faces, SMOOTH, color)
 
     @staticmethod
+    @named_arguments
     def from_file(
         path: str | os.PathLike[str],
         scale: float = 1.0,

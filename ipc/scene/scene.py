@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.errors import text_of
+from twixt.ipc.errors import named_arguments, text_of
 from twixt.ipc.renamed import FormerArgument, FormerAttribute, former_arguments, former_attributes
 from twixt.ipc.scene.camera import Camera, check_camera
 from twixt.ipc.scene.checks import (
@@ -87,6 +87,7 @@ FORMER_ATTRIBUTES: dict[str, str | FormerAttribute] = {
 
 @former_attributes(FORMER_ATTRIBUTES)
 @former_arguments({"ground": "ground_z", "unlit": FormerArgument("look", 'look="unlit"', _look_of)})
+@named_arguments
 @dataclass(frozen=True, eq=False)
 class Scene:
     """Everything about a world that does not change with every step: shapes, colours, camera, groups, columns.

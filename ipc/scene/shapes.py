@@ -20,7 +20,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.errors import text_of
+from twixt.ipc.errors import named_arguments, text_of
 from twixt.ipc.rotation import XYZW, QuatOrder
 from twixt.ipc.scene.checks import (
     Paint,
@@ -38,6 +38,7 @@ from twixt.ipc.scene.material import Material, material_or_none
 from twixt.ipc.scene.mesh import Mesh
 
 
+@named_arguments
 @dataclass(frozen=True)
 class Sphere:
     """A sphere with a radius of `radius` metres. `Scene(pattern=True)` makes its rotation visible. A column `scale3`
@@ -64,6 +65,7 @@ class Sphere:
         return self.radius
 
 
+@named_arguments
 @dataclass(frozen=True)
 class Box:
     """A box. size: lengths of the edges along the box's own x, y and z axes, in metres."""
@@ -83,6 +85,7 @@ class Box:
         return math.hypot(*self.size) / 2
 
 
+@named_arguments
 @dataclass(frozen=True)
 class Plane:
     """A rectangle in the body's own xy plane. Its front faces +z. size: lengths of the edges along x and y, in
@@ -103,6 +106,7 @@ class Plane:
         return math.hypot(*self.size) / 2
 
 
+@named_arguments
 @dataclass(frozen=True)
 class Capsule:
     """A cylinder with a hemisphere on each end. radius: radius of the cylinder and the hemispheres, in metres. length:
@@ -129,6 +133,7 @@ class Capsule:
         return self.radius + self.length / 2
 
 
+@named_arguments
 @dataclass(frozen=True)
 class Cylinder:
     """A cylinder around its own z axis. radius: radius in metres. length: length from end to end, in metres. A column
@@ -151,6 +156,7 @@ class Cylinder:
         return math.hypot(self.radius, self.length / 2)
 
 
+@named_arguments
 @dataclass(frozen=True)
 class Ellipsoid:
     """An ellipsoid. size: diameters along the ellipsoid's own x, y and z axes, in metres."""
@@ -176,6 +182,7 @@ OneShape = SimpleShape | Mesh
 NOT_TURNED: Quaternion = (0.0, 0.0, 0.0, 1.0)
 
 
+@named_arguments
 @dataclass(frozen=True)
 class Part:
     """One shape of a body that has several shapes. A part has its own pose in the body's frame.
@@ -201,6 +208,7 @@ class Part:
         set_field(self, "orientation", NOT_TURNED if self.orientation is NOT_TURNED else turn)
 
 
+@named_arguments
 @dataclass(frozen=True)
 class Compound:
     """A body with several shapes, each at its own pose: `Compound([Part(Box()), Part(Sphere(), (0, 0, 1))])`.

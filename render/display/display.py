@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 OFFSCREEN_SECONDS = 10.0
 OFFSCREEN_SCREENSHOT = "twixt-screenshot.png"
 OFFSCREEN_PLOT = "twixt-pacing.png"
+# Time of this screenshot after the first frame, as a share of the run's length. It is late, so that the figures on the
+# overlay are those of the run.
+OFFSCREEN_AT_SHARE = 0.8
 
 
 class Display(Protocol):
@@ -163,6 +166,7 @@ def without_display(config: Config, renderer: str) -> Config:
         config,
         seconds=seconds,
         screenshot=config.screenshot or OFFSCREEN_SCREENSHOT,
+        at_s=OFFSCREEN_AT_SHARE * seconds if config.screenshot is None and config.at_s is None else config.at_s,
         plot=config.plot or OFFSCREEN_PLOT,
         report=True,
     )

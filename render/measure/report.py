@@ -1,7 +1,7 @@
 """Builds the report of a run: a JSON document with the keys of `report_keys.SECTIONS`, and a text for the user.
 
-The text begins with one sentence that says the result. Then it has tables of all sections, and the conditions of the
-run.
+The text begins with one sentence that says the result. Then it has a short table or, if requested, tables of all
+sections and the conditions of the run.
 
 Always: every key is present in the report. A figure that could not be measured is null, and a line of `conditions`
 says why. The physics process and the channel report their own counts; all other figures are computed from the run's
@@ -36,6 +36,7 @@ from twixt.render.measure.report_keys import (
     section,
 )
 from twixt.render.measure.run_figures import Measured, measure
+from twixt.render.measure.summary import rows, sentence
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -116,9 +117,9 @@ def build(run: FinishedRun) -> Report:
     return _document(run.config.command, known, conditions)
 
 
-def report_log(path: str, json_file: str | None = None, plot: str | None = None) -> int:
+def report_log(path: str, json_file: str | None = None, plot: str | None = None, full: bool = False) -> int:
     """Implements `twixt report LOG`: prints a report that is built from a log alone. Writes the report as JSON, and a
-    plot, if they are requested.
+    plot, if they are requested. full: as for `show`.
 
     Returns the exit code. Raises TwixtError.
     """
@@ -131,7 +132,7 @@ def report_log(path: str, json_file: str | None = None, plot: str | None = None)
     if json_file is not None:
         write_json(report, json_file)
     if json_file != "-":
-        show(report)
+        show(report, full=full)
     return 0
 
 
@@ -210,35 +211,33 @@ def _physics_as_seen(measured: Measured) -> dict[str, Any]:
 NOT_MEASURED = "-"
 
 
-def show(report: dict[str, Any], console: Console | None = None) -> None:
-    """Prints the report as text, by default on standard output."""
+def show(report: dict[str, Any], console: Console | None = None, full: bool = False) -> None:
+    """Prints the report as text, by default on standard output: a sentence and a short table. full: True to print all
+    figures and the conditions instead of the short table."""
     from rich.text import Text
 
     console = console or standard_output()
-    console.print(Text(verdict(report), style="bold"), soft_wrap=True)
+    console.print(Text(sentence(report), style="bold"), soft_wrap=True)
+    if not full:
+        print_table(console, _summary(report))
+        console.print(Text("All figures and conditions: --full, or --json FILE.", style="dim"), soft_wrap=True)
+        return
     print_table(console, _spreads(report))
     print_table(console, _figures(report))
     for line in report["conditions"]:
         console.print(Text(f"- {line}", style="dim"), soft_wrap=True)
 
 
-def verdict(report: dict[str, Any]) -> str:
-    """One sentence about the run. The sentence uses only figures that were measured."""
-    frames, motion, causes = report["frames"], report["motion"], report["causes"]
-    texts = []
-    if frames["mean_fps"] is not None:
-        texts.append(f"{frames['count']} frames in {frames['seconds']:.1f} s, {frames['mean_fps']:.1f} fps")
-    if motion["distinct_share"] is not None:
-        texts.append(f"{motion['distinct_share']:.1%} of them a new picture")
-    if motion["animation_error_ms"]["p99"] is not None:
-        texts.append(f"99 % within {motion['animation_error_ms']['p99']:.2f} ms of even motion")
-    bad = {name: causes[name] for name in ("physics_late", "render_late", "display_late") if causes[name]}
-    if bad:
-        late = _costs_in_words(causes.get("render_late_parts") or {})
-        named = {name: f" ({late})" if name == "render_late" and late else "" for name in bad}
-        words = (f"{count} {name.replace('_', ' ')}{named[name]}" for name, count in bad.items())
-        texts.append("bad frames: " + ", ".join(words))
-    return "; ".join(texts) + "." if texts else "Nothing was measured."
+def _summary(report: dict[str, Any]) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column()
+    for name, text in rows(report):
+        table.add_row(Text(name, style="bold"), text)
+    return table
 
 
 def _costs_in_words(counts: dict[str, int | None]) -> str:
@@ -254,10 +253,9 @@ def _spreads(report: dict[str, Any]) -> Table:
     table.add_column("figure")
     for name in STATISTICS:
         table.add_column(name, justify="right")
-    for name, keys in SECTIONS.items():
-        for key, kind in keys.items():
-            spread = report[name][key]
-            if kind == SPREAD and spread["mean"] is not None:
+    for name in SECTIONS:
+        for key, spread in report[name].items():
+            if isinstance(spread, dict) and set(spread) == set(STATISTICS) and spread["mean"] is not None:
                 table.add_row(f"{name}.{key}", *(as_text(spread[statistic]) for statistic in STATISTICS))
     return table
 

@@ -14,8 +14,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from twixt.ipc.interaction.controls import SECTION
 from twixt.render.input.sliders import BUFFER, TROUBLES, Turn
+from twixt.render.measure.amounts import rate_text, time_text
 from twixt.render.overlay import widgets as ui
 from twixt.render.overlay.panel_state import MODES, OverlayState
 from twixt.render.overlay.plot_panel import plot_items, section_of
@@ -211,11 +215,13 @@ class _Layout:
                 ui.text(imgui, mode, color)
 
         def curve() -> None:
-            ui.plot(imgui, "frame interval", frames.figures_ms, "aimed at", state.target_ms)
+            captions = _captions("frame interval", frames.figures_ms, "aimed at", state.target_ms)
+            ui.plot(imgui, "frame interval", captions, frames.figures_ms, state.target_ms)
 
+        within = f"99 % of frames within {time_text(frames.percentile_ms(99))}" if mean_ms else ""
         clock = state.clock if state.clock == state.clock_mode else f"{state.clock}: {state.clock_mode}"
         items = [
-            *self._pair(fps, f"99 % of frames within {frames.percentile_ms(99):.1f} ms", 9),
+            *self._pair(fps, within, 9),
             PanelItem(8, line + ui.PLOT_HEIGHT + ui.SPACING, curve),
             PanelItem(1, ui.STRIP_HEIGHT + ui.SPACING, lambda: ui.strip(imgui, frames.modes)),
             PanelItem(3, line * sum(legend), words_of_modes),
@@ -227,7 +233,7 @@ class _Layout:
         if state.for_physics:
             items.append(self._row("for physics", state.for_physics, 6))
         if state.age_ms is not None:
-            items.append(self._row("added latency", f"{round(state.age_ms, 1) + 0.0:.1f} ms", 6))
+            items.append(self._row("added latency", time_text(round(state.age_ms, 1)), 6))
         is_open = SMOOTH in self._opened
         items.append(PanelItem(0 if is_open else 2, line, lambda: ui.section(imgui, SMOOTH, self._opened)))
         if is_open:
@@ -239,15 +245,15 @@ class _Layout:
         imgui, state = self._imgui, self._state
         items = []
         if state.room_ms is not None:
-            items.append(self._row("room to the newest snapshot", f"{state.room_ms:.1f} ms"))
+            items.append(self._row("room to the newest snapshot", time_text(round(state.room_ms, 1))))
         if state.late_by:
             items.append(self._row("last late by", state.late_by))
         if state.playing_rate is not None:
-            items.append(self._row("plays at", f"{state.playing_rate:.2f} x real time"))
+            items.append(self._row("plays at", rate_text(state.playing_rate)))
         items += [self._row("prefers", state.prefer), self._row("pacing", state.pacing)]
         if state.thinned:
             items.append(self._row("snapshots thinned", f"{state.thinned:,}"))
-        items += [self._row(f"age of {group}", f"{age:.1f} ms") for group, age in state.group_ages_ms.items()]
+        items += [self._row(f"age of {group}", time_text(round(age, 1))) for group, age in state.group_ages_ms.items()]
         if state.buffer_ms is not None:
             at_ms = (state.buffer_ms,)
             items.append(self._knob(lambda: ui.knob(imgui, "buffer", BUFFER, at_ms, self._turned)))
@@ -261,12 +267,18 @@ class _Layout:
         if state.rate is None:
             items = [PanelItem(0, line, lambda: ui.fitting_text(imgui, ["no snapshot yet"], ui.DIM))]
         else:
-            asked = f"asked for {state.time_scale:g} x" if state.time_scale != 1 else ""
+            asked = (
+                f"asked for {rate_text(state.time_scale).replace(' real time', '')}" if state.time_scale != 1 else ""
+            )
             color = ui.WARNING if state.rate < 0.95 * state.time_scale else None
-            items = self._pair(f"{state.rate:.2f} x real time", asked, 6, color)
+            items = self._pair(rate_text(state.rate), asked, 6, color)
 
         def curve() -> None:
-            ui.plot(imgui, "physics step", state.steps.figures_ms, "budget", state.step_budget_ms)
+            if state.publishes_ms is not None:
+                ui.plot(imgui, "publishes", _publish_captions(state.publishes_ms), state.publishes_ms, None)
+                return
+            captions = _captions("physics step", state.steps.figures_ms, "budget", state.step_budget_ms)
+            ui.plot(imgui, "physics step", captions, state.steps.figures_ms, state.step_budget_ms)
 
         items += [PanelItem(8, line + ui.PLOT_HEIGHT + ui.SPACING, curve), self._row("bodies", f"{state.bodies:,}", 4)]
         of_world = dict.fromkeys(knob.section for knob, _ in state.controls.values())
@@ -389,3 +401,18 @@ class _Layout:
         self, name: str, at: tuple[float, float], pivot: tuple[float, float], width: float | None, most: float
     ) -> ui.PinnedPanel:
         return ui.PinnedPanel(self._imgui, self._panels, self._appearing, name, at, pivot, width, most)
+
+
+def _captions(name: str, figures_ms: NDArray[np.float32], line_name: str, line_ms: float | None) -> list[str]:
+    """Variants of the text above a curve: the newest figure, and the reference line if there is one."""
+    newest = time_text(float(figures_ms[-1])) if len(figures_ms) else "-"
+    line = [f"{name} {newest}, {line_name} {time_text(line_ms)}"] if line_ms else []
+    return [*line, f"{name} {newest}", newest]
+
+
+def _publish_captions(intervals_ms: NDArray[np.float32]) -> list[str]:
+    """Variants of the text above the curve of intervals between publishes: their mean and their 99th percentile."""
+    if not len(intervals_ms):
+        return ["published once or never", "-"]
+    mean, most = time_text(float(intervals_ms.mean())), time_text(float(np.percentile(intervals_ms, 99)))
+    return [f"publish interval {mean}, p99 {most}", f"publish interval {mean}", mean]

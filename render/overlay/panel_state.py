@@ -6,7 +6,7 @@ Always: figures are updated in every frame. The values to show are computed only
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,6 +17,7 @@ from twixt.ipc.config.troubles import FIELDS
 from twixt.ipc.quantiles import median
 from twixt.ipc.snapshot import Head
 from twixt.render.input.sliders import Knob, Knobs
+from twixt.render.measure.amounts import time_text
 from twixt.render.measure.frame_rows import FrameRow
 from twixt.render.measure.report_keys import RENDER_COSTS
 
@@ -146,9 +147,9 @@ class LatenessCause:
         more_ns = [now - usual for now, usual in zip(_costs_ns(row), usual_ns, strict=True)]
         most_ns = max(more_ns)
         if most_ns >= late_ns / 4:
-            return f"{tuple(RENDER_COSTS)[more_ns.index(most_ns)]}, {most_ns / 1e6:.0f} ms more than usual"
+            return f"{tuple(RENDER_COSTS)[more_ns.index(most_ns)]}, {time_text(most_ns / 1e6)} more than usual"
         return (
-            f"display, {late_ns / 1e6:.0f} ms after the plan"
+            f"display, {time_text(late_ns / 1e6)} after the plan"
             if _swap_ns(row) > median(map(_swap_ns, self._rows))
             else ""
         )
@@ -169,6 +170,8 @@ class OverlayState:
     frames: PlotHistory  # frame intervals, with each frame's mode
     steps: PlotHistory  # costs of physics steps
     target_ms: float | None = None  # frame interval that the pacer aims at
+    # Intervals between publishes of a user's own loop, in ms, oldest first. None in a run: it shows the steps instead.
+    publishes_ms: NDArray[np.float32] | None = None
     # Longest wall time of a step, in ms, with which the simulation can keep the requested time scale.
     step_budget_ms: float | None = None
     rate: float | None = None  # simulated seconds per wall second
@@ -222,6 +225,7 @@ class PanelFacts(NamedTuple):
     # age of each group of bodies that has its own draw time, by the group's name
     group_ages_ms: Mapping[str, float] = {}
     split_labels: tuple[str, str] | None = None  # labels of the left and the right half
+    publish_intervals_ms: Collection[float] = ()  # the last intervals between publishes, oldest first
     messages: tuple[str, ...] = ()  # banners in addition to the banners of the function `messages`
 
 
@@ -237,8 +241,11 @@ class PanelFigures:
 
     def add(self, row: FrameRow, newest: Head | None) -> None:
         """Adds a presented frame. Adds the newest physics step if it is new. Intervals during which no frames were
-        made are left out."""
-        if self._row.present_ns and not row.rested_ns:
+        made are left out. Frames of the start are left out as well, as in the report."""
+        if row.probe:
+            self._row = row
+            return
+        if self._row.present_ns and not self._row.probe and not row.rested_ns:
             self.frames.add((row.present_ns - self._row.present_ns) / 1e6, row.mode)
         if newest is not None and (newest.tick, newest.world_epoch) != (self._newest.tick, self._newest.world_epoch):
             self.steps.add(newest.step_cost_ns / 1e6)
@@ -253,11 +260,13 @@ class PanelFigures:
         status = facts.link.status
         troubles = troubles_of(status)
         buffer_ms = {} if facts.buffer_ms is None else {"buffer": facts.buffer_ms}
+        publishes_ms = np.array(facts.publish_intervals_ms, np.float32) if settings.own_loop else None
         knobs.reflect(troubles | buffer_ms, now_ns)
         offered = knobs.offer(status.get("controls", ()), now_ns)
         return OverlayState(
             frames=self.frames,
             steps=self.steps,
+            publishes_ms=publishes_ms,
             target_ms=row.pacer_interval_ns / 1e6 or None,
             step_budget_ms=newest.dt_ns / 1e6 / settings.time_scale if newest.dt_ns else None,
             rate=0.0 if settings.paused else newest.rate,

@@ -199,18 +199,16 @@ def control(imgui: Any, name: str, of: Knob, figure: float, turned: list[Turn]) 
         turned.append(Turn(name, 0, 1.0, True))
 
 
-def plot(imgui: Any, name: str, figures_ms: Any, line_name: str, line_ms: float | None) -> None:
+def plot(imgui: Any, name: str, captions: Sequence[str], figures_ms: Any, line_ms: float | None) -> None:
     """Draws a curve of the last REMEMBERED figures, with the newest figure at the right. Also draws a reference line
-    at `line_ms`.
+    at `line_ms`. captions: variants of the text above the curve, the longest first.
 
     The vertical axis begins at 0 ms. If `line_ms` is None, no line is drawn.
     """
-    newest = f"{float(figures_ms[-1]) if len(figures_ms) else 0.0:.1f} ms"
     # Each point is the larger of two figures. This halves the number of points and keeps every peak.
     points = np.asarray(figures_ms[len(figures_ms) % 2 :], np.float32).reshape(-1, 2).max(axis=1)
     top_ms = max(2 * (line_ms or 0.0), 1.15 * float(points.max(initial=0)), 0.1)
-    line = [f"{name} {newest}, {line_name} {line_ms:.1f} ms"] if line_ms else []
-    fitting_text(imgui, [*line, f"{name} {newest}", newest], DIM)
+    fitting_text(imgui, captions, DIM)
     at = imgui.get_cursor_screen_pos()
     across = imgui.get_content_region_avail().x
     if len(points):

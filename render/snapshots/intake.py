@@ -47,6 +47,8 @@ BYTE_BUDGET, SOFTWARE_BYTE_BUDGET = 64 << 20, 8 << 20
 # Shortest time between two polls of the link to the simulation. Most frames are longer than this, so polls are skipped
 # only if the viewer draws many hundred frames per second.
 PATIENCE_NS = 4_000_000
+# Number of intervals between publishes that are kept for the overlay.
+KEPT_INTERVALS = 240
 # Largest number of snapshots that wait until their scene arrives. Scenes arrive by a socket, usually within 1 ms. A
 # scene with large meshes may take longer. Then the snapshots are drawn with the current scene.
 MOST_WAITING = 16
@@ -92,7 +94,8 @@ class IntakeStage(Protocol):
 
 class Intake:
     """Passes the snapshots of one simulation to one stage. byte_budget: see `BYTE_BUDGET`. link: connection to the
-    simulation. before: intake of the simulation that was drawn before. The worlds of the new simulation count as newer
+    simulation. publish_intervals_ms: the last intervals between publishes, in ms. Of snapshots that were not received,
+    the mean is taken. before: intake of the simulation that was drawn before. The worlds of the new simulation count as newer
     than all worlds of the earlier simulation, as after a reset."""
 
     def __init__(
@@ -111,6 +114,7 @@ class Intake:
         self._world_epoch: int | None = None
         self._worlds_before = 0  # number of worlds of earlier simulations; it is added to each world epoch
         self.newest: Head | None = None
+        self.publish_intervals_ms: deque[float] = deque(maxlen=KEPT_INTERVALS)
         if before is not None:
             self._worlds_before = max(before._world_epoch or 0, before.plan.world_epoch) + 1
             self.newest = before.newest
@@ -192,6 +196,8 @@ class Intake:
             return 0
         stage.observe(head)
         steps = max(0, head.tick - self._newest_tick)
+        if steps and self.newest is not None:
+            self.publish_intervals_ms.append((head.published_ns - self.newest.published_ns) / steps / 1e6)
         self._newest_tick = head.tick
         self.newest = head
         return steps

@@ -326,6 +326,7 @@ class FrameLoop:
             thinned=stage.history.thinned,
             group_ages_ms={} if shown is None else {n: (present_ns - d) / 1e6 for n, d in shown.group_due_ns.items()},
             split_labels=stage.split_labels,
+            publish_intervals_ms=self.intake.publish_intervals_ms,
             messages=stage.messages + ((self.notice,) if self.notice else ()),
         )
 

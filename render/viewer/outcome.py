@@ -115,7 +115,7 @@ def leave_report(
     except TwixtError as error:
         unwritten = _say_unwritten(error)
     if config.json != "-":  # standard output is last, so that the files are written even if it fails
-        report.show(made)
+        report.show(made, full=config.full)
     broken = check(made, list(config.fail_if))
     for line in broken:
         print_notice(f"limit broken: {line}")

@@ -233,7 +233,9 @@ class _Run:
     def __init__(self, viewer: _Viewer, loop: FrameLoop) -> None:
         self.link = viewer.link
         self._viewer, self._loop = viewer, loop
+        self._has_picture = False
         self._end_ns: int | None = None
+        self._count_seconds(time.perf_counter_ns())
         self._crash_ends_ns: int | None = None
 
     def frames(self) -> Outcome:
@@ -261,10 +263,17 @@ class _Run:
             loop.sleep()
             return
         row = loop.frame()
-        if loop.is_starting and start_up.is_over(row, loop):
-            loop.end_start()
-            seconds = self._viewer.config.seconds
-            self._end_ns = row.present_ns + round(seconds * 1e9) if seconds else None
+        if loop.is_starting and row.mode != "none":
+            self._has_picture = True
+            if start_up.is_over(row, loop):
+                loop.end_start()
+            self._count_seconds(row.present_ns)
+
+    def _count_seconds(self, since_ns: int) -> None:
+        """Sets the end of a run with `--seconds`. They count from the end of start-up. Until the first picture they
+        count from the beginning, so that a viewer ends even if nothing is published."""
+        seconds = self._viewer.config.seconds
+        self._end_ns = None if seconds is None else since_ns + round(seconds * 1e9)
 
     def _ended(self, now_ns: int) -> Outcome | None:
         viewer = self._viewer
@@ -273,7 +282,8 @@ class _Run:
         if viewer.display.should_close or self._loop.input.settings.quit:
             return Outcome(FINISHED)
         if self._end_ns is not None and now_ns >= self._end_ns:
-            return Outcome(FINISHED)
+            nothing = f"nothing was published within {viewer.config.seconds:g} s, so there was no picture"
+            return Outcome(FINISHED, "" if self._has_picture else nothing)
         ended = self.link.ended
         if ended is None or (viewer.reconnection is not None and self._is_awaited(ended, viewer.reconnection)):
             return None

@@ -300,8 +300,10 @@ class Meter:
         self._multiple = 1
         self.given_up_ns = 0
         self._step_ms = Samples()
-        # Each row has the cost in ms, the lead in ms, and the rate, or 0 if there is no rate.
-        self._publishes = Samples(3)
+        # Each row has the cost in ms, the lead in ms, the rate, or 0 if there is no rate, and the interval since the
+        # publish before in ms, or 0 for the first publish.
+        self._publishes = Samples(4)
+        self._published_ns = 0
 
     def stepped(self, cost_ns: int, multiple: int = 1) -> None:
         """Counts a step that made `multiple` of the world's own steps."""
@@ -315,7 +317,9 @@ class Meter:
         """Counts a snapshot that became visible. cost_ns: time that publishing this snapshot took, in ns."""
         self.published += 1
         self.late += published_ns - due_ns > LATE_NS
-        self._publishes.add(cost_ns / 1e6, (due_ns - published_ns) / 1e6, rate)
+        interval_ns = published_ns - (self._published_ns or published_ns)
+        self._published_ns = published_ns
+        self._publishes.add(cost_ns / 1e6, (due_ns - published_ns) / 1e6, rate, interval_ns / 1e6)
 
     def gave_up(self, debt_ns: int, steps: int) -> None:
         """Counts time that a new plan gave up. `debt_ns` is wall time; it equals `steps` steps of simulated time."""
@@ -337,4 +341,15 @@ class Meter:
             "step_ms": distribution(self._step_ms.column()),
             "publish_ms": distribution(self._publishes.column(0)),
             "lead_ms": distribution(self._publishes.column(1)),
+        }
+
+    def loop_report(self) -> dict[str, Any]:
+        """The `physics` block of the report of a user's own loop. twixt does not know its steps, so the block has the
+        intervals between publishes instead."""
+        return {
+            "published": self.published,
+            "dropped": self.dropped,
+            "rate": distribution(filter(None, self._publishes.column(2))),
+            "publish_ms": distribution(self._publishes.column(0)),
+            "publish_interval_ms": distribution(filter(None, self._publishes.column(3))),
         }

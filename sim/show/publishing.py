@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from types import TracebackType
-from typing import NoReturn, TypedDict, Unpack
+from typing import Any, NoReturn, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,7 +28,7 @@ from twixt.ipc.scene.surfaces import NO_EXTRAS, Extras
 from twixt.ipc.snapshot import BODY, RECORD, new_bodies
 from twixt.ipc.trace.spans import NOT_RECORDED
 from twixt.sim.publish.limits import BodyLimit
-from twixt.sim.publish.publisher import Publisher
+from twixt.sim.publish.publisher import Meter, Publisher
 from twixt.sim.show.loop_warnings import LoopWarnings
 from twixt.sim.show.session import ViewerSession
 from twixt.sim.show.shown_bodies import ShownBodies, require_known_fields
@@ -65,6 +65,7 @@ class Publishing:
         spans = NOT_RECORDED if session.trace is None else session.trace.spans
         # The publisher sets no limit on the rate, because the user's loop sets its own pace.
         self._publisher = Publisher(self._host, plan, None, spans=spans)
+        self._host.on_report = partial(_report_of, self._publisher.meter)
         self._surfaces = ShownSurfaces(self._host)
         self._has_slots = False
         self._warnings = LoopWarnings(self._host, session.status, dt_ns)
@@ -87,7 +88,8 @@ class Publishing:
         """Publish the current state of the bodies. Fields that are not passed keep their values, but velocities that
         are not passed count as unknown.
 
-        - position: (n, 3), metres.
+        - position: (n, 3), metres. If the scene has one shape and there is no other body, (3,) is accepted. The same
+          holds for a row of the next fields.
         - orientation: (n, 4), unit quaternions in the order `quat`: "xyzw" (SciPy, ROS, PyBullet) or "wxyz" (MuJoCo,
           Isaac Sim, Blender). A wrong order cannot be detected, because the length is 1 in both orders.
         - velocity: (n, 3), m/s. angular_velocity: (n, 3), rad/s, in the world frame.
@@ -336,6 +338,11 @@ class SlotBlock:
             opened.columns = now.columns.published(opened.count) | self._own
         now.next_state, now.next_columns, now.next_slot, now.is_under_way = now.state, self._own, opened, True
         view._send(self._sim_time_ns, opened, self._begin_ns, extras.vertices)
+
+
+def _report_of(meter: Meter) -> dict[str, Any]:
+    """The answer to a viewer that makes a report. It must not refer to the view, which would then never be freed."""
+    return {"physics": meter.loop_report()}
 
 
 def _fill_new(opened: OpenSlot) -> None:

@@ -24,6 +24,7 @@ from twixt.ipc.errors import FINISHED, NO_DISPLAY, NoDisplay, TwixtError
 from twixt.ipc.process import interrupts
 from twixt.ipc.process.interrupts import InterruptibleEvent
 from twixt.ipc.process.notices import print_notice
+from twixt.ipc.ring.segments import HostEnded
 from twixt.ipc.session.host import Host
 from twixt.ipc.trace.spans import PHYSICS
 from twixt.ipc.trace.trace_file import open_trace
@@ -40,6 +41,9 @@ VIEWER_TIMEOUT_S = 3.0
 # Longest time, in seconds, that `close` waits for screenshots that were requested and not written yet. A viewer that
 # was just started needs one or two seconds for its first frame.
 SCREENSHOTS_TIMEOUT_S = 5.0
+# A view with `seconds` ends at the latest so many seconds after them. Its viewer counts from the end of its start-up,
+# which takes about a second, and ends the view itself. This limit is for a viewer that hangs or starts slowly.
+START_LIMIT_S = 10.0
 # If a thread drops the last reference to a view, the thread waits until the view's memory and descriptors are freed.
 # This is its longest wait, in seconds; usually the wait takes milliseconds. The garbage collector may run at any
 # point, so the thread may hold a lock that closing needs. Then the wait ends at this limit, and the view is closed
@@ -74,7 +78,7 @@ class ViewerSession:
         self._no_viewer_because = "no viewer was asked for (viewer=False)"
         self._has_quit = False
         self._owner_pid = os.getpid()
-        self._opened_ns = time.perf_counter_ns()
+        self._begin_seconds()
         if not (has_viewer or unreachable):
             self._report(f"{self._no_viewer_because}; the loop goes on without one")
         else:
@@ -95,7 +99,7 @@ class ViewerSession:
         process = self._process
         code = None if process is None else process.poll()
         if process is not None and code is None:
-            return False
+            return self._ends_ns is not None and self._is_overdue
         return code == FINISHED or self._are_seconds_over
 
     @property
@@ -138,14 +142,17 @@ class ViewerSession:
                 raise TwixtError("this view is closed, so it cannot be reopened; open another with twixt.show(scene)")
             before = self._process
             if before is not None and before.poll() is None and not self._has_quit:
-                return
+                if not self._is_overdue:
+                    return
+                before.terminate()
             self._replaced_viewers = [viewer for viewer in self._replaced_viewers if viewer.poll() is None]
             if before is not None:
                 before.is_end_expected = True
                 self._replaced_viewers.append(before)
             # The new viewer must not overwrite the files of the first viewer. A trace has room for only one viewer.
             config = replace(self._config, log=None, screenshot=None, profile=None)
-            self._opened_ns, self._has_quit = time.perf_counter_ns(), False
+            self._has_quit = False
+            self._begin_seconds()
             self.host.viewer_attached.clear()
             self._process = self._start_viewer(config)
 
@@ -196,10 +203,25 @@ class ViewerSession:
         except RuntimeError:  # The interpreter exits and starts no more threads.
             work()
 
+    def _begin_seconds(self) -> None:
+        seconds, self._opened_ns = self._config.seconds, time.perf_counter_ns()
+        self._ends_ns = None if seconds is None else self._opened_ns + round(seconds * 1e9)
+
     @property
     def _are_seconds_over(self) -> bool:
-        seconds = self._config.seconds
-        return seconds is not None and time.perf_counter_ns() - self._opened_ns >= seconds * 1e9
+        return self._ends_ns is not None and time.perf_counter_ns() >= self._ends_ns
+
+    @property
+    def _is_overdue(self) -> bool:
+        """True if the `seconds` are over and the viewer, which still runs, need not be waited for. It has nothing to
+        show, or it should have ended long ago."""
+        if not self._are_seconds_over:
+            return False
+        late_ns = time.perf_counter_ns() - self._ends_ns  # type: ignore[operator]
+        try:
+            return late_ns > START_LIMIT_S * 1e9 or self.host.ring.newest() is None
+        except HostEnded:  # Another thread has closed the view.
+            return True
 
     @interrupts.delayed_ctrl_c()
     def _end(self, kind: str, message: str) -> bool:

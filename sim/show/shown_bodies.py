@@ -20,8 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from twixt.ipc.errors import TwixtError
-from twixt.ipc.process.user_code import suggestion_for
+from twixt.ipc.errors import TwixtError, unknown_argument
 from twixt.ipc.ring.layout import PART_ROWS
 from twixt.ipc.ring.segments import HostRing
 from twixt.ipc.ring.slot import OpenSlot
@@ -155,6 +154,8 @@ class ShownBodies:
         if value is None:
             return None
         passed, state = body_fields.array_of("position", value), self.next_state
+        if passed.ndim == 1:  # the row of the only body
+            passed = passed[None]
         if passed.dtype == np.float32:
             return None
         rows = state.matcher.rows if state.matcher is not None else slice(0, len(passed))
@@ -171,7 +172,7 @@ class ShownBodies:
             raise TwixtError(
                 "publish takes surfaces by the place of their bodies; leave ids out, or publish no surfaces"
             )
-        return max(self.state.used, _count_of(fields, None, self.state))
+        return max(self.state.used, _count_of(fields, None, self.state, self.shapes))
 
     def write(
         self,
@@ -189,7 +190,7 @@ class ShownBodies:
         state = self.state
         if not (is_repeated := tuple(fields) == state.fields):
             require_known_fields(fields)
-        count = _count_of(fields, ids, state)
+        count = _count_of(fields, ids, state, self.shapes)
         own = {} if columns is None else self.columns.converted(columns, count)
         if ids is not None:
             _require_bodies_alone(own, self.columns)
@@ -361,21 +362,20 @@ def _require_bodies_alone(own: Mapping[str, NDArray[Any]], columns: Columns) -> 
             )
 
 
-def _count_of(passed: Mapping[str, ArrayLike], ids: ArrayLike | None, state: BodyState) -> int:
+def _count_of(passed: Mapping[str, ArrayLike], ids: ArrayLike | None, state: BodyState, shapes: int = 0) -> int:
     if (ids is not None) != isinstance(state.matcher, RecordsById) and state.matcher is not None:
         raise TwixtError("ids must be given in every publish or in none; bodies cannot be matched otherwise")
     if ids is not None:
         return body_fields.length("ids", ids)
     for field in ("position", "orientation", "velocity", "angular_velocity"):
         if field in passed:
-            return body_fields.length(field, passed[field])
+            return body_fields.length(field, passed[field], shapes == 1 and state.bodies <= 1)
     return state.bodies
 
 
 def require_known_fields(fields: Iterable[str]) -> None:
-    """Raises TwixtError for a field whose name is not a parameter of `View.publish`."""
+    """Raises UnknownArgument for a field whose name is not a parameter of `View.publish`."""
     for name in fields:
         if name not in BLOCKS:
             known = [*BLOCKS, "quat", "visible", "ids", "cut", "columns", "marks", "surfaces", "sim_time"]
-            hint = suggestion_for(name, known) or f"there are {', '.join(known)}"
-            raise TwixtError(f"publish takes no {name!r}; {hint}")
+            raise unknown_argument("View.publish", name, known)

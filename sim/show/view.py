@@ -70,7 +70,8 @@ def show(
     - name: the name that other viewers attach to (`twixt view NAME`).
     - viewer: False to start no viewer.
     - options: any flags of the viewer, named as their fields in `Config`, such as `overlay=False`, `size_px=(400,
-      300)`. The option `seconds` ends the view after that time.
+      300)`. The option `seconds` ends the view after that time. It counts from the first pictures or, as
+      long as nothing is published, from this call.
 
     Raises TwixtError for invalid arguments, for a name that is in use, and if memory is short.
 

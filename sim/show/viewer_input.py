@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from twixt.ipc.errors import TwixtError
+from twixt.ipc.errors import TwixtError, named_arguments
 from twixt.ipc.interaction import overlay
 from twixt.ipc.interaction.controls import (
     FORMER_ARGUMENTS,
@@ -132,6 +132,7 @@ class ViewerInput:
         self._status.set_controls(checked_controls(controls, "View.controls"))
 
     @former_arguments(FORMER_ARGUMENTS, "View.slider")
+    @named_arguments
     def slider(self, name: str, value: float, low: float, high: float, section: str = SECTION) -> Slider:
         """Adds a slider, for a number from `low` to `high`, to a section of the overlay. The loop may read and assign
         `.value`. This costs as little as an attribute. Raises TwixtError for a value outside the range, for
@@ -141,6 +142,7 @@ class ViewerInput:
         return slider
 
     @former_arguments(FORMER_ARGUMENTS, "View.toggle")
+    @named_arguments
     def toggle(self, name: str, value: bool = False, section: str = SECTION) -> Toggle:
         """Adds a switch. Its `.value` is True or False. In all else it is like a `slider`."""
         toggle = Toggle(name, value, section)
@@ -148,6 +150,7 @@ class ViewerInput:
         return toggle
 
     @former_arguments(FORMER_ARGUMENTS, "View.button")
+    @named_arguments
     def button(self, name: str, section: str = SECTION) -> Button:
         """Adds a button. Its `.pressed()` returns True once after each press. In all else it is like a `slider`."""
         button = Button(name, section)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.config.rules import is_finite
-from twixt.ipc.errors import TwixtError, text_of
+from twixt.ipc.errors import TwixtError, named_arguments, text_of
 from twixt.ipc.renamed import closed_attributes, former_arguments
 from twixt.ipc.ring.layout import ColumnForm
 from twixt.ipc.rotation import XYZW, QuatOrder, in_xyzw
@@ -51,6 +51,7 @@ MOST_SUMMED = 32_768
         "lost_sums": "_lost_sums",
     }
 )
+@named_arguments
 class Bodies:
     """The bodies of a world; at first `count` visible bodies at the origin. Units are metres, radians and seconds;
     quaternions are xyzw.
@@ -64,7 +65,7 @@ class Bodies:
 
     The fields are arrays with one row for each of the n bodies: `position` (3), `orientation` (4), `velocity` (3),
     `angular_velocity` (3), `scale`, `color` (4), `epoch`. Write into these arrays, or assign all rows at once:
-    `bodies.position = p`.
+    `bodies.position = p`. A single row, such as (3,) for `position`, is assigned to all bodies.
 
     - columns: the world's own values of each body, by name; see `Column`.
     - scene: the world's scene; needed only for columns with one row for each part of a body.
@@ -235,6 +236,7 @@ class Bodies:
         for i in [i for i in self._free if shown[i]]:
             del self._free[i]
 
+    @named_arguments
     def teleport(
         self,
         i: Any,
@@ -253,6 +255,7 @@ class Bodies:
             self._views["scale"][i] = scale
 
     @former_arguments({"cut_beyond": "max_distance"})
+    @named_arguments
     def correct(
         self,
         i: Any,
@@ -292,6 +295,7 @@ class Bodies:
         self._corrections.add(rows, moved[near], turn_between(before["orientation"], after["orientation"])[near])
         count_corrections(self._views["epoch"], rows)
 
+    @named_arguments
     def spawn(
         self,
         position: ArrayLike = (0.0, 0.0, 0.0),

@@ -195,19 +195,31 @@ class FieldWriter:
         return views
 
 
-def length(field: str, value: ArrayLike) -> int:
-    """Number of rows of `value`. Raises TwixtError for a single number, and for a value that is not an array."""
-    shape = array_of(field, value).shape
+def length(field: str, value: ArrayLike, is_single: bool = False) -> int:
+    """Number of rows of `value`. is_single: True if there is only one body. A `value` for one body may then be the row
+    itself, for example (3,) for a position. Raises TwixtError for other rows, for a single number, and for a value
+    that is not an array."""
+    array = array_of(field, value)
+    shape = array.shape
+    if len(shape) == 1 and field in WIDTHS:
+        is_row = shape == (WIDTHS[field],)
+        if is_row and is_single:
+            return 1
+        rule = f"{field} must have one row per body, shape (n, {WIDTHS[field]})"
+        advice = f"; for one body: {field}=({text_of(value)},)" if is_row else ""
+        raise TwixtError(f"{rule}, got {kind_of(array)}{advice}")
     if not shape:
         raise TwixtError(f"{field} must be an array with one row per body, got {text_of(value)}")
     return shape[0]
 
 
 def shaped(field: str, value: ArrayLike, count: int) -> Values:
-    """`value` as an array of numbers of shape (count, width). The width is that of the field in `WIDTHS`. Raises
-    TwixtError."""
+    """`value` as an array of numbers of shape (count, width). The width is that of the field in `WIDTHS`. For one body
+    the shape (width,) is accepted. Raises TwixtError."""
     array, width = array_of(field, value), WIDTHS[field]
     if array.dtype.kind not in "fiu" or array.shape != (count, width):
+        if array.dtype.kind in "fiu" and count == 1 and array.shape == (width,):
+            return array[None]
         raise TwixtError(f"{field} must be numbers of shape ({count}, {width}), got {kind_of(array)}")
     return array
 

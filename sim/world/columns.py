@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.config.rules import COLOR, DRAWN_PARTS, SCALE3, VISIBLE_PARTS, is_rule, unknown_rule
-from twixt.ipc.errors import TwixtError, text_of
+from twixt.ipc.errors import TwixtError, named_arguments, text_of
 from twixt.ipc.ring import budget
 from twixt.ipc.ring.layout import (
     BODY_ROWS,
@@ -50,9 +50,10 @@ KINDS_FOR = {"f": ("fiu", "numbers"), "i": ("iu", "whole numbers"), "u": ("iu", 
 Rule = str | Callable[[Any, Any, float], Any]
 
 
+@named_arguments
 @dataclass(frozen=True)
 class Column:
-    """Declaration of a column with `width` values of `dtype` per row, which viewers blend by `rule`.
+    """Declaration of a column with `width` values of `dtype` per row. Viewers blend them by `rule` between snapshots.
 
     - dtype: bool, or a numpy number type of 1 to 8 bytes ("f4", np.int16 ...).
     - rule: "linear"; "angle" (radians, the shorter way round); "none" (the value changes at the newer snapshot;

@@ -20,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from twixt.ipc.errors import TwixtError, text_of
+from twixt.ipc.errors import TwixtError, named_arguments, text_of
 from twixt.ipc.process.user_code import suggestion_for
 from twixt.ipc.renamed import closed_attributes, former_arguments
 from twixt.ipc.rotation import COMPONENTS, XYZW, QuatOrder, is_w_first
@@ -78,6 +78,7 @@ class Marks:
         self._of_kind.clear()
 
     @former_arguments({"key": "ids"})
+    @named_arguments
     def add(
         self,
         kind: str,

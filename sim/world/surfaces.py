@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from twixt.ipc.errors import TwixtError, text_of
+from twixt.ipc.errors import TwixtError, named_arguments, text_of
 from twixt.ipc.scene import Scene
 from twixt.ipc.scene.groups import LAST_BODY
 from twixt.ipc.scene.scene import shape_list
@@ -38,6 +38,7 @@ from twixt.ipc.snapshot import MARK, NO_MARKS, vertex_records
 from twixt.sim.world.body_fields import kind_of, without_mask
 
 
+@named_arguments
 class Surfaces:
     """Vertices of the deforming bodies of a scene; `surfaces[body]` is a writable float32 array (v, 3).
 

@@ -101,11 +101,11 @@ def names_of(command: click.Command) -> set[str]:
 @pytest.mark.parametrize(
     ("name", "sides", "own"),
     [
-        ("run", (BOTH, SIM, VIEW), {"world"}),
-        ("measure", (BOTH, SIM, VIEW, MEASURE), {"world", "--against", "--repeat"}),
+        ("run", (BOTH, SIM, VIEW), {"world", "--full"}),
+        ("measure", (BOTH, SIM, VIEW, MEASURE), {"world", "--against", "--repeat", "--full"}),
         ("sim", (BOTH, SIM), {"world", "--steps", "--hash", "--json"}),
-        ("view", (BOTH, VIEW), {"name", "--wait"}),
-        ("report", (), {"log", "--json", "--plot"}),
+        ("view", (BOTH, VIEW), {"name", "--wait", "--full"}),
+        ("report", (), {"log", "--json", "--plot", "--full"}),
         ("compare", (), {"a", "b", "--plot"}),
         ("doctor", (), set()),
         ("worlds", (), set()),

@@ -48,7 +48,8 @@ def test_a_run_is_short_unless_it_is_told_how_long() -> None:
 
 @pytest.mark.parametrize(
     ("words", "flags", "says"),
-    [(["--log", "a.csv"], "", "--log with --against"), ([], "--plot=a.png", "--plot"), ([], "--repeat 3", "within"),
+    [(["--log", "a.csv"], "", "--log with --against"), (["--full"], "", "--full with --against"),
+     ([], "--plot=a.png", "--plot"), ([], "--repeat 3", "within"),
      ([], "'", "does not read as flags"), ([], "--help", "it runs nothing"), (["--", "balls"], "", "added behind it")],
 )  # fmt: skip
 def test_what_many_runs_cannot_be_told_is_refused(words: list[str], flags: str, says: str) -> None:
@@ -63,6 +64,7 @@ def test_what_many_runs_cannot_be_told_is_refused(words: list[str], flags: str, 
         (["--repeat", "2"], "--repeat 2 is for --against"), (["--against", "--fps -3"], "--fps must be"),
         (["--against", "--slo 3"], "No such option"), (["--against", "", "--fail-if", "frames.count>1"], "--fail-if"),
         (["--against", "", "--json", "nowhere/a.json"], "--json"), (["--against", "", "--repeat", "0"], "--repeat"),
+        (["--against", "", "--repeat", "4"], "--repeat must be at least 5, got 4: fewer runs of each side prove no"),
         (["nowhere:World", "--against", ""], "a run of A was refused: no module"),
         (["--size", "64x48", "--offscreen", "--seconds", "0.1", "--against", "--draw nowhere:draw"], "a run of B was refused"),
     ],
@@ -77,17 +79,17 @@ def test_bad_input_is_refused_in_words(arguments: list[str], says: str) -> None:
 @pytest.mark.slow
 def test_runs_take_turns_and_all_of_it_is_in_the_json(tmp_path: Path) -> None:
     path = tmp_path / "both.json"
-    flags = ("--offscreen", "--size", "64x48", "--no-overlay", "--seconds", "0.3", "--repeat", "2", "--json", str(path))
+    flags = ("--offscreen", "--size", "64x48", "--no-overlay", "--seconds", "0.3", "--repeat", "5", "--json", str(path))
     ended = subprocess.run(
         typed("measure", "metronome", *flags, "--against", "--slow-render 30"),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
     )
     assert ended.returncode == 0, ended.stderr
-    assert "no verdict" in ended.stdout
+    assert "frames.cpu_ms.p50" in ended.stdout
     made = json.loads(path.read_text())
-    turns = Turns(2)
+    turns = Turns(5)
     for run in made["runs"]:
         assert run["side"] == turns.next_side
         turns.runs.append(Run(run["side"], run["figures"], MachineLoad(**run["load"]), run["fault"]))
@@ -139,16 +141,15 @@ class Breaks(World):
 
 
 @pytest.mark.slow
-def test_a_side_that_always_ends_badly_is_a_failure_and_too_few_runs_are_said_first(tmp_path: Path) -> None:
+def test_a_side_that_always_ends_badly_is_a_failure(tmp_path: Path) -> None:
     (tmp_path / "breaking.py").write_text(WORLD)
-    flags = ("--offscreen", "--size", "64x48", "--no-overlay", "--seconds", "0.1", "--repeat", "1")
+    flags = ("--offscreen", "--size", "64x48", "--no-overlay", "--seconds", "0.1", "--repeat", "5")
     ended = subprocess.run(
         typed("measure", "breaking:Breaks", *flags, "--against", "--set bad=1"),
-        capture_output=True, text=True, timeout=60, cwd=tmp_path,
+        capture_output=True, text=True, timeout=120, cwd=tmp_path,
     )  # fmt: skip
     assert ended.returncode == 1, ended.stderr
-    assert "1 runs ended badly and count as none; the last, of B: exit code 1" in ended.stdout
-    assert ended.stderr.startswith("twixt: --repeat 1 gives no verdict: 5 runs of each side are needed")
+    assert "5 runs ended badly and count as none; the last, of B: exit code 1" in ended.stdout
 
 
 def test_a_run_that_ended_badly_counts_as_none() -> None:

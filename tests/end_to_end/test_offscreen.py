@@ -45,8 +45,8 @@ def test_a_run_says_that_there_is_no_display_and_leaves_what_can_be_looked_at_la
     ended_well(run)
     assert shows_the_world(start.folder / "twixt-screenshot.png", (320, 240))
     assert shows_the_world(start.folder / "twixt-pacing.png", Image.open(start.folder / "twixt-pacing.png").size)
-    assert re.search(r"\d+ frames in \d\.\d s", run.out)
-    assert "motion.animation_error_ms" in run.out
+    assert re.match(r"Even: 99 % of frames within |Uneven: \d+ of \d+ frames; ", run.out)
+    assert re.search(r"frames +\d+ in \d\.\d+ s", run.out)
     said = run.err.splitlines()
     assert len(said) == 3, run.err
     assert all(line.startswith("twixt: ") for line in said)

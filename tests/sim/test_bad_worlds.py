@@ -30,7 +30,7 @@ PATIENCE_S = 30
 WORLDS = """
     import os, sys, time
     import numpy as np
-    from twixt import Bodies, Scene, Sphere, World
+    from twixt import Bodies, Camera, Scene, Sphere, World
 
     class Good(World):
         def __init__(self, count: int = 3):
@@ -53,6 +53,11 @@ WORLDS = """
     class RaisesOurs(Good):
         def act(self):
             self.bodies.teleport(99, (0, 0, 0))
+
+    class UnknownField(Good):
+        def __init__(self):
+            super().__init__()
+            self.scene = Scene([Sphere()] * 3, camera=Camera(fov=60))
 
     class Nan(Good):
         def act(self):
@@ -342,6 +347,15 @@ def test_a_refused_value_in_the_users_constructor_is_one_line(forked: Forks, use
     ended = forked(users_folder, "sim", "bad:BadRadius", "--set", "radius=-1")
     assert ended.returncode == 2
     assert ended.stderr == "twixt: Sphere.radius must be a finite length > 0 (metres), got -1.0\n"
+
+
+def test_an_argument_that_there_is_not_is_said_with_the_users_line(forked: Forks, users_folder: Path) -> None:
+    ended = forked(users_folder, "sim", "bad:UnknownField")
+    assert ended.returncode == 2
+    *frames, line = ended.stderr.splitlines()
+    assert line.startswith("twixt: UnknownField.__init__: Camera has no argument 'fov'; did you mean fov_y_deg?")
+    assert [frame.split("in ")[-1] for frame in frames if frame.startswith("  File")] == ["__init__"]
+    assert "Camera(fov=60)" in "".join(frames)
 
 
 @pytest.mark.parametrize(

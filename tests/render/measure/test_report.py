@@ -166,14 +166,17 @@ def test_a_log_alone_gives_the_same_motion_and_says_what_it_cannot_know(tmp_path
     assert (tmp_path / "plot.png").stat().st_size > 1000
     printed = capsys.readouterr().out
     assert "60.0 fps" in printed
-    assert "motion.animation_error_ms" in printed
+    assert printed.startswith("Even: 99 % of frames within")
+    assert "motion.animation_error_ms" not in printed
+    report.report_log(str(path), full=True)
+    assert "motion.animation_error_ms" in capsys.readouterr().out
 
 
 def test_the_printed_report_says_what_was_bad(capsys):
     rows = even(90)
     rows[50] = rows[50]._replace(draw_time_ns=rows[49].draw_time_ns, mode="held")
     report.show(built(rows))
-    assert "2 physics late" in capsys.readouterr().out.replace("\n", " ")
+    assert "Uneven: 2 of 90 frames; physics was late in 2 of them." in capsys.readouterr().out.replace("\n", " ")
 
 
 def test_a_run_that_showed_nothing_is_printed_all_the_same(capsys):
@@ -268,8 +271,21 @@ def test_the_printed_report_has_judder_and_what_frames_were_late_by(capsys):
             present_ns=rows[late].present_ns + 12 * MS,
             user_ns=28 * MS,
         )
-    report.show(built(rows))
+    report.show(built(rows), full=True)
     printed = capsys.readouterr().out
     assert "motion.judder" in printed
-    assert "4 render late (4 user)" in printed.replace("\n", " ")
+    assert "own drawing took too long in 4 of them" in printed.replace("\n", " ")
     assert "render late by: 4 user" in printed
+
+
+def test_the_short_report_names_the_flag_for_all_figures_and_the_full_one_has_them(capsys):
+    made = built(physics={"physics": {"publish_interval_ms": dict.fromkeys(SPREAD, 2.0)}})
+    report.show(made)
+    short = capsys.readouterr().out
+    assert "--full" in short
+    assert len(short.splitlines()) <= 16
+    report.show(made, full=True)
+    full = capsys.readouterr().out
+    assert "physics.publish_interval_ms" in full
+    assert all(f"- {line}" in full for line in made["conditions"])
+    assert not any(f"- {line}" in short for line in made["conditions"])

@@ -48,10 +48,12 @@ def test_a_report_has_the_same_words_in_every_terminal(
     report = built()
     monkeypatch.setenv("COLUMNS", "500")
     show(report)
+    show(report, full=True)
     wide = terminal.words()
-    assert {"figure", "frames.interval_ms", "motion.animation_error_ms"} <= set(wide)
+    assert {"figure", "frames.interval_ms", "motion.animation_error_ms", "pictures"} <= set(wide)
     monkeypatch.setenv("COLUMNS", width)
     show(report)
+    show(report, full=True)
     assert sorted(terminal.words()) == sorted([*wide, *wide])
 
 

@@ -434,7 +434,9 @@ def test_controls_of_the_world_are_moved_switched_and_pressed(fresh):
 
 def test_folds_of_controls_are_open_at_the_start_until_the_user_folds_them(fresh):
     def knobs(kind, section, count=1):
-        return {f"{section} {n}": (Knob(f"{n}", (SliderRange(0, 1, "%.3g"),), 0, kind, section), 0.0) for n in range(count)}
+        return {
+            f"{section} {n}": (Knob(f"{n}", (SliderRange(0, 1, "%.3g"),), 0, kind, section), 0.0) for n in range(count)
+        }
 
     for controls, are_open in (
         (knobs("slider", "controls"), True), (knobs("toggle", "controls"), True), (knobs("button", "gains"), True),
@@ -464,3 +466,13 @@ def test_controls_of_another_fold_stand_there_two_switches_in_a_row(fresh):
     for x_px, y_px in ((550, 155), (675, 155), (550, 178)):
         fresh.click(x_px, y_px, controls=controls, troubles={})
     assert [turn.knob for turn in fresh.turned] == ["control 0", "control 1", "control 2"]
+
+
+def test_a_loop_of_ones_own_and_a_world_far_from_real_time_are_drawn_in_words_that_fit(screen):
+    """The panel of physics without a step, with publish intervals, and with a rate in days."""
+    screen.show()
+    before = screen.pixels()
+    screen.show(frames=2 * LAYOUTS_AT_ONCE, publishes_ms=np.float32([2.0, 3.0] * 20), rate=2_485_890.06)
+    changed = (screen.pixels() != before).any(axis=2)
+    assert changed[:, SIZE_PX[0] // 2 :].any(), "the right panel shows something else"
+    assert not changed[:, : SIZE_PX[0] // 2].any(), "the left one does not"

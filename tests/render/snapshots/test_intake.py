@@ -214,3 +214,18 @@ def test_the_first_large_snapshot_is_whole_though_memory_for_it_took_long_to_get
 )
 def test_the_ring_holds_what_fits_within_bounds(size: int, slots: int) -> None:
     assert gpu_slots(size) == slots
+
+
+def test_the_interval_between_publishes_is_that_of_one_tick(viewer: Viewer) -> None:
+    intake = viewer.loop.intake
+    first = intake.newest
+    assert first is not None
+    viewer.publish()
+    intake.receive()
+    newest = intake.newest
+    assert newest is not None
+    assert newest.tick == first.tick + 1
+    assert intake.publish_intervals_ms[-1] == pytest.approx((newest.published_ns - first.published_ns) / 1e6)
+    count = len(intake.publish_intervals_ms)
+    intake.receive()
+    assert len(intake.publish_intervals_ms) == count, "nothing was published"

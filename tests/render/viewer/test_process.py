@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,6 +18,8 @@ from twixt.ipc.config.flags import Config
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.process.interrupts import CtrlCRecorder
 from twixt.ipc.trace.spans import NOT_RECORDED
+from twixt.render.measure.frame_rows import FrameRow
+from twixt.render.viewer import process
 from twixt.render.viewer.process import _Run, _StopSignals
 
 
@@ -24,10 +27,15 @@ def run_whose_frames(raise_: BaseException) -> _Run:
     def frame() -> Any:
         raise raise_
 
+    return run_of(frame)
+
+
+def run_of(frame: Callable[[], Any], **config: Any) -> _Run:
     user = SimpleNamespace(settings=SimpleNamespace(quit=False))
     loop: Any = SimpleNamespace(frame=frame, is_idle=False, input=user, is_starting=True)
+    loop.end_start = lambda: setattr(loop, "is_starting", False)
     viewer: Any = SimpleNamespace(
-        config=Config(),
+        config=Config(**config),
         display=SimpleNamespace(is_hidden=False, should_close=False, backend="x11"),
         link=SimpleNamespace(ended=None),
         owned=False,
@@ -82,3 +90,45 @@ def test_a_child_that_a_viewer_forks_has_the_signals_as_they_were(signals_as_bef
     assert are_as_before() == "False"
     assert in_forked_child(are_as_before) == "True"
     assert not stop.asked
+
+
+FRAME_NS = 10_000_000
+S = 10**9
+
+
+class Clock:
+    """Clock that only frames move. pictured: first frame that shows something. started: frame that ends start-up."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, pictured: float, started: float) -> None:
+        self.now_ns, self.frames, self._pictured, self._started = 5 * S, 0, pictured, started
+        monkeypatch.setattr(process.time, "perf_counter_ns", lambda: self.now_ns)
+        monkeypatch.setattr(process.StartUp, "is_over", lambda _start, _row, _loop: self.frames >= self._started)
+
+    def frame(self) -> FrameRow:
+        self.frames += 1
+        self.now_ns += FRAME_NS
+        return FrameRow(present_ns=self.now_ns, mode="interpolated" if self.frames >= self._pictured else "none")
+
+
+def test_a_viewer_ends_after_its_seconds_though_nothing_is_published(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch, pictured=math.inf, started=math.inf)
+    outcome = run_of(clock.frame, seconds=2.0).frames()
+    assert outcome == (0, "nothing was published within 2 s, so there was no picture", "")
+    assert clock.frames == 2 * S // FRAME_NS
+
+
+def test_the_seconds_count_from_the_end_of_start_up_where_there_is_a_picture(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch, pictured=150, started=190)
+    assert run_of(clock.frame, seconds=2.0).frames() == (0, "", "")
+    assert clock.frames == 190 + 2 * S // FRAME_NS
+
+
+def test_a_window_that_is_hidden_from_its_first_frame_on_ends_after_its_seconds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = Clock(monkeypatch, pictured=math.inf, started=math.inf)
+    run = run_of(clock.frame, seconds=2.0)
+    run._viewer.display.is_hidden = True
+    run._loop.sleep_while_hidden = clock.frame  # type: ignore[method-assign, assignment]
+    assert run.frames().exit_code == 0
+    assert clock.frames == 2 * S // FRAME_NS

@@ -38,3 +38,14 @@ def test_the_latest_samples_are_kept_and_no_more() -> None:
     assert len(kept) == KEPT_SAMPLES
     assert min(kept) == 10
     assert max(kept) == KEPT_SAMPLES + 9
+
+
+def test_a_loop_reports_its_publish_intervals_and_nothing_that_twixt_does_not_know() -> None:
+    meter = Meter()
+    assert set(meter.loop_report()["publish_interval_ms"].values()) == {None}
+    for published_ns in (5 * 10**9, 5 * 10**9 + 2_000_000, 5 * 10**9 + 6_000_000):
+        meter.published_at(due_ns=published_ns, published_ns=published_ns, cost_ns=20_000, rate=1.0)
+    report = meter.loop_report()
+    assert report["published"] == 3
+    assert (report["publish_interval_ms"]["mean"], report["publish_interval_ms"]["max"]) == (3.0, 4.0)
+    assert not {"steps", "step_ms", "lead_ms", "late"} & report.keys()

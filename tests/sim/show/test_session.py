@@ -9,6 +9,7 @@ import resource
 import signal
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -23,6 +24,7 @@ from twixt.ipc.session.host import Host
 from twixt.ipc.session.service import ServiceThread
 from twixt.ipc.system.interface import Listener
 from twixt.sim.process.viewer_process import ViewerProcess
+from twixt.sim.show import session
 from twixt.sim.show.view import View, show
 
 PATIENCE_S = 30.0
@@ -37,6 +39,7 @@ VIEWERS = {
     "asks for the end": "link.send(Command('quit', acted_ns=time.perf_counter_ns())); stay()",
     "asks for the end and dies": "link.send(Command('quit', acted_ns=1 << 62)); await_file(); os.kill(os.getpid(), 9)",
     "stays": "stay()",
+    "hangs": "time.sleep(600)",
     "shows the crash": "stay(); time.sleep(600)",
 }
 VIEWER = """
@@ -200,6 +203,35 @@ def test_a_view_without_a_viewer_says_where_to_see_it_and_ends_after_its_seconds
     assert view.close_reason == "its 0.01 s are over"
     lasting = opened(viewer=False)
     assert (lasting.is_open, lasting.close_reason) == (True, "no viewer was asked for (viewer=False)")
+
+
+@pytest.mark.parametrize("what", ["stays", "hangs"])
+def test_a_view_to_which_nothing_is_published_ends_after_its_seconds_and_may_be_opened_again(
+    viewers: Callable[[str], None], opened: Callable[..., View], what: str
+) -> None:
+    viewers(what)
+    view = opened(seconds=0.01)
+    until(lambda: not view.is_open, "its seconds are over")
+    assert view.closed_because == "its 0.01 s are over"
+    before = view._session._process
+    assert before is not None
+    view._session._config = replace(view._session._config, seconds=1000.0)
+    view.reopen()
+    assert (view.is_open, view.closed_because) == (True, None)
+    assert view._session._process is not before
+    until(lambda: before.poll() is not None, "the viewer before is ended")
+
+
+def test_a_viewer_that_shows_something_is_given_time_beyond_the_seconds_but_not_for_ever(
+    viewers: Callable[[str], None], opened: Callable[..., View], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    viewers("stays")
+    view = opened(seconds=0.01)
+    publish(view)
+    until(lambda: view._session._are_seconds_over, "its seconds are over")
+    assert (view.is_open, view.closed_because) == (True, None)
+    monkeypatch.setattr(session, "START_LIMIT_S", 0.0)
+    assert (view.is_open, view.closed_because) == (False, "its 0.01 s are over")
 
 
 def test_a_closed_view_is_not_reopened_and_keeps_its_reason(opened: Callable[..., View]) -> None:

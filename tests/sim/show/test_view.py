@@ -19,7 +19,7 @@ import twixt
 from tests.sim.watched import BALLS, Watched
 from twixt.ipc.commands import Command
 from twixt.ipc.config.flags import Config
-from twixt.ipc.errors import TwixtError
+from twixt.ipc.errors import TwixtError, UnknownArgument
 from twixt.ipc.interaction.events import Look, Pull, UserEvent
 from twixt.ipc.scene import SHAPES, Camera, Compound, Scene, Sphere
 from twixt.ipc.scene.scene import shape_list
@@ -28,6 +28,7 @@ from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_COLOR, HAS_VELOCITY, VI
 from twixt.sim.publish.matching import RecordsById
 from twixt.sim.show import publishing
 from twixt.sim.show.view import show
+from twixt.sim.world.bodies import Bodies
 from twixt.sim.world.world import drawable_scene
 from twixt.sim.world.world_guard import check_world
 
@@ -394,13 +395,13 @@ def test_a_body_always_keeps_its_record_while_it_is_there_and_shares_it_with_nob
 
 @pytest.mark.parametrize(
     ("name", "says"),
-    [("colour", 'did you mean "color"?'), ("weather", "there are position, orientation,")],
+    [("colour", "did you mean color? It has position, orientation,"), ("weather", "it has position, orientation,")],
 )
 @pytest.mark.parametrize("value", [None, (1, 1, 1)])
 def test_a_field_that_there_is_not_is_refused_with_those_there_are(
     watched: Watched, name: str, says: str, value: Any
 ) -> None:
-    with pytest.raises(TwixtError, match=re.escape(f"publish takes no {name!r}; {says}")):
+    with pytest.raises(UnknownArgument, match=re.escape(f"View.publish has no argument {name!r}; {says}")):
         watched.publish(position=places(1), **{name: value})
     assert len(watched.publish(position=places(1), color=None).bodies) == 1
 
@@ -421,6 +422,33 @@ def test_visibility_never_changes_without_a_new_epoch(publishes: list[tuple[int,
     both.view.close()
 
 
+def test_the_only_body_of_a_scene_may_be_given_by_its_row_alone() -> None:
+    both = Watched(Scene([Sphere()]))
+    for place in ((1, 2, 3), np.float32([4, 5, 6]), (7.5, 8, 9)):
+        seen = both.publish(position=place, orientation=(0, 0, 0, 1), velocity=(0, 0, 2))
+        np.testing.assert_array_equal(seen.bodies["position"], [place])
+        np.testing.assert_array_equal(seen.bodies["velocity"], [(0, 0, 2)])
+    both.publish(position=places(1, 2))
+    with pytest.raises(TwixtError, match="one row per body"):
+        both.publish(position=(1, 2, 3))
+    bodies = Bodies(1)
+    bodies.position = (1, 2, 3)
+    np.testing.assert_array_equal(bodies.position, [(1, 2, 3)])
+    both.link.close()
+    both.view.close()
+
+
+def test_the_report_of_a_loop_has_its_publish_intervals_and_no_steps(watched: Watched) -> None:
+    for x in range(4):
+        watched.publish(position=places(x))
+    blocks = watched.view._host.report_for_viewer()
+    assert blocks is not None
+    physics = blocks["physics"]
+    assert physics["published"] == 4
+    assert 0 < physics["publish_interval_ms"]["mean"] <= physics["publish_interval_ms"]["max"]
+    assert not {"steps", "step_ms"} & physics.keys()
+
+
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
@@ -429,6 +457,10 @@ def test_visibility_never_changes_without_a_new_epoch(publishes: list[tuple[int,
         ({"position": np.array([["a"] * 3])}, "position must be numbers"),
         ({"position": [[0, 0, 0], [0, 0]]}, "position must be lists of numbers, each as long as the others"),
         ({"position": 5.0}, "one row per body"),
+        ({"position": (1, 2)}, r"position must have one row per body, shape \(n, 3\), got int64 of shape \(2,\)$"),
+        ({"position": []}, r"position must have one row per body, shape \(n, 3\), got float64 of shape \(0,\)$"),
+        ({"position": (1, 2, 3)}, r"one row per body, .* for one body: position=\(\(1, 2, 3\),\)$"),
+        ({"orientation": (0, 0, 0, 1)}, r"orientation must have one row per body, .*=\(\(0, 0, 0, 1\),\)$"),
         ({"position": places(1), "orientation": [[0, 0, 0, 0.5]]}, "orientation must be unit .*length 0.5 for body 0"),
         ({"position": places(1), "scale": -1}, "scale must be from 0"),
         ({"position": places(1), "scale": [[np.nan]]}, "scale must be a number"),
