@@ -5,14 +5,13 @@ BIN    := $(VENV)/bin
 ARGS   ?=
 FUZZ   ?= 100000
 
-# Software OpenGL and the display libraries that glfw loads; the tests use displays (Xvfb, sway)
-# and the reference compiler of shaders.
+# For running: software OpenGL and the display libraries that glfw loads. For the tests: displays (Xvfb, sway) and the
+# reference compiler of shaders.
 GL_PACKAGES      := libgl1 libegl1 libgl1-mesa-dri libglx-mesa0 libx11-6 libxcursor1 libxi6 libxinerama1 libxrandr2 \
                     libwayland-client0 libwayland-cursor0 libwayland-egl1 libxkbcommon0
 DISPLAY_PACKAGES := xvfb sway weston xdotool glslang-tools
-PACKAGES         := $(GL_PACKAGES) $(DISPLAY_PACKAGES) python3-venv
-
-REQUIREMENTS     := requirements.txt requirements-dev.txt
+RUN_PACKAGES     := $(GL_PACKAGES) python3-venv
+PACKAGES         := $(RUN_PACKAGES) $(DISPLAY_PACKAGES)
 
 # What `pip install` says that concerns whoever waits for it: on a terminal how far it is; warnings, but for places in
 # pip's configuration that do not exist; and where it finds an error, every line. Ends with pip's exit code.
@@ -37,7 +36,27 @@ WAY_OUT := setup: pip stopped, it says why above; the same make tries again (pac
 pip_install = { $(BIN)/python -m pip install --disable-pip-version-check --no-input --no-color --progress-bar off $(1) \
   2>&1; echo "pip ended with $$?"; } | awk -v all=$(2) -v way_out="$(WAY_OUT)" "$$PIP_LINES"
 
-.PHONY: help setup packages types run test pythons check bench fuzz mutants coverage frozen kill-orders soak clean
+# 1: system packages. Installs those that are missing, or prints how to.
+define system_install
+@installed=" $$(dpkg-query -W -f '$${Package}:$${db:Status-Status} ' $(1) 2>/dev/null)"; missing=""; count=0; \
+for p in $(1); do case "$$installed" in *" $$p:installed "*) ;; \
+  *) missing="$$missing $$p"; count=$$((count + 1)) ;; esac; done; \
+if ! command -v dpkg-query >/dev/null 2>&1; then \
+  echo "setup: not a Debian system; needed here: an OpenGL 3.3 driver, for the tests Xvfb, sway, weston"; \
+elif [ -z "$$missing" ]; then :; \
+elif [ "$$(id -u)" = 0 ]; then \
+  echo "setup: installing system packages ($$count), a minute or two:$$missing"; \
+  said=$$(apt-get update -qq 2>&1 && \
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing 2>&1) || \
+  { code=$$?; printf '%s\n' "$$said" >&2; exit $$code; }; \
+else \
+  echo "setup: some system packages are missing; to install them, type:"; \
+  echo "  sudo apt-get install --no-install-recommends$$missing"; \
+fi
+endef
+
+.NOTPARALLEL:
+.PHONY: help setup packages run-packages types run test pythons check bench fuzz mutants coverage frozen kill-orders soak clean
 
 help:           ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -45,21 +64,10 @@ help:           ## this list
 setup: packages types $(VENV)/ready   ## install everything that is missing
 
 packages:
-	@missing=""; count=0; for p in $(PACKAGES); do \
-	  dpkg-query -W -f '$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || \
-	  { missing="$$missing $$p"; count=$$((count + 1)); }; done; \
-	if ! command -v dpkg-query >/dev/null 2>&1; then \
-	  echo "setup: not a Debian system; needed here: an OpenGL 3.3 driver, for the tests Xvfb, sway, weston"; \
-	elif [ -z "$$missing" ]; then :; \
-	elif [ "$$(id -u)" = 0 ]; then \
-	  echo "setup: installing system packages ($$count), a minute or two:$$missing"; \
-	  said=$$(apt-get update -qq 2>&1 && \
-	    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing 2>&1) || \
-	  { code=$$?; printf '%s\n' "$$said" >&2; exit $$code; }; \
-	else \
-	  echo "setup: some system packages are missing; to install them, type:"; \
-	  echo "  sudo apt-get install --no-install-recommends$$missing"; \
-	fi
+	$(call system_install,$(PACKAGES))
+
+run-packages:
+	$(call system_install,$(RUN_PACKAGES))
 
 # The package as a folder of its own name, for editors and type checkers: they do not compute `__path__`.
 types:
@@ -67,23 +75,32 @@ types:
 	  ln -sfn ../../../$$part build/types/twixt/$$part; done
 	@ln -sfn ../../../twixt.py build/types/twixt/__init__.py
 
-# Bytecode is made here, so that the first start does not wait for it. A virtual environment that was interrupted while it
-# was made has a python and no pip, and is made again.
-$(VENV)/ready: $(REQUIREMENTS) pyproject.toml | packages
-	@set -e; began=$$(date +%s); all=$$(cat $(REQUIREMENTS) | grep -c ==); mkdir -p $(VENV); \
+# A first part to run twixt, a second for all else. Bytecode is made here, so that the first start does not wait for it.
+# Whatever is installed as `twixt`, a copy or another package, would be imported instead of what is edited here.
+$(VENV)/ready-to-run: requirements.txt pyproject.toml | run-packages
+$(VENV)/ready-to-run: SAYS = to run twixt into $(VENV): about half a minute, 190 MB
+$(VENV)/ready-to-run: THEN = echo "setup: twixt itself"; \
+	rm -rf $(VENV)/lib/python*/site-packages/twixt $(VENV)/lib/python*/site-packages/twixt-*-info; \
+	$(call pip_install,--no-deps --no-build-isolation --editable .); \
+	$(BIN)/python -m compileall -q twixt_viewer.py twixt.py cli ipc sim render bench
+
+$(VENV)/ready: requirements-dev.txt requirements.txt $(VENV)/ready-to-run | packages
+$(VENV)/ready: SAYS = for tests and benches into $(VENV): about a minute, 320 MB more
+$(VENV)/ready: THEN = :
+
+# A virtual environment that was interrupted while it was made has a python and no pip, and is made again.
+$(VENV)/ready-to-run $(VENV)/ready:
+	@set -e; began=$$(date +%s); all=$$(cat $(filter requirements%,$^) | grep -c ==); mkdir -p $(VENV); \
 	if command -v flock >/dev/null; then exec 9>>$(VENV)/being-made; \
 	  flock -n 9 || { echo "setup: another make installs into $(VENV); waiting for it"; flock 9; }; \
 	  if [ -e $@ ] && [ -z "$$(find $^ -newer $@)" ]; then exit 0; fi; fi; \
 	$(BIN)/python -m pip --version >/dev/null 2>&1 || { echo "setup: making a virtual environment in $(VENV)"; "$(PYTHON)" -m venv $(VENV); }; \
-	echo "setup: Python packages ($$all) into $(VENV): about a minute, 380 MB"; \
-	$(call pip_install,-r requirements-dev.txt,$$all); \
-	echo "setup: twixt itself"; \
-	$(call pip_install,--no-deps --no-build-isolation --editable .); \
-	rm -rf $(VENV)/lib/python*/site-packages/twixt; : a copy, which would run instead of what is edited here; \
-	$(BIN)/python -m compileall -q twixt.py cli ipc sim render bench; \
+	echo "setup: Python packages ($$all) $(SAYS)"; \
+	$(call pip_install,-r $<,$$all); \
+	$(THEN); \
 	touch $@; echo "setup: done in $$(($$(date +%s) - began)) s; the first start compiles what draws, a second or two"
 
-run: setup      ## the default world, in a window (offscreen with a report where there is no display)
+run: $(VENV)/ready-to-run  ## the default world, in a window (offscreen with a report where there is no display)
 	@$(BIN)/twixt run $(ARGS)
 
 test: setup     ## all tests, most of them in parallel

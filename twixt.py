@@ -1,7 +1,8 @@
 """twixt runs the physics in one process and draws in another process, so that the picture stays smooth.
 
 This module has the names that a user imports, and `main`. The commands are in `twixt.cli`, the physics process is in
-`twixt.sim`, the render process in `twixt.render`, and code that both processes share in `twixt.ipc`.
+`twixt.sim`, the render process in `twixt.render`, and code that both processes share in `twixt.ipc`. The distribution
+is called twixt-viewer. `twixt_viewer.py` looks for this name here, to tell this file from another package `twixt`.
 
 Always: `import twixt` imports no numpy, and no other module of twixt except `errors`. Each public name is imported
 when it is first used.
@@ -21,7 +22,15 @@ __path__ = [os.path.dirname(os.path.abspath(__file__))]
 if __name__ == "__main__":
     sys.modules["twixt"] = sys.modules["__main__"]
 
-from twixt.ipc.errors import INTERRUPTED, REFUSED  # this import works only after `__path__` and `sys.modules` are set
+# these imports work only after `__path__` and `sys.modules` are set
+from twixt.ipc.errors import INTERRUPTED, REFUSED, mixed_installation_advice
+
+# A viewer runs this file as `__main__`, and does not repeat the line. In a checkout this file has another name.
+_is_installed = __name__ == "twixt" and os.path.basename(__file__) == "__init__.py"
+if _is_installed and (_advice := mixed_installation_advice(os.path.dirname(__path__[0]))):
+    from twixt.ipc.process.notices import print_notice
+
+    print_notice(_advice)
 
 # Names are imported when they are first used. So `import twixt` is fast, and `twixt --help` needs no numpy. Type
 # checkers and editors read the imports below instead.

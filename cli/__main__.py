@@ -3,7 +3,7 @@
 
 import sys
 
-import twixt
+from twixt_viewer import main
 
 if __name__ == "__main__":
-    sys.exit(twixt.main())
+    sys.exit(main())

@@ -1,6 +1,6 @@
 """A humanoid that a policy moves: MuJoCo steps, the policy decides every fifth step, and the window never waits for it.
 
-Run it with: python humanoid_policy.py (needs: pip install 'twixt[mujoco]' gymnasium), or python humanoid_policy.py FILE
+Run it with: python humanoid_policy.py [FILE] (needs, in the checkout: pip install '.[mujoco]' gymnasium)
 """
 
 import sys

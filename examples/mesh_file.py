@@ -1,6 +1,6 @@
 """Meshes from a file: two gears of one STL file turn in each other. The file is read once, and drawn by one call.
 
-Run it with: twixt run mesh_file:Gears (needs: pip install 'twixt[mesh]'), or with a mesh of your own:
+Run it with: twixt run mesh_file:Gears (needs, in the checkout: pip install '.[mesh]'), or with a mesh of your own:
 twixt run mesh_file:Gears --set path=part.stl
 """
 

@@ -1,6 +1,6 @@
 """A loop of your own around a MuJoCo model: you step, and publish when you like. Here a domino run, ten times a second.
 
-Run it with: python model_loop.py (needs: pip install 'twixt[mujoco]')
+Run it with: python model_loop.py (needs, in the checkout: pip install '.[mujoco]')
 """
 
 import time

@@ -1,6 +1,6 @@
 """MuJoCo's passive viewer, replaced by one import: a double pendulum swings.
 
-Run it with: python mujoco_dropin.py (needs: pip install 'twixt[mujoco]')
+Run it with: python mujoco_dropin.py (needs, in the checkout: pip install '.[mujoco]')
 """
 
 import time

@@ -46,6 +46,14 @@ PACKAGES = {
     "PIL": "pillow",
     "rich": "rich",
 }
+# Versions of packages that only some features require, as `pip install` takes them. The ranges were tested, and are
+# those of pyproject.toml. The key is the name for `import`.
+REQUIREMENTS = {
+    "matplotlib": "matplotlib>=3.8,<4",
+    "mujoco": "mujoco>=3.17,<5",
+    "PIL": "pillow>=10",
+    "trimesh": "trimesh>=4.6,<6",
+}
 
 DISPLAY_VARIABLES: tuple[str, ...] = ("DISPLAY", "WAYLAND_DISPLAY") if sys.platform == "linux" else ()
 NO_DISPLAY = f"no display ({' and '.join(DISPLAY_VARIABLES)} are not set)"
@@ -186,6 +194,28 @@ def missing_package_advice(error: BaseException | None) -> str:
             )
         cause = cause.__cause__ or cause.__context__
     return ""
+
+
+def install_command(package: str) -> str:
+    """Command for a terminal that installs a package of `REQUIREMENTS`. package: its name for `import`."""
+    return f'pip install "{REQUIREMENTS[package]}"'
+
+
+def mixed_installation_advice(folder: str) -> str:
+    """Returns advice to the user if another distribution, named `twixt`, is installed in the same folder as
+    twixt-viewer. Both then have files in one package `twixt`, and each installation replaces files of the other. The
+    advice is empty otherwise. folder: the folder that contains the package, such as `site-packages`."""
+    try:
+        names = os.listdir(folder)
+    except OSError:  # the package is in an archive
+        return ""
+    other = next((name for name in names if name.startswith("twixt-") and name.endswith("-info")), None)
+    if other is None:
+        return ""
+    return (
+        f"another package named 'twixt' is installed over the same files ({os.path.join(folder, other)}); "
+        f"remove both with: {sys.executable} -m pip uninstall twixt twixt-viewer; then install twixt-viewer again"
+    )
 
 
 def _raising_module(error: BaseException) -> str:

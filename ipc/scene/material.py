@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from twixt.ipc.errors import named_arguments, text_of
+from twixt.ipc.errors import install_command, named_arguments, text_of
 from twixt.ipc.process.notices import print_notice
 from twixt.ipc.scene.checks import COLOR_RANGE, SceneError, flag, lengths, number, paint_or_none, set_field
 
@@ -210,7 +210,7 @@ def _pixels_of_file(path: Any) -> NDArray[np.uint8]:
     try:
         from PIL import Image
     except ImportError:
-        raise SceneError(f"{file} needs pillow to be read; install it with: pip install pillow") from None
+        raise SceneError(f"{file} needs pillow to be read; install it with: {install_command('PIL')}") from None
     try:
         with Image.open(file) as image:
             width, height = image.size

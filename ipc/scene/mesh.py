@@ -110,7 +110,7 @@ class Mesh:
 
         normals: "file" takes the normals in the file, or flat faces if the file has no normals. All other values mean
         the same as for `Mesh`. The axes of the file are kept. Colours and textures are not read. This needs trimesh
-        (`pip install 'twixt[mesh]'`). A file that was read before is read from the cache on disk (`TWIXT_CACHE`).
+        (extra `mesh`). A file that was read before is read from the cache on disk (`TWIXT_CACHE`).
         Raises SceneError for a file that cannot be read.
         """
         if (factor := number("scale", scale)) <= 0:

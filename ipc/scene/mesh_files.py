@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.errors import is_utf8
+from twixt.ipc.errors import install_command, is_utf8
 from twixt.ipc.scene.checks import SceneError
 
 SUFFIXES = (".stl", ".obj", ".glb", ".ply")
@@ -227,7 +227,7 @@ def _trimesh(file: Path) -> Any:
         import trimesh
     except ImportError:
         raise SceneError(
-            f"{file} needs trimesh to be read, which is not installed; install it with: pip install 'twixt[mesh]'"
+            f"{file} needs trimesh to be read, which is not installed; install it with: {install_command('trimesh')}"
         ) from None
     log = logging.getLogger("trimesh")
     if not log.handlers:  # without a handler, logging prints tracebacks for damaged files

@@ -11,10 +11,11 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Protocol
 
 from twixt.ipc.config.flags import Config
-from twixt.ipc.errors import DISPLAY_VARIABLES, NO_DISPLAY, NoDisplay, TwixtError
+from twixt.ipc.errors import DISPLAY_VARIABLES, NO_DISPLAY, NoDisplay, TwixtError, install_command
 from twixt.ipc.process.notices import print_notice
 from twixt.render.display.input import Event
 from twixt.render.display.offscreen import OffscreenWindow
@@ -152,8 +153,9 @@ def open_display(config: Config) -> Display:
 
 def without_display(config: Config, renderer: str) -> Config:
     """Returns the config for a run that draws in memory because there is no display. Prints the reason. The run ends
-    after a time, with a report and pictures. If the run is a user's own loop without a given length, the loop
-    continues, and the config is not changed."""
+    after a time, with a report, a screenshot and a plot. If matplotlib is not installed, a line says that there will
+    be no plot. If the run is a user's own loop without a given length, the loop continues, and the config is not
+    changed."""
     if config.users_loop and config.seconds is None:
         see = f"see it with: twixt view {config.name}"
         print_notice(f"{NO_DISPLAY}: drawing offscreen ({renderer}); the loop goes on; {see}")
@@ -167,9 +169,17 @@ def without_display(config: Config, renderer: str) -> Config:
         seconds=seconds,
         screenshot=config.screenshot or OFFSCREEN_SCREENSHOT,
         at_s=OFFSCREEN_AT_SHARE * seconds if config.screenshot is None and config.at_s is None else config.at_s,
-        plot=config.plot or OFFSCREEN_PLOT,
+        plot=config.plot or _offscreen_plot(),
         report=True,
     )
+
+
+def _offscreen_plot() -> str | None:
+    """File for the plot of a run without a display. None if matplotlib is not installed."""
+    if find_spec("matplotlib"):
+        return OFFSCREEN_PLOT
+    print_notice(f"no plot, because matplotlib is not installed; install it with: {install_command('matplotlib')}")
+    return None
 
 
 def _is_kept(config: Config) -> bool:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.errors import TwixtError
+from twixt.ipc.errors import TwixtError, install_command
 from twixt.render.measure.frame_rows import FrameRow, FrameTable
 from twixt.render.measure.run_figures import BAD_ERROR_MS, Measured, measure
 
@@ -38,7 +38,7 @@ def empty_figure(width_in: float, height_in: float) -> Figure:
         from matplotlib.figure import Figure
     except ImportError:
         raise TwixtError(
-            "a plot needs matplotlib, which is not installed; install it with: pip install 'twixt[plot]'"
+            f"a plot needs matplotlib, which is not installed; install it with: {install_command('matplotlib')}"
         ) from None
     except OSError as error:
         raise TwixtError(

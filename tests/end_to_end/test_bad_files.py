@@ -53,13 +53,13 @@ def folder(tmp_path: Path) -> Path:
         ("folder.stl", "a mesh file is one of .stl, .obj, .glb, .ply, got the folder folder.stl; name a file in it"),
         ("part.step", "a mesh file is one of .stl, .obj, .glb, .ply, got part.step; export it as one of these"),
         ("half.png", "half.png cannot be read as an image"),
-        ("part.obj", "part.obj needs trimesh to be read, which is not installed; install it with: pip install 'twixt[mesh]'"),
+        ("part.obj", 'part.obj needs trimesh to be read, which is not installed; install it with: pip install "trimesh>=4.6,<6"'),
     ],
 )  # fmt: skip
 def test_a_file_that_cannot_be_used_ends_the_run_with_2_and_one_line(
     forked: Forks, folder: Path, file: str, said: str
 ) -> None:
-    pytest.importorskip("trimesh", reason="pip install 'twixt[mesh]'")
+    pytest.importorskip("trimesh", reason="make setup")
     without = ("--set", "without=trimesh") if file == "part.obj" else ()
     arguments = ("run", "shown:Shown", "--offscreen", "--seconds", "1", "--set", f"file={file}", *without)
     ended = forked(folder, *arguments)

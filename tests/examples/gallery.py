@@ -85,7 +85,7 @@ def page() -> str:
         "(`python -m tests.examples.gallery`). The tests run every one of them.",
     ]
     for shown in SHOWN:
-        extra = f" (`pip install 'twixt[{shown.needs}]'`)" if shown.needs else ""
+        extra = f" (in the checkout: `pip install '.[{shown.needs}]'`)" if shown.needs else ""
         lines += [
             "",
             f"## {shown.title}",

@@ -1,4 +1,5 @@
-"""`make setup` says what it does, and of what pip says only what concerns its user: the Makefile with pip itself."""
+"""`make setup` and `make run` say what they do, and of what pip says only what concerns its user: the Makefile with pip
+itself, in a checkout without git whose path has a space."""
 
 from __future__ import annotations
 
@@ -13,7 +14,6 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-WHEEL = "twixt_tried-1.0-py3-none-any.whl"
 BACKEND = """
 import zipfile
 
@@ -23,6 +23,7 @@ def build_editable(folder, config_settings=None, metadata_directory=None):
         info = "twixt_edited-1.0.dist-info"
         wheel.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\\nName: twixt_edited\\nVersion: 1.0\\n")
         wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\\nGenerator: test\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+        wheel.writestr("twixt_edited-1.0.data/scripts/twixt", "#!/bin/sh\\necho twixt $*\\n")
         wheel.writestr(f"{info}/RECORD", "")
     return name
 """
@@ -40,7 +41,8 @@ version = "1.0"
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A checkout as far as setup looks at it, one package to install, and a place for it in which pip lies already."""
+    """A checkout as far as setup looks at it, one package to install for running and one for the tests, and a virtual
+    environment in which pip lies already."""
     folder = tmp_path / "my checkout"
     folder.mkdir()
     (tmp_path / "wheels").mkdir()
@@ -48,24 +50,29 @@ def checkout(tmp_path: Path) -> Path:
     (folder / "pyproject.toml").write_text(PROJECT)
     (folder / "backend.py").write_text(BACKEND)
     (folder / "requirements.txt").write_text("twixt_tried==1.0\n")
-    (folder / "requirements-dev.txt").write_text("-r requirements.txt\n")
+    (folder / "requirements-dev.txt").write_text("-r requirements.txt\ntests_tried==1.0\n")
     (folder / "twixt.py").write_text("")
+    (folder / "twixt_viewer.py").write_text("")
     for part in ("cli", "ipc", "sim", "render", "bench"):
         (folder / part).mkdir()
         (folder / part / "__init__.py").write_text("")
-    with zipfile.ZipFile(tmp_path / "wheels" / WHEEL, "w") as wheel:
-        info = "twixt_tried-1.0.dist-info"
-        wheel.writestr("twixt_tried.py", "")
-        wheel.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: twixt_tried\nVersion: 1.0\n")
-        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        wheel.writestr(f"{info}/RECORD", "")
+    for name in ("twixt_tried", "tests_tried"):
+        with zipfile.ZipFile(tmp_path / "wheels" / f"{name}-1.0-py3-none-any.whl", "w") as wheel:
+            info = f"{name}-1.0.dist-info"
+            wheel.writestr(f"{name}.py", "")
+            wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+            wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+            wheel.writestr(f"{info}/RECORD", "")
     venv.create(folder / ".venv", with_pip=False, symlinks=True)
-    site = next((folder / ".venv" / "lib").glob("python3*")) / "site-packages"
-    (site / "pip.pth").write_text(os.path.dirname(os.path.dirname(__import__("pip").__file__)) + "\n")
+    (site_of(folder) / "pip.pth").write_text(os.path.dirname(os.path.dirname(__import__("pip").__file__)) + "\n")
     return folder
 
 
-def begin(checkout: Path, **more: str) -> subprocess.Popen[str]:
+def site_of(checkout: Path) -> Path:
+    return next((checkout / ".venv" / "lib").glob("python3*")) / "site-packages"
+
+
+def begin(checkout: Path, target: str = "setup", **more: str) -> subprocess.Popen[str]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PIP_", "PYTHON"))}
     places = {
         "PIP_CONFIG_FILE": os.devnull,
@@ -73,7 +80,7 @@ def begin(checkout: Path, **more: str) -> subprocess.Popen[str]:
         "PIP_FIND_LINKS": (checkout.parent / "wheels").as_uri(),
     }
     return subprocess.Popen(
-        ["make", "setup", "PACKAGES=", f"PYTHON={sys.executable}"],
+        ["make", target, "PACKAGES=", "RUN_PACKAGES=", f"PYTHON={sys.executable}"],
         cwd=checkout, env=environment | places | more, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
 
@@ -83,21 +90,24 @@ def end(begun: subprocess.Popen[str]) -> subprocess.CompletedProcess[str]:
     return subprocess.CompletedProcess(begun.args, begun.returncode, out, err)
 
 
-def set_up(checkout: Path, **more: str) -> subprocess.CompletedProcess[str]:
-    return end(begin(checkout, **more))
+def set_up(checkout: Path, target: str = "setup", **more: str) -> subprocess.CompletedProcess[str]:
+    return end(begin(checkout, target, **more))
 
 
 def test_setup_says_its_phases_and_nothing_of_places_that_hold_no_package(checkout: Path) -> None:
     done = set_up(checkout)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
-    *phases, last = done.stdout.splitlines()
+    phases = [line.partition(" in ")[0] for line in done.stdout.splitlines()]
     assert phases == [
-        "setup: Python packages (1) into .venv: about a minute, 380 MB",
+        "setup: Python packages (1) to run twixt into .venv: about half a minute, 190 MB",
         "setup: installing them",
         "setup: twixt itself",
+        "setup: done",
+        "setup: Python packages (2) for tests and benches into .venv: about a minute, 320 MB more",
+        "setup: installing them",
+        "setup: done",
     ]
-    assert last.startswith("setup: done in ")
     assert list((checkout / "render" / "__pycache__").glob("*.pyc")), "the first start would compile it"
     assert set_up(checkout).stdout == "", "what is there is not installed again"
 
@@ -119,7 +129,7 @@ def test_a_warning_of_pips_is_said_once(checkout: Path) -> None:
 
 
 def test_an_environment_that_was_interrupted_before_it_had_pip_is_made_again(checkout: Path) -> None:
-    next((checkout / ".venv" / "lib").glob("python3*/site-packages/pip.pth")).unlink()
+    (site_of(checkout) / "pip.pth").unlink()
     done = set_up(checkout)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("setup: making a virtual environment in .venv\n")
@@ -129,4 +139,44 @@ def test_an_environment_that_was_interrupted_before_it_had_pip_is_made_again(che
 def test_two_at_once_install_one_after_the_other(checkout: Path) -> None:
     both = [end(begun) for begun in [begin(checkout), begin(checkout)]]
     assert [done.returncode for done in both] == [0, 0], both
-    assert sum("setup: done in " in done.stdout for done in both) == 1
+    assert sum(done.stdout.count("setup: done in ") for done in both) == 2
+    assert sum(done.stdout.count("setup: twixt itself") for done in both) == 1
+
+
+def test_run_installs_what_running_needs_and_nothing_for_the_tests(checkout: Path) -> None:
+    done = set_up(checkout, "run", ARGS="balls")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[-1] == "twixt run balls"
+    assert {path.name for path in site_of(checkout).glob("*_tried.py")} == {"twixt_tried.py"}
+    done = set_up(checkout)
+    assert done.returncode == 0, done.stderr
+    assert "to run twixt" not in done.stdout, "what is there is not installed again"
+    assert {path.name for path in site_of(checkout).glob("*_tried.py")} == {"twixt_tried.py", "tests_tried.py"}
+
+
+def test_a_second_run_needs_no_network(checkout: Path) -> None:
+    assert set_up(checkout, "run").returncode == 0
+    nowhere = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "", "http_proxy": "http://127.0.0.1:9"}
+    done = set_up(checkout, "run", **nowhere, https_proxy="http://127.0.0.1:9", ARGS="balls")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "twixt run balls\n", "")
+
+
+def test_a_set_up_that_ended_after_its_first_part_goes_on_with_the_second(checkout: Path) -> None:
+    (checkout / "requirements-dev.txt").write_text("-r requirements.txt\nno_such_package==1.0\n")
+    assert set_up(checkout).returncode != 0
+    assert (checkout / ".venv" / "ready-to-run").exists()
+    assert not (checkout / ".venv" / "ready").exists()
+    (checkout / "requirements-dev.txt").write_text("-r requirements.txt\ntests_tried==1.0\n")
+    done = set_up(checkout)
+    assert done.returncode == 0, done.stderr
+    assert "setup: twixt itself" not in done.stdout
+
+
+def test_another_twixt_in_the_environment_is_removed(checkout: Path) -> None:
+    site = site_of(checkout)
+    for folder in ("twixt", "twixt-1.0.dist-info"):
+        (site / folder).mkdir()
+    done = set_up(checkout, "run")
+    assert done.returncode == 0, done.stderr
+    assert not (site / "twixt").exists()
+    assert not (site / "twixt-1.0.dist-info").exists()

@@ -12,7 +12,7 @@ import re
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from twixt.ipc.errors import TwixtError, is_utf8, text_of
+from twixt.ipc.errors import TwixtError, install_command, is_utf8, text_of
 from twixt.ipc.process.notices import print_notice
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 # Oldest and newest tested version of MuJoCo, each as (major, minor).
 TESTED = (3, 17), (4, 0)
-INSTALL = "pip install 'twixt[mujoco]'"
 
 _loaded: ModuleType | None = None
 
@@ -40,7 +39,7 @@ def required() -> ModuleType:
             if error.name != "mujoco":
                 raise
             raise MissingPackage(
-                f"twixt's MuJoCo viewer needs the package mujoco; install it with: {INSTALL}"
+                f"twixt's MuJoCo viewer needs the package mujoco; install it with: {install_command('mujoco')}"
             ) from None
         if note := version_note(str(found.__version__)):
             print_notice(note)

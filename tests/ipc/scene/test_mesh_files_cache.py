@@ -44,7 +44,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def parsed(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """Files that were parsed."""
-    pytest.importorskip("trimesh", reason="pip install 'twixt[mesh]'")
+    pytest.importorskip("trimesh", reason="make setup")
     files: list[Path] = []
     parse: Callable[[Path], MeshArrays] = mesh_files._parsed
     monkeypatch.setattr(mesh_files, "_parsed", lambda file: (files.append(file), parse(file))[1])
