@@ -50,7 +50,7 @@ class RunPictures:
         pictures for at most 5 s. Raises TwixtError for a path that does not name a PNG file.
         """
         requests, absolute = self._session.host.screenshots, screenshot_path(path)
-        reason = self._session.closed_because
+        reason = self._session.close_reason
         if self._session.is_closed or (reason is not None and not self._session.host.viewers):
             screenshot = Screenshot(absolute)
             requests.fail(screenshot, f"there is no viewer: {reason}")

@@ -160,7 +160,7 @@ class ViewerSession:
         """Send the end message to all viewers, close the window, wait for its process and free everything. kind,
         message: the contents of the end message, as for `Host.end`."""
         try:
-            if kind == "ended" and not self.is_closed and (self.host.viewers or self.closed_because is None):
+            if kind == "ended" and not self.is_closed and (self.host.viewers or self.close_reason is None):
                 self.host.screenshots.await_all(SCREENSHOTS_TIMEOUT_S)
         finally:
             if self._end(kind, message):

@@ -8,10 +8,10 @@ import numpy as np
 
 from twixt.ipc.scene import Box, Capsule, Compound, Cylinder, Ellipsoid, Mesh, Part, Plane, Scene, Shape, Sphere
 from twixt.ipc.scene.parts import PALETTE
-from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE, new_bodies
+from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE, has_color, new_bodies
 from twixt.render.interpolation.quaternion import exp, multiply, rotate
 
-# All shapes, each away from the body's position and turned; two share the body's colour of the palette.
+# All shapes, each away from the body's position and turned; two have no colour.
 TURN = (0.2, -0.4, 0.1, 0.9)
 WEDGE = Mesh(
     [(0, 0, 0), (0.5, 0, 0), (0, 0.4, 0), (0, 0, 0.3)],
@@ -63,8 +63,8 @@ def apart(scene: Scene, bodies: np.ndarray) -> tuple[Scene, np.ndarray]:
             own["position"] = record["position"] + rotate(turn, arm)[0]
             own["orientation"] = multiply(turn, np.array([part.orientation]))[0]
             records.append(own)
-            color = part.shape.color or tuple(PALETTE[body % len(PALETTE)] / 255)
-            shapes.append(replace(part.shape, color=color))
+            palette = (1, 1, 1) if has_color(bodies)[body] else tuple(PALETTE[body % len(PALETTE)] / 255)
+            shapes.append(replace(part.shape, color=part.shape.color or palette))
     return replace(scene, shapes=shapes, groups={}, parents={}), np.array(records, bodies.dtype)
 
 

@@ -35,8 +35,8 @@ PINNED = {
     "circles": "cb60ec50405f7bab5e0e56677dd9a46a5990c2e995ef2976ddc9517774eb6337",
     "metronome": "7a8aa0cb995b7f2ad4f9859fce6e7b2a16a67a8ee20e24c616060e5c6774d606",
     "spinners": "6224fae93d5a78194c7609302745292647ea7c7da78d6c89ca12face5a190dab",
-    "teleporters": "1797c668d692fc6d5864eb5ce52ae1db9dd32638922cac1b052fa2a5d6ab9faf",
-    "verlet": "200e76619e923829a1c02789ffc6db9709d1d20651b9ec5d323d9c8289ed5465",
+    "teleporters": "afe09be24ccb026435a68244e9ec23d33e22e68979ea27f3729cce4ecbd4fbc4",
+    "verlet": "603da8d8fdfe05bdd239a24fe4bcc02f1b3b77597f90cd0fb030ab10564319d4",
     "wobble": "d88e9c7a57ef722702422b3cccdc81b462e6b63e15c8b2e57eb2a8e7a3d450ec",
 }
 # Bodies of the swarm of 2000 after `STEPS` steps: position, orientation, velocity, angular velocity.

@@ -70,7 +70,7 @@ def test_a_head_whose_radius_is_given_takes_a_third_of_the_arrow():
 def test_lines_and_arrows_without_a_radius_are_thin_lines():
     rows, lines = solids_of(
         line={"position": [(0, 0, 0), (1, 0, 0)], "orientation": TO_X, "size": [(0, 2), (0.1, 2)]},
-        arrow={"position": (0, 0, 1), "to": (0, 3, 1), "size": 0, "color": (1, 2, 3, 4)},
+        arrow={"position": (0, 0, 1), "to": (0, 3, 1), "size": 0, "color": np.uint8([1, 2, 3, 4])},
     )
     assert rows["cylinders"]["position"] == pytest.approx(np.array([(2, 0, 0)]))
     assert len(rows["cones"]) == 0
@@ -80,7 +80,7 @@ def test_lines_and_arrows_without_a_radius_are_thin_lines():
 
 
 def test_axes_are_red_green_and_blue_along_x_y_and_z():
-    rows, _ = solids_of(axes={"position": [(1, 1, 1)] * 2, "size": [0.5, 2], "color": (255, 255, 255, 255)})
+    rows, _ = solids_of(axes={"position": [(1, 1, 1)] * 2, "size": [0.5, 2], "color": (1, 1, 1)})
     axes = rows["cylinders"]
     along = rotate(axes["orientation"].astype(float), np.tile((0.0, 0.0, 1.0), (6, 1)))
     assert along == pytest.approx(np.tile(np.eye(3), (2, 1)), abs=1e-6)
@@ -116,7 +116,12 @@ def test_marks_in_any_order_give_the_same_solids():
 def test_those_that_are_seen_through_are_apart_and_those_of_alpha_0_are_nowhere():
     added = Marks()
     for kind, size in (("box", (1, 2, 3)), ("sphere", 1), ("cylinder", (1, 1))):
-        added.add(kind, [(0, 0, at) for at in range(3)], size=size, color=[(9, 9, 9, alpha) for alpha in (255, 128, 0)])
+        added.add(
+            kind,
+            [(0, 0, at) for at in range(3)],
+            size=size,
+            color=np.uint8([(9, 9, 9, alpha) for alpha in (255, 128, 0)]),
+        )
     solids = mark_solids(added.records)
     assert solids.counts == (1, 0, 1, 1, 0)
     assert solids.rows["position"][:, 2].tolist() == [0, 0, 0]
