@@ -21,7 +21,7 @@ class Pendulum(twixt.World):
         self.bodies = twixt.Bodies(2, columns={"scale3": twixt.Column("f4", 3)})
         camera = twixt.Camera(eye=(0.0, -4.5, 0.1), target=(0.0, 0.0, 0.0))
         rod, bob = twixt.Box((0.03, 0.03, 1.0)), twixt.Sphere(0.12)
-        self.scene = twixt.Scene([rod, bob], camera=camera, ground=None)
+        self.scene = twixt.Scene([rod, bob], camera=camera, ground_z=None)
         self.bodies.columns["scale3"][:] = 1.0
         self.place()
 

@@ -30,7 +30,7 @@ def pixels(path: Path) -> np.ndarray:
 EPISODES = """
 import os
 import twixt
-scene = twixt.Scene([twixt.Sphere(0.5, color=(1, 0, 0))], camera=twixt.Camera((0, -5, 0)), ground=None, unlit=True)
+scene = twixt.Scene([twixt.Sphere(0.5, color=(1, 0, 0))], camera=twixt.Camera((0, -5, 0)), ground_z=None, look="unlit")
 with twixt.show(scene, size_px=(320, 240), offscreen=True) as view:
     shots = []
     for episode in range(3):

@@ -90,7 +90,7 @@ def test_every_program_draws_it(studio: Studio, monkeypatch: pytest.MonkeyPatch,
     drawn_as(monkeypatch, way)
     for records, seen in ((painted(COLOR), SEEN), (new_bodies(1), PALETTE[0])):
         np.testing.assert_allclose(middle(studio, dark([shape]), records), seen, atol=2)
-        flat = Scene([shape], ground=None, background=(0, 0, 0), look="flat")
+        flat = Scene([shape], ground_z=None, background=(0, 0, 0), look="flat")
         np.testing.assert_allclose(middle(studio, flat, records), seen, atol=2)
 
 

@@ -173,7 +173,7 @@ def test_a_reset_keeps_what_a_user_set_and_not_what_the_world_set(kind: type[Ste
         assert world.speed.value == 4.0
         assert world.score.value == 0.0
         assert world.light.is_on
-        assert not world.kick.taken()
+        assert not world.kick.pressed()
 
 
 def test_a_control_that_stays_in_a_reset_keeps_the_value_that_the_reset_gives_it() -> None:
