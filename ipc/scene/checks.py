@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from twixt.ipc.errors import LARGE, TwixtError, text_of
+from twixt.ipc.errors import LARGE, InvalidType, InvalidValue, text_of
 
 Vector = tuple[float, float, float]
 Quaternion = tuple[float, float, float, float]  # x, y, z, w
@@ -24,22 +24,27 @@ Paint = Color | tuple[float, float, float, float]  # a colour, or a colour and i
 UNIT_WITHIN = 1e-12
 
 
-class SceneError(TwixtError):
+class SceneError(InvalidValue):
     """The scene cannot be drawn."""
+
+
+class SceneTypeError(SceneError, InvalidType):
+    """The scene cannot be drawn, because a value has the wrong type."""
 
 
 def number(name: str, value: Any) -> float:
     """Returns `value` as a finite Python float. Raises SceneError for any other value."""
     found = _numbers(value) if isinstance(value, numbers.Real) else ()
     if not found or not math.isfinite(found[0]):
-        raise SceneError(f"{name} must be a finite number, got {LARGE if isinstance(value, int) else text_of(value)}")
+        wrong = SceneError if isinstance(value, numbers.Real) else SceneTypeError
+        raise wrong(f"{name} must be a finite number, got {LARGE if isinstance(value, int) else text_of(value)}")
     return found[0]
 
 
 def flag(name: str, value: Any) -> bool:
     """Returns `value` as True or False. 1 and 0 are accepted as well. Raises SceneError for any other value."""
     if not isinstance(value, bool | np.bool_) and not (isinstance(value, int) and value in (0, 1)):
-        raise SceneError(f"{name} must be True or False, got {text_of(value)}")
+        raise SceneTypeError(f"{name} must be True or False, got {text_of(value)}")
     return bool(value)
 
 
@@ -58,7 +63,7 @@ def vector(name: str, values: Any) -> Vector:
     """Returns `values` as a tuple of three finite numbers. Raises SceneError for any other value."""
     found = _numbers(values)
     if len(found) != 3 or not all(math.isfinite(value) for value in found):
-        raise SceneError(f"{name} must be three finite numbers, got {text_of(values)}")
+        raise _wrong(found)(f"{name} must be three finite numbers, got {text_of(values)}")
     return found[0], found[1], found[2]
 
 
@@ -68,7 +73,7 @@ def quaternion(name: str, values: Any) -> Quaternion:
     found = _numbers(values)
     length = math.hypot(*found)
     if len(found) != 4 or not math.isfinite(length) or length == 0:
-        raise SceneError(f"{name} must be a quaternion xyzw, four finite numbers, not all 0, got {text_of(values)}")
+        raise _wrong(found)(f"{name} must be a quaternion xyzw, four finite numbers, not all 0, got {text_of(values)}")
     if abs(length - 1) < UNIT_WITHIN:
         length = 1.0
     x, y, z, w = (value / length for value in found)
@@ -81,7 +86,7 @@ def lengths(name: str, values: Any, count: int) -> tuple[float, ...]:
     found = _numbers(values)
     if len(found) != count or not all(math.isfinite(value) and value > 0 for value in found):
         wanted = "a finite length" if count == 1 else f"{count} finite lengths"
-        raise SceneError(f"{name} must be {wanted} > 0 (metres), got {text_of(values)}")
+        raise _wrong(found)(f"{name} must be {wanted} > 0 (metres), got {text_of(values)}")
     return found
 
 
@@ -92,7 +97,7 @@ def color_or_none(name: str, color: Any) -> Color | None:
         return None
     found = _numbers(color)
     if len(found) != 3 or not all(0 <= channel <= 1 for channel in found):
-        raise SceneError(f"{name} must be (red, green, blue), each from 0 to 1, got {text_of(color)}")
+        raise _wrong(found)(f"{name} must be (red, green, blue), each from 0 to 1, got {text_of(color)}")
     return found[0], found[1], found[2]
 
 
@@ -103,7 +108,7 @@ def paint_or_none(name: str, color: Any) -> Paint | None:
         return None
     found = _numbers(color)
     if len(found) not in (3, 4) or not all(0 <= channel <= 1 for channel in found):
-        raise SceneError(
+        raise _wrong(found)(
             f"{name} must be (red, green, blue), or (red, green, blue, alpha), each from 0 to 1, got {text_of(color)}"
         )
     red, green, blue, *alpha = found
@@ -113,6 +118,11 @@ def paint_or_none(name: str, color: Any) -> Paint | None:
 def set_field(instance: Any, name: str, value: Any) -> None:
     """Sets a field of a frozen dataclass. Call this in the `__post_init__` or `__init__` of the dataclass."""
     object.__setattr__(instance, name, value)
+
+
+def _wrong(found: tuple[float, ...]) -> type[SceneError]:
+    """The class of error for a value in which `_numbers` found these numbers."""
+    return SceneError if found else SceneTypeError
 
 
 def _numbers(values: Any) -> tuple[float, ...]:

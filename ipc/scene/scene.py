@@ -24,7 +24,18 @@ from numpy.typing import NDArray
 
 from twixt.ipc.errors import text_of
 from twixt.ipc.scene.camera import Camera, check_camera
-from twixt.ipc.scene.checks import Color, SceneError, Vector, color_or_none, flag, items, number, set_field, vector
+from twixt.ipc.scene.checks import (
+    Color,
+    SceneError,
+    SceneTypeError,
+    Vector,
+    color_or_none,
+    flag,
+    items,
+    number,
+    set_field,
+    vector,
+)
 from twixt.ipc.scene.groups import ColorBy, Group, check_columns, check_groups, check_parents, rows_of_parents
 from twixt.ipc.scene.material import Material, Texture
 from twixt.ipc.scene.packing import Contents, packed_shapes, unpacked_shapes
@@ -103,7 +114,7 @@ class Scene:
             raise SceneError(f'Scene.look must be "lit" or "flat", got {text_of(self.look)}')
         set_field(self, "pattern", flag("Scene.pattern", self.pattern))
         if self.color_by is not None and not isinstance(self.color_by, ColorBy):
-            raise SceneError(f"Scene.color_by must be ColorBy(column, low, high), got {text_of(self.color_by)}")
+            raise SceneTypeError(f"Scene.color_by must be ColorBy(column, low, high), got {text_of(self.color_by)}")
         set_field(self, "labels", _texts(self.labels))
         set_field(self, "parents", check_parents(self.parents))
         set_field(self, "groups", check_groups(self.groups))
@@ -160,6 +171,8 @@ class Scene:
         """
         try:
             return Scene(**unpacked_fields(packed, before))
+        except SceneError:
+            raise
         except (ValueError, KeyError, IndexError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
             raise SceneError(f"the scene received is damaged ({error}); restart the simulation") from error
 
@@ -222,7 +235,7 @@ def _corners(outline: Any) -> tuple[Vector, Vector] | None:
 def _names_of(part_columns: Any, columns: Mapping[str, str]) -> tuple[str, ...]:
     names = items(part_columns)
     if names is None:
-        raise SceneError(f"Scene.part_columns must be names of columns, got {text_of(part_columns)}")
+        raise SceneTypeError(f"Scene.part_columns must be names of columns, got {text_of(part_columns)}")
     for name in names:
         if not isinstance(name, str) or name not in columns:
             raise SceneError(
@@ -244,16 +257,16 @@ def _background(background: Any) -> Color | Texture:
 def _texts(labels: Any) -> tuple[str, ...]:
     texts = items(labels)
     if texts is None:
-        raise SceneError(f'Scene.labels must be texts, such as ("left", "right"), got {text_of(labels)}')
+        raise SceneTypeError(f'Scene.labels must be texts, such as ("left", "right"), got {text_of(labels)}')
     for text in texts:
         if not isinstance(text, str) or len(text) > LONGEST_LABEL:
-            raise SceneError(
+            raise SceneTypeError(
                 f"Scene.labels must be texts of up to {LONGEST_LABEL} characters, got {text_of(text)[:40]}"
             )
         try:
             text.encode()
         except UnicodeEncodeError as error:
-            raise SceneError(f"Scene.labels must be texts that can be written in UTF-8: {error}") from None
+            raise SceneTypeError(f"Scene.labels must be texts that can be written in UTF-8: {error}") from None
     return texts
 
 

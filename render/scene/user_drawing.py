@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from twixt.ipc.errors import TwixtError
+from twixt.ipc.errors import InvalidValue, TwixtError
 from twixt.ipc.process.notices import print_notice
 from twixt.ipc.process.user_code import user_crash
 from twixt.ipc.snapshot import NO_MARKS, Snapshot
@@ -92,7 +92,7 @@ class UserFrame:
     def points(self, positions: ArrayLike, color: ArrayLike = WHITE, size_px: float = POINT_PX) -> None:
         """Adds round dots at positions (n, 3), or one dot at (3,), metres. size_px: diameter in pixels, > 0."""
         if not 0 < size_px < np.inf:
-            raise TwixtError(f"frame.points takes a size_px > 0 (pixels), got {size_px!r}")
+            raise InvalidValue(f"frame.points takes a size_px > 0 (pixels), got {size_px!r}")
         places = _places("frame.points", "positions", positions)
         kept = np.isfinite(places).all(axis=1)
         colors = _colors("frame.points", color, len(places))
@@ -118,7 +118,7 @@ class UserFrame:
         left out."""
         places = _places("frame.label", "position", position)
         if len(places) != 1:
-            raise TwixtError(f"frame.label takes one position, got {len(places)}; call it once for each")
+            raise InvalidValue(f"frame.label takes one position, got {len(places)}; call it once for each")
         if len(self._labels) == MOST_LABELS or not np.isfinite(places).all():
             return
         red, green, blue, alpha = _colors("frame.label", color, 1)[0].tolist()
@@ -128,7 +128,7 @@ class UserFrame:
     def _add_lines(self, name: str, starts: ArrayLike, ends: ArrayLike, color: ArrayLike) -> None:
         first, last = _places(name, "starts", starts), _places(name, "ends", ends)
         if len(first) != len(last):
-            raise TwixtError(f"{name} takes as many starts as ends, got {len(first)} and {len(last)}")
+            raise InvalidValue(f"{name} takes as many starts as ends, got {len(first)} and {len(last)}")
         kept = np.isfinite(first).all(axis=1) & np.isfinite(last).all(axis=1)
         colors = _colors(name, color, len(first))
         self._lines.append((first[kept], last[kept], colors[kept]))
@@ -187,14 +187,16 @@ def _places(name: str, argument: str, values: ArrayLike) -> NDArray[np.floating]
     if places.size == 0:
         return np.zeros((0, 3), np.float32)
     if places.ndim != 2 or places.shape[1] != 3:
-        raise TwixtError(f"{name} takes {argument} of shape (n, 3) or (3,), metres, got shape {places.shape}")
+        raise InvalidValue(f"{name} takes {argument} of shape (n, 3) or (3,), metres, got shape {places.shape}")
     return places
 
 
 def _colors(name: str, color: ArrayLike, count: int) -> NDArray[np.uint8]:
     given = np.asarray(color)
     if given.ndim not in (1, 2) or given.shape[-1] not in (3, 4) or (given.ndim == 2 and len(given) not in (1, count)):
-        raise TwixtError(f"{name} takes a color (r, g, b) or (r, g, b, a), or {count} of them, got shape {given.shape}")
+        raise InvalidValue(
+            f"{name} takes a color (r, g, b) or (r, g, b, a), or {count} of them, got shape {given.shape}"
+        )
     if given.dtype != np.uint8:
         given = (np.clip(np.nan_to_num(given.astype(np.float64)), 0, 1) * 255 + 0.5).astype(np.uint8)
     colors = np.full((count, 4), 255, np.uint8)

@@ -26,7 +26,7 @@ from typing import Any, NoReturn, Self
 import numpy as np
 
 from twixt.ipc.config.flags import BOTH, VIEW, Config
-from twixt.ipc.errors import TwixtError, text_of
+from twixt.ipc.errors import InvalidType, InvalidValue, refusal, text_of
 from twixt.ipc.process import interrupts
 from twixt.ipc.process.user_code import CODE_FOLDERS, code_folders, suggestion_for
 from twixt.ipc.ring.segments import HostEnded
@@ -74,11 +74,11 @@ def show(
     Ctrl-C interrupts only the loop, not the viewer.
     """
     if not isinstance(scene, Scene):
-        raise TwixtError(f"show needs a Scene, got {type(scene).__name__}; such as show(Scene([Sphere()] * count))")
+        raise InvalidType(f"show needs a Scene, got {type(scene).__name__}; such as show(Scene([Sphere()] * count))")
     if not (isinstance(dt, int | float | np.number) and 1e-9 <= dt < LONGEST_S):
-        raise TwixtError(f"dt must be seconds of simulated time per publish, >= 1e-9, got {text_of(dt)}")
+        raise InvalidValue(f"dt must be seconds of simulated time per publish, >= 1e-9, got {text_of(dt)}")
     if count is not None and not (isinstance(count, int | np.integer) and count >= 0):
-        raise TwixtError(f"count must be a whole number of bodies >= 0, got {text_of(count)}")
+        raise refusal(count, int, np.integer)(f"count must be a whole number of bodies >= 0, got {text_of(count)}")
     if not len(scene.shapes):
         scene = dataclasses.replace(scene, shapes=[Sphere()])
     capacity = max(1, len(scene.shapes) if count is None else int(count))
@@ -125,7 +125,7 @@ def _config(name: str, options: dict[str, Any]) -> Config:
     known = [field.name for field in dataclasses.fields(Config) if field.metadata.get("side") in (VIEW, BOTH)]
     for option in sorted(options.keys() - known):
         hint = suggestion_for(option, known) or f"there are {', '.join(known)}"
-        raise TwixtError(f"show has no option {option!r}; {hint}")
+        raise InvalidType(f"show has no option {option!r}; {hint}")
     config = Config(**options, name=name, world="show", command=" ".join(["python", *sys.argv]), users_loop=True)
     config.check_files()
     return config
@@ -173,7 +173,7 @@ class View(Publishing, ViewerInput):
     @scene.setter
     def scene(self, scene: Scene) -> None:
         if not isinstance(scene, Scene):
-            raise TwixtError(
+            raise InvalidType(
                 f"View.scene must be a Scene, got {type(scene).__name__}; such as Scene([Sphere()] * count)"
             )
         if self._session.is_closed:

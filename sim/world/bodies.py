@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.config.rules import is_finite
-from twixt.ipc.errors import TwixtError, text_of
+from twixt.ipc.errors import refusal, text_of
 from twixt.ipc.ring.layout import ColumnForm
 from twixt.ipc.scene import Scene
 from twixt.ipc.snapshot import BODY, VISIBLE, new_bodies, turn_between
@@ -65,7 +65,7 @@ class Bodies:
 
     def __init__(self, count: int, columns: Mapping[str, Column] | None = None, scene: Scene | None = None) -> None:
         if not isinstance(count, int | np.integer) or isinstance(count, bool) or count < 0:
-            raise TwixtError(f"Bodies(count) must be a whole number >= 0, got {text_of(count)}")
+            raise refusal(count, int, np.integer)(f"Bodies(count) must be a whole number >= 0, got {text_of(count)}")
         declared = checked_columns(columns)
         require_bodies(int(count), declared)
         self._storage = new_bodies(int(count))
@@ -240,7 +240,7 @@ class Bodies:
         further is teleported instead. Raises TwixtError for a negative `cut_beyond`.
         """
         if cut_beyond is not None and not (is_finite(cut_beyond) and cut_beyond >= 0):
-            raise TwixtError(
+            raise refusal(cut_beyond, int, float, np.number)(
                 f"correct(cut_beyond) must be metres >= 0, or None for no limit, got {text_of(cut_beyond)}"
             )
         rows = np.atleast_1d(np.arange(len(self))[i])

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.errors import TwixtError
+from twixt.ipc.errors import InvalidValue, TwixtError
 from twixt.ipc.interaction.controls import Control
 from twixt.ipc.process.user_code import calling_user_code, suggestion_for
 from twixt.ipc.scene import Scene, Sphere
@@ -258,7 +258,7 @@ def check_count(count: int, most: int, of_what: str, bytes_each: int) -> None:
     if isinstance(count, int) and count > most:
         got = got if count < SPELLED_OUT else "far more"
         need = f", which would need {_mib(min(count, SPELLED_OUT) * bytes_each)}; {most} need {_mib(most * bytes_each)}"
-    raise TwixtError(f"count must be from 1 to {most} {of_what}, got {got}{need}")
+    raise InvalidValue(f"count must be from 1 to {most} {of_what}, got {got}{need}")
 
 
 def _parameters(kind: type) -> dict[str, inspect.Parameter]:

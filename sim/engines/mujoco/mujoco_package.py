@@ -12,7 +12,7 @@ import re
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from twixt.ipc.errors import TwixtError, is_utf8, text_of
+from twixt.ipc.errors import InvalidType, TwixtError, is_utf8, text_of
 from twixt.ipc.process.notices import print_notice
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def is_model(name: str) -> bool:
 def loaded_model(path: str | os.PathLike[str]) -> MjModel:
     """Loads the model in a file. Raises TwixtError if the file does not exist or MuJoCo cannot load it."""
     if not isinstance(path, str | os.PathLike):
-        raise TwixtError(f"a model's file must be named by a path, got {text_of(path)}")
+        raise InvalidType(f"a model's file must be named by a path, got {text_of(path)}")
     name = os.fspath(path)
     if not os.path.isfile(name):
         raise TwixtError(f"no file {text_of(name)}; give the path of a MuJoCo model, such as humanoid.xml")

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from twixt.ipc.config.flags import Config
-from twixt.ipc.errors import TwixtError, text_of
+from twixt.ipc.errors import InvalidType, InvalidValue, text_of
 from twixt.sim.engines.mujoco.body_poses import BodyPoses
 from twixt.sim.engines.mujoco.handle import Handle
 from twixt.sim.engines.mujoco.model.model_scene import scene
@@ -54,7 +54,7 @@ def publish(view: View, data: MjData) -> None:
     Every state is sent. In contrast, `launch_passive` sends no more states than frames can show.
     """
     if not isinstance(view, View) or not isinstance(data, mujoco.MjData):
-        raise TwixtError(
+        raise InvalidType(
             f"publish(view, data) takes a view of twixt.show and a mujoco.MjData, got {text_of(view)} and {text_of(data)}"
         )
     known = _states_of.get(view)
@@ -124,7 +124,7 @@ def launch(
     if loader is not None:
         model, data = loader()[:2]
     if model is None:
-        raise TwixtError("launch needs a model; twixt's viewer does not load one by itself: launch(model)")
+        raise InvalidValue("launch needs a model; twixt's viewer does not load one by itself: launch(model)")
     data = mujoco.MjData(model) if data is None else data
     with launch_passive(model, data, show_left_ui=show_left_ui, show_right_ui=show_right_ui, **options) as viewer:
         _step_in_real_time(viewer)
