@@ -66,6 +66,7 @@ types:
 	@mkdir -p build/types/twixt && for part in cli ipc sim render py.typed; do \
 	  ln -sfn ../../../$$part build/types/twixt/$$part; done
 	@ln -sfn ../../../twixt.py build/types/twixt/__init__.py
+	@ln -sfn ../../../sim/engines/viewers/mujoco_viewer.py build/types/twixt/mujoco_viewer.py
 
 # Bytecode is made here, so that the first start does not wait for it. A virtual environment that was interrupted while it
 # was made has a python and no pip, and is made again.

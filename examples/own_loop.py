@@ -4,6 +4,7 @@ Run it with: python own_loop.py
 """
 
 import time
+from typing import Unpack
 
 import numpy as np
 
@@ -25,8 +26,8 @@ def accelerations(position: np.ndarray, velocity: np.ndarray, gravity: float) ->
     return total
 
 
-def main(seconds: float = float("inf"), **options: object) -> None:
-    """Swing for `seconds`, or until the window is closed. options: those of `twixt.show`."""
+def main(**options: Unpack[twixt.ViewerOptions]) -> None:
+    """Swing until the window is closed. options: those of `twixt.show`, such as seconds=10."""
     position = np.zeros((COUNT, 3))
     position[:, 0] = SPACING * np.arange(COUNT)
     velocity = np.zeros((COUNT, 3))
@@ -36,7 +37,7 @@ def main(seconds: float = float("inf"), **options: object) -> None:
     with twixt.show(scene, dt=DT, **options) as view:
         gravity, kick = view.slider("gravity", 9.81, 0, 20), view.button("kick")  # in the overlay
         begin, steps = time.perf_counter(), 0
-        while view.is_open and steps * DT < seconds:
+        while view.is_open:
             velocity += DT * accelerations(position, velocity, gravity.value)
             if kick.taken():
                 velocity[:, 1] += 3.0

@@ -44,7 +44,7 @@ class Tumbling(World):
         self.scene = Scene(SHAPES * rows, camera=camera, pattern=True)  # in two tones: their rotation is visible
         self.step(0.0)
 
-    def step(self, dt):
+    def step(self, dt: float) -> None:
         self.time += dt
         half_turn = np.pi * self.turns_s * self.time
         self.bodies.orientation[:, :3] = self.axis * np.sin(half_turn)

@@ -10,9 +10,9 @@ lines and labels as plain arrays.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -54,19 +54,21 @@ class UserAdditions(NamedTuple):
     labels: tuple[Label, ...] = ()
 
 
-class UserFrame:
-    """Arguments of the user's function. Arrays are read-only; row i is body i.
+class DrawFrame:
+    """One frame, the argument of a function for `--draw`. Arrays are read-only; row i is body i.
 
-    `previous` and `next` are the two snapshots around the draw time (`twixt.ipc.snapshot.Snapshot`); next is None
-    while the picture stands still. `poses` (position, orientation, scale, color, visible) and `columns` are the drawn
-    state at the draw time. A colour is (r, g, b) or (r, g, b, a), 0..1 (or uint8, 0..255). Pass one colour for all
-    items or one colour for each. Positions that are not finite are left out. The methods raise TwixtError if an array
-    has the wrong shape.
+    `draw_time_ns` is the simulated time of the frame, and `interval_ns` the real time since the previous frame (0 in
+    the first frame), both in ns. `alpha`, 0..1, is the place of the draw time between two snapshots. `previous` and
+    `next` are these snapshots (`twixt.Snapshot`); next is None while the picture stands still. `poses` (position,
+    orientation, scale, color, visible) and `columns` are the drawn state at the draw time.
+
+    A colour is (r, g, b) or (r, g, b, a), 0..1 (or uint8, 0..255). Pass one colour for all items or one colour for
+    each. Positions that are not finite are left out. The methods raise TwixtError if an array has the wrong shape.
     """
 
     def __init__(
         self,
-        dt: float,
+        interval_ns: int,
         draw_time_ns: int,
         alpha: float,
         previous: Snapshot,
@@ -74,10 +76,9 @@ class UserFrame:
         poses: Poses,
         marks: NDArray[np.void] = NO_MARKS,
     ) -> None:
-        self.dt = dt  # real seconds since the previous frame; 0.0 in the first frame
-        self.draw_time_ns = draw_time_ns  # simulated time, ns
-        self.draw_time = draw_time_ns / 1e9  # simulated time in seconds
-        self.alpha = alpha  # place of the draw time between the two snapshots, 0..1
+        self.interval_ns = interval_ns
+        self.draw_time_ns = draw_time_ns
+        self.alpha = alpha
         self.previous = _read_only_snapshot(previous)
         self.next = None if next is None else _read_only_snapshot(next)
         self.poses = _read_only_poses(poses)
@@ -133,7 +134,7 @@ class UserFrame:
         colors = _colors(name, color, len(first))
         self._lines.append((first[kept], last[kept], colors[kept]))
 
-    def drawn(self) -> UserAdditions:
+    def _drawn(self) -> UserAdditions:
         """Everything that the user's function has added so far."""
         points = tuple(
             Points(np.concatenate([at for at, _ in parts]), np.concatenate([colors for _, colors in parts]), size_px)
@@ -143,23 +144,29 @@ class UserFrame:
         return UserAdditions(points, Lines(*lines) if lines else None, tuple(self._labels))
 
 
+class DrawFunction(Protocol):
+    """A function for `--draw module:function`. It is called once in each frame. Its result is ignored."""
+
+    def __call__(self, frame: DrawFrame, /) -> object: ...
+
+
 class UserDrawing:
     """A user's function. name: the text that was given to `--draw`. failed: the exception that the function raised, as
     one line; empty if it has not raised an exception."""
 
-    def __init__(self, function: Callable[[UserFrame], object], name: str) -> None:
+    def __init__(self, function: DrawFunction, name: str) -> None:
         self.name = name
         self.failed = ""
         self._function = function
 
-    def draw(self, frame: UserFrame) -> UserAdditions:
+    def draw(self, frame: DrawFrame) -> UserAdditions:
         """Calls the user's function and returns what it adds. If the function has raised an exception before, it is not
         called and nothing is added."""
         if self.failed:
             return UserAdditions()
         try:
             self._function(frame)
-            return frame.drawn()
+            return frame._drawn()
         except (Exception, SystemExit) as error:  # if the user's code calls sys.exit, the viewer must not end
             crash = user_crash(self.name, error)
             self.failed = str(crash)

@@ -26,7 +26,7 @@ INSTALL = "pip install 'twixt[mujoco]'"
 _loaded: ModuleType | None = None
 
 
-class MissingPackage(TwixtError, ImportError):
+class MissingPackage(TwixtError, ModuleNotFoundError):
     """A package that an engine's viewer requires is not installed."""
 
 
@@ -39,9 +39,8 @@ def required() -> ModuleType:
         except ModuleNotFoundError as error:
             if error.name != "mujoco":
                 raise
-            raise MissingPackage(
-                f"twixt's MuJoCo viewer needs the package mujoco; install it with: {INSTALL}"
-            ) from None
+            missing = f"twixt's MuJoCo viewer needs the package mujoco; install it with: {INSTALL}"
+            raise MissingPackage(missing, name="mujoco") from None
         if note := version_note(str(found.__version__)):
             print_notice(note)
         _loaded = found

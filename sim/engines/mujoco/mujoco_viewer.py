@@ -17,7 +17,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 from weakref import WeakKeyDictionary
 
 from twixt.ipc.config.flags import Config
@@ -28,6 +28,7 @@ from twixt.sim.engines.mujoco.model.model_scene import scene
 from twixt.sim.engines.mujoco.model.model_surfaces import ModelSurfaces
 from twixt.sim.engines.mujoco.mujoco_package import loaded_model, mujoco
 from twixt.sim.engines.mujoco.visual.visual_marks import VisualMarks
+from twixt.sim.show.options import ViewerOptions
 from twixt.sim.show.view import View
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def launch_passive(
     show_left_ui: bool = True,
     show_right_ui: bool = True,
     publish_hz: float | None = None,
-    **options: Any,
+    **options: Unpack[ViewerOptions],
 ) -> Handle:
     """Opens a window that shows `data`, and returns immediately. The user's own loop shows its states by the returned
     handle.
@@ -109,7 +110,7 @@ def launch(
     loader: Callable[[], tuple[MjModel, MjData]] | None = None,
     show_left_ui: bool = True,
     show_right_ui: bool = True,
-    **options: Any,
+    **options: Unpack[ViewerOptions],
 ) -> None:
     """Steps the model in real time and shows it until the window is closed. data: an `MjData` of the model; by default
     a new `MjData`.
@@ -130,7 +131,7 @@ def launch(
         _step_in_real_time(viewer)
 
 
-def launch_from_path(path: str | os.PathLike[str], **options: Any) -> None:
+def launch_from_path(path: str | os.PathLike[str], **options: Unpack[ViewerOptions]) -> None:
     """Calls `launch` with the model in an MJCF, URDF or MJB file. Raises TwixtError for a file that cannot be
     loaded."""
     launch(loaded_model(path), **options)
