@@ -39,6 +39,8 @@ GROWTH = 0.5
 # Lost sums are recorded in an occasional step, for at most this many bodies. The recording needs 128 bytes per body.
 MOST_SUMMED = 32_768
 WHITE = (255, 255, 255, 255)
+# What names one body or several: an index, a slice, an array of indices, or an array of one bool per body.
+BodyIndex = int | slice | ArrayLike
 
 
 class Bodies:
@@ -217,18 +219,19 @@ class Bodies:
             del self._free[i]
 
     def teleport(
-        self, i: Any, position: ArrayLike, orientation: ArrayLike | None = None, scale: ArrayLike | None = None
+        self, i: BodyIndex, position: ArrayLike, orientation: ArrayLike | None = None, scale: ArrayLike | None = None
     ) -> None:
         """Moves body `i`, or the bodies of an index array, with a cut: viewers do not blend the old and new
         positions."""
         self._cut(i)  # The epoch changes first, so that no body is moved without a cut if a value below is invalid.
         self._place(i, position, orientation)
         if scale is not None:
-            self._views["scale"][i] = scale
+            rows: Any = i  # numpy's types accept no sequence as an index
+            self._views["scale"][rows] = scale
 
     def correct(
         self,
-        i: Any,
+        i: BodyIndex,
         position: ArrayLike,
         orientation: ArrayLike | None = None,
         cut_beyond: float | None = None,
@@ -243,7 +246,8 @@ class Bodies:
             raise refusal(cut_beyond, int, float, np.number)(
                 f"correct(cut_beyond) must be metres >= 0, or None for no limit, got {text_of(cut_beyond)}"
             )
-        rows = np.atleast_1d(np.arange(len(self))[i])
+        named: Any = i
+        rows = np.atleast_1d(np.arange(len(self))[named])
         before = self._records[rows]
         self._place(i, position, orientation)
         after = self._records[rows]
@@ -296,13 +300,14 @@ class Bodies:
             del self._free[row]
         return i
 
-    def despawn(self, i: Any) -> None:
+    def despawn(self, i: BodyIndex) -> None:
         """Removes body `i`, or the bodies of an index array. A later `spawn` reuses the index. Bodies that are already
         removed are ignored."""
         if isinstance(i, int | np.integer):
             gone = [range(len(self))[i]]
         else:
-            gone = list(dict.fromkeys(np.atleast_1d(np.arange(len(self))[i]).tolist()))
+            named: Any = i
+            gone = list(dict.fromkeys(np.atleast_1d(np.arange(len(self))[named]).tolist()))
         gone = [row for row in gone if row not in self._free]
         if not gone:
             return
@@ -311,7 +316,7 @@ class Bodies:
         self._views["flags"][rows] &= np.uint16(0xFFFF ^ VISIBLE)
         self._cut(rows)
 
-    def _place(self, i: Any, position: ArrayLike, orientation: ArrayLike | None) -> None:
+    def _place(self, i: BodyIndex, position: ArrayLike, orientation: ArrayLike | None) -> None:
         self._write("position", i, "position", position)
         if orientation is not None:
             self._write("orientation", i, "orientation", orientation)

@@ -7,11 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import jedi
 import pytest
 
 import twixt
 from twixt.sim.show.view import View
+
+jedi = pytest.importorskip("jedi")
 
 ROOT = Path(__file__).parents[2]
 LINE = "twixt's MuJoCo viewer needs the package mujoco; install it with: pip install 'twixt[mujoco]'"
