@@ -12,15 +12,15 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any, ParamSpec, TypedDict, TypeVar
+from typing import Any, TypedDict, TypeVar
 
 from twixt.ipc.config.flags import BOTH, VIEW, Config
 from twixt.ipc.config.rules import SplitSide
 from twixt.ipc.errors import InvalidType
 from twixt.ipc.process.user_code import suggestion_for
 
-Parameters = ParamSpec("Parameters")
-Result = TypeVar("Result")
+# Editors know the parameters of a decorated function if the decorator returns the type that it takes.
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 # Names of the fields of `Config` that a program may set for its view.
 FLAGS = tuple(field.name for field in dataclasses.fields(Config) if field.metadata.get("side") in (VIEW, BOTH))
@@ -68,16 +68,16 @@ def config_of(name: str, flags: Mapping[str, Any]) -> Config:
     return config
 
 
-def refusing_unknown_options(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+def refusing_unknown_options(function: Function) -> Function:
     """Decorator. A call with an option that `function` does not have raises InvalidType, with the most similar option.
     Python's own TypeError has no suggestion."""
     known = inspect.signature(function).parameters
 
     @functools.wraps(function)
-    def call(*arguments: Parameters.args, **options: Parameters.kwargs) -> Result:
+    def call(*arguments: Any, **options: Any) -> Any:
         for option in sorted(options.keys() - known.keys()):
             hint = suggestion_for(option, known) or f"there are {', '.join(known)}"
             raise InvalidType(f"{function.__name__} has no option {option!r}; {hint}")
         return function(*arguments, **options)
 
-    return call
+    return call  # type: ignore[return-value]

@@ -24,6 +24,7 @@ from typing import NoReturn, Self
 
 import numpy as np
 
+from twixt.ipc.config.flags import Config
 from twixt.ipc.config.rules import SplitSide
 from twixt.ipc.errors import InvalidType, InvalidValue, refusal, text_of
 from twixt.ipc.process import interrupts
@@ -46,7 +47,6 @@ _numbers = itertools.count(1)
 
 
 @refusing_unknown_options
-@interrupts.delayed_ctrl_c()
 def show(
     scene: Scene,
     dt: float | None = None,
@@ -135,6 +135,43 @@ def show(
     dt_s = _seconds_per_publish(dt, rate_hz)
     if count is not None and not (isinstance(count, int | np.integer) and count >= 0):
         raise refusal(count, int, np.integer)(f"count must be a whole number of bodies >= 0, got {text_of(count)}")
+    if name is None or (isinstance(name, str) and not name):
+        name = f"show-{os.getpid()}-{next(_numbers)}"
+    return _opened(scene, dt_s, count, columns, config_of(name, flags), name, viewer)
+
+
+def _seconds_per_publish(dt: float | None, rate_hz: float | None) -> float:
+    """Simulated seconds from one publish to the next. Raises TwixtError if both arguments are given, and for a value out
+    of range."""
+    if rate_hz is None:
+        seconds = 1 / 60 if dt is None else dt
+        if not (isinstance(seconds, int | float | np.number) and 1e-9 <= seconds < LONGEST_S):
+            raise refusal(seconds, int, float, np.number)(
+                f"dt must be seconds of simulated time per publish, >= 1e-9, got {text_of(seconds)}"
+            )
+        return float(seconds)
+    if dt is not None:
+        raise InvalidValue(
+            f"show takes dt or rate_hz, got dt={text_of(dt)} and rate_hz={text_of(rate_hz)}; leave one out"
+        )
+    if not (isinstance(rate_hz, int | float | np.number) and 1 / LONGEST_S < rate_hz <= 1e9):
+        raise refusal(rate_hz, int, float, np.number)(
+            f"rate_hz must be publishes per simulated second, > 0 and <= 1e9, got {text_of(rate_hz)}"
+        )
+    return 1 / float(rate_hz)
+
+
+@interrupts.delayed_ctrl_c()
+def _opened(
+    scene: Scene,
+    dt_s: float,
+    count: int | None,
+    columns: Mapping[str, Column] | None,
+    config: Config,
+    name: str,
+    viewer: bool,
+) -> View:
+    """Opens a view. The parameters are those of `show`."""
     if not len(scene.shapes):
         scene = dataclasses.replace(scene, shapes=[Sphere()])
     capacity = max(1, len(scene.shapes) if count is None else int(count))
@@ -143,10 +180,6 @@ def show(
     require_bodies(capacity, declared)
     own = Columns(declared, capacity, scene)
     scene = scene_with_columns(scene, own.declared)
-    if name is None or (isinstance(name, str) and not name):
-        name = f"show-{os.getpid()}-{next(_numbers)}"
-    config = config_of(name, flags)
-
     about = {"world": config.world, "loop": "user"}
     unreachable = ""
     try:
@@ -177,25 +210,6 @@ def show(
         raise
 
 
-def _seconds_per_publish(dt: float | None, rate_hz: float | None) -> float:
-    """Simulated seconds from one publish to the next. Raises TwixtError if both arguments are given, and for a value out
-    of range."""
-    if rate_hz is None:
-        seconds = 1 / 60 if dt is None else dt
-        if not (isinstance(seconds, int | float | np.number) and 1e-9 <= seconds < LONGEST_S):
-            raise refusal(seconds, int, float, np.number)(
-                f"dt must be seconds of simulated time per publish, >= 1e-9, got {text_of(seconds)}"
-            )
-        return float(seconds)
-    if dt is not None:
-        raise InvalidValue(f"show takes dt or rate_hz, got dt={text_of(dt)} and rate_hz={text_of(rate_hz)}; leave one out")
-    if not (isinstance(rate_hz, int | float | np.number) and 1 / LONGEST_S < rate_hz <= 1e9):
-        raise refusal(rate_hz, int, float, np.number)(
-            f"rate_hz must be publishes per simulated second, > 0 and <= 1e9, got {text_of(rate_hz)}"
-        )
-    return 1 / float(rate_hz)
-
-
 # Message of the error that `copy`, `deepcopy` and pickle raise.
 NOT_COPIED = (
     "{} cannot be copied or pickled: it stands for one window; leave it out of the copy: "
@@ -207,7 +221,7 @@ class View(Publishing, ViewerInput):
     """A view: one or several windows to which a loop publishes. Returned by `show`. Only one thread at a time may
     publish; any thread may call `close`.
 
-    A view is closed when the last reference to it is gone.
+    name: the name that other viewers attach to (`twixt view NAME`). A view is closed when the last reference to it is gone.
     """
 
     def __init__(self, session: ViewerSession, shapes: int, capacity: int, dt_ns: int, columns: Columns) -> None:
