@@ -7,8 +7,6 @@ Always: `import twixt` imports no numpy, and no other module of twixt except `er
 when it is first used.
 """
 
-from __future__ import annotations
-
 import os as _os
 import sys as _sys
 import time as _time
@@ -28,8 +26,9 @@ from twixt.ipc.errors import INTERRUPTED as _INTERRUPTED
 from twixt.ipc.errors import REFUSED as _REFUSED
 
 # Names are imported when they are first used. So `import twixt` is fast, and `twixt --help` needs no numpy. Type
-# checkers and editors read the imports below instead.
-TYPE_CHECKING = False  # defined here, because an import of `typing` takes some ms
+# checkers and editors read the imports below instead. TYPE_CHECKING is defined here, because an import of `typing`
+# takes some ms. Its value is written as a call: jedi does not read the imports below a literal False.
+TYPE_CHECKING = bool(0)
 if TYPE_CHECKING:
     import twixt.mujoco_viewer as mujoco_viewer  # noqa: F401
     from twixt.ipc.errors import TwixtError
@@ -276,6 +275,8 @@ def _run_command(arguments: list[str]) -> int:
 
     return command_line(arguments)
 
+
+del TYPE_CHECKING
 
 if __name__ == "__main__":
     _sys.exit(main())

@@ -101,7 +101,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> jedi.Project:
     subprocess.run(["make", "-s", "types"], cwd=ROOT, check=True)
     jedi.settings.cache_directory = str(tmp_path_factory.mktemp("jedi"))
     folder = tmp_path_factory.mktemp("project")
-    return jedi.Project(folder, added_sys_path=[str(ROOT / "build" / "types")], smart_sys_path=False)
+    others = [entry for entry in sys.path if entry and Path(entry).resolve() != ROOT]
+    return jedi.Project(folder, sys_path=[str(ROOT / "build" / "types"), *others], smart_sys_path=False)
 
 
 def script(project: jedi.Project, code: str) -> jedi.Script:
