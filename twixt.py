@@ -30,7 +30,7 @@ from twixt.ipc.errors import REFUSED as _REFUSED
 # takes some ms. Its value is written as a call: jedi does not read the imports below a literal False.
 TYPE_CHECKING = bool(0)
 if TYPE_CHECKING:
-    import twixt.mujoco_viewer as mujoco_viewer  # noqa: F401
+    from twixt import mujoco_viewer as mujoco_viewer
     from twixt.ipc.errors import TwixtError
     from twixt.ipc.interaction.controls import Button, Slider, Toggle
     from twixt.ipc.interaction.events import UserEvent
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         Part,
         Plane,
         Scene,
+        Shape,
         Sphere,
         Texture,
     )
@@ -75,6 +76,7 @@ _HOMES = {
         (
             "Scene",
             "Camera",
+            "Shape",
             "Sphere",
             "Box",
             "Plane",
@@ -130,6 +132,7 @@ __all__ = [
     "Part",
     "Plane",
     "Scene",
+    "Shape",
     "Slider",
     "Snapshot",
     "Sphere",
@@ -146,7 +149,8 @@ __all__ = [
     "show",
 ]
 
-_STARTED_NS = _time.perf_counter_ns()  # instant at which twixt started; the time to the first frame is measured from it
+# Instant at which twixt started. The time to the first frame is measured from it.
+_STARTED_NS = _time.perf_counter_ns()
 # Commands that start no viewer in advance. No viewer is started for help, shell completion and `--against` either.
 _WITHOUT_VIEWER = {"sim", "view", "report", "compare", "doctor", "bench", "worlds"}
 _AGAINST = "--against"  # flag with which each run starts its own viewer

@@ -16,7 +16,7 @@ from twixt import ViewerOptions, mujoco_viewer
 
 def policy(time_s: float, actuators: int) -> np.ndarray:
     """Actions in -1 .. 1, one an actuator. A trained network takes its place; this one waves."""
-    return 0.6 * np.sin(2 * np.pi * time_s + np.arange(actuators))
+    return np.asarray(0.6 * np.sin(2 * np.pi * time_s + np.arange(actuators)))
 
 
 def main(path: str = "", **options: Unpack[ViewerOptions]) -> None:

@@ -20,8 +20,7 @@ MODEL = """<mujoco><worldbody>
       <joint axis="0 1 0"/>
       <geom type="capsule" size="0.05" fromto="0 0 0 0.8 0 0" rgba="0.2 0.5 0.8 1"/>
     </body>
-  </body>
-</worldbody></mujoco>"""
+  </body></worldbody></mujoco>"""
 
 
 def main(**options: Unpack[ViewerOptions]) -> None:

@@ -51,12 +51,12 @@ class World:
     scene: Scene
     # Optional. Arrows, lines, contact points and other marks. To use them, set `self.marks = Marks()` in `__init__`. A
     # reset removes all marks.
-    marks: Marks | None = None
+    marks: Marks = None  # type: ignore[assignment]  # a world that makes marks has them in all its methods
     # Optional. Advice that the user sees if numbers are not finite. The default advice is to look in `step` for a
     # division by zero.
     way_out: str = ""
     # Optional. Vertices of bodies that deform. To use them, set `self.surfaces = Surfaces(self.scene)` in `__init__`.
-    surfaces: Surfaces | None = None
+    surfaces: Surfaces = None  # type: ignore[assignment]  # as for marks
 
     # Optional. Sliders, switches and buttons in the overlay. `step` reads their values. See `twixt.Slider`.
     controls: Sequence[Control] = ()

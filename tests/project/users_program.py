@@ -21,9 +21,9 @@ class Orbit(twixt.World):
 
     def __init__(self, count: int = 8, seed: int = 0) -> None:
         sheet = twixt.Mesh([(0, 0, 0), (1, 0, 0), (0, 1, 0)], [(0, 1, 2)], deforms=True)
-        shapes = [*[twixt.Sphere(radius=0.1)] * count, sheet]
+        shapes: list[twixt.Shape] = [twixt.Sphere(radius=0.1)] * count
         self.scene = twixt.Scene(
-            shapes,
+            [*shapes, sheet],
             camera=twixt.Camera(eye=(6, 4, 3), target=(0, 0, 0), fov_y_deg=45),
             groups={"late": twixt.Group([0], interpolation="linear", delay_ms=20)},
             color_by=twixt.ColorBy("heat", low=0, high=1),
