@@ -74,6 +74,7 @@ types:
 	@mkdir -p build/types/twixt && for part in cli ipc sim render py.typed; do \
 	  ln -sfn ../../../$$part build/types/twixt/$$part; done
 	@ln -sfn ../../../twixt.py build/types/twixt/__init__.py
+	@ln -sfn ../../../sim/engines/viewers/mujoco_viewer.py build/types/twixt/mujoco_viewer.py
 
 # A first part to run twixt, a second for all else. Bytecode is made here, so that the first start does not wait for it.
 # Whatever is installed as `twixt`, a copy or another package, would be imported instead of what is edited here.

@@ -8,36 +8,41 @@ Always: `import twixt` imports no numpy, and no other module of twixt except `er
 when it is first used.
 """
 
-from __future__ import annotations
-
-import os
-import sys
-import time
+import os as _os
+import sys as _sys
+import time as _time
 
 __version__ = "0.1.0"
-# The folders beside this file are its subpackages, both in a checkout and in an installed wheel.
-__path__ = [os.path.dirname(os.path.abspath(__file__))]
+# The folders beside this file are its subpackages, both in a checkout and in an installed wheel. The second folder has
+# the submodules of engines, such as `twixt.mujoco_viewer`.
+__path__ = [_os.path.dirname(_os.path.abspath(__file__))]
+__path__ = [*__path__, _os.path.join(*__path__, "sim", "engines", "viewers")]
 
 # if this file is run directly, `import twixt` must return this module and not load the module again
 if __name__ == "__main__":
-    sys.modules["twixt"] = sys.modules["__main__"]
+    _sys.modules["twixt"] = _sys.modules["__main__"]
 
 # these imports work only after `__path__` and `sys.modules` are set
-from twixt.ipc.errors import INTERRUPTED, REFUSED, mixed_installation_advice
+from twixt.ipc.errors import INTERRUPTED as _INTERRUPTED
+from twixt.ipc.errors import REFUSED as _REFUSED
+from twixt.ipc.errors import mixed_installation_advice as _mixed_installation_advice
 
 # A viewer runs this file as `__main__`, and does not repeat the line. In a checkout this file has another name.
-_is_installed = __name__ == "twixt" and os.path.basename(__file__) == "__init__.py"
-if _is_installed and (_advice := mixed_installation_advice(os.path.dirname(__path__[0]))):
-    from twixt.ipc.process.notices import print_notice
+_is_installed = __name__ == "twixt" and _os.path.basename(__file__) == "__init__.py"
+if _is_installed and (_advice := _mixed_installation_advice(_os.path.dirname(__path__[0]))):
+    from twixt.ipc.process.notices import print_notice as _print_notice
 
-    print_notice(_advice)
+    _print_notice(_advice)
 
 # Names are imported when they are first used. So `import twixt` is fast, and `twixt --help` needs no numpy. Type
-# checkers and editors read the imports below instead.
-TYPE_CHECKING = False  # defined here, because an import of `typing` takes some ms
+# checkers and editors read the imports below instead. TYPE_CHECKING is defined here, because an import of `typing`
+# takes some ms. Its value is written as a call: jedi does not read the imports below a literal False.
+TYPE_CHECKING = bool(0)
 if TYPE_CHECKING:
+    from twixt import mujoco_viewer as mujoco_viewer
     from twixt.ipc.errors import TwixtError
     from twixt.ipc.interaction.controls import Button, Slider, Toggle
+    from twixt.ipc.interaction.events import UserEvent
     from twixt.ipc.interaction.overlay import OverlayFigure, OverlayImage, OverlayLine, OverlayText
     from twixt.ipc.rotation import rotation, turn_towards
     from twixt.ipc.scene import (
@@ -52,13 +57,17 @@ if TYPE_CHECKING:
         Part,
         Plane,
         Scene,
+        Shape,
         Sphere,
         Texture,
     )
     from twixt.ipc.scene.groups import ColorBy, Group
-    from twixt.sim.engines.mujoco import mujoco_viewer as mujoco_viewer
+    from twixt.ipc.snapshot import Snapshot
+    from twixt.render.interpolation.protocol import InterpolationMethod
+    from twixt.render.scene.user_drawing import DrawFrame, DrawFunction
     from twixt.sim.process.viewer_command import freeze_support
-    from twixt.sim.show.view import show
+    from twixt.sim.show.options import ViewerOptions
+    from twixt.sim.show.view import View, show
     from twixt.sim.world.bodies import Bodies
     from twixt.sim.world.columns import Column
     from twixt.sim.world.marks import Marks
@@ -70,12 +79,14 @@ _HOMES = {
     "Column": "twixt.sim.world.columns",
     "Marks": "twixt.sim.world.marks",
     "Surfaces": "twixt.sim.world.surfaces",
-    "show": "twixt.sim.show.view",
+    **dict.fromkeys(("show", "View"), "twixt.sim.show.view"),
+    "ViewerOptions": "twixt.sim.show.options",
     "freeze_support": "twixt.sim.process.viewer_command",
     **dict.fromkeys(
         (
             "Scene",
             "Camera",
+            "Shape",
             "Sphere",
             "Box",
             "Plane",
@@ -98,11 +109,15 @@ _HOMES = {
     "ColorBy": "twixt.ipc.scene.groups",
     "rotation": "twixt.ipc.rotation",
     "turn_towards": "twixt.ipc.rotation",
+    "UserEvent": "twixt.ipc.interaction.events",
+    "Snapshot": "twixt.ipc.snapshot",
+    "InterpolationMethod": "twixt.render.interpolation.protocol",
+    **dict.fromkeys(("DrawFrame", "DrawFunction"), "twixt.render.scene.user_drawing"),
     "TwixtError": "twixt.ipc.errors",
 }
-# Names of viewers for physics engines. Each module requires that its engine is installed. These names are not in
+# Submodules with the viewers for physics engines. Each requires that its engine is installed. These names are not in
 # `__all__`, so that `from twixt import *` does not require an engine.
-_ENGINES = {"mujoco_viewer": "twixt.sim.engines.mujoco"}
+_ENGINES = ("mujoco_viewer",)
 # This is a literal list, because type checkers cannot evaluate an expression here.
 __all__ = [
     "Bodies",
@@ -114,8 +129,11 @@ __all__ = [
     "Column",
     "Compound",
     "Cylinder",
+    "DrawFrame",
+    "DrawFunction",
     "Ellipsoid",
     "Group",
+    "InterpolationMethod",
     "Marks",
     "Material",
     "Mesh",
@@ -126,12 +144,17 @@ __all__ = [
     "Part",
     "Plane",
     "Scene",
+    "Shape",
     "Slider",
+    "Snapshot",
     "Sphere",
     "Surfaces",
     "Texture",
     "Toggle",
     "TwixtError",
+    "UserEvent",
+    "View",
+    "ViewerOptions",
     "World",
     "freeze_support",
     "main",
@@ -140,11 +163,12 @@ __all__ = [
     "turn_towards",
 ]
 
-STARTED_NS = time.perf_counter_ns()  # instant at which twixt started; the time to the first frame is measured from it
+# Instant at which twixt started. The time to the first frame is measured from it.
+_STARTED_NS = _time.perf_counter_ns()
 # Commands that start no viewer in advance. No viewer is started for help, shell completion and `--against` either.
-WITHOUT_VIEWER = {"sim", "view", "report", "compare", "doctor", "bench", "worlds"}
-AGAINST = "--against"  # flag with which each run starts its own viewer
-HELP_FLAGS, COMPLETION_VARIABLE = {"-h", "--help", "--version"}, "_TWIXT_COMPLETE"
+_WITHOUT_VIEWER = {"sim", "view", "report", "compare", "doctor", "bench", "worlds"}
+_AGAINST = "--against"  # flag with which each run starts its own viewer
+_HELP_FLAGS, _COMPLETION_VARIABLE = {"-h", "--help", "--version"}, "_TWIXT_COMPLETE"
 
 
 if not TYPE_CHECKING:  # hidden from type checkers: with this function they would accept any name
@@ -152,15 +176,31 @@ if not TYPE_CHECKING:  # hidden from type checkers: with this function they woul
     def __getattr__(name: str) -> object:
         import importlib
 
-        home = _HOMES.get(name) or _ENGINES.get(name)
-        if home is None:
+        home = _HOMES.get(name)
+        if home is None and name not in _ENGINES:
             raise AttributeError(f"module 'twixt' has no attribute {name!r}")
         from twixt.ipc.process.interrupts import raising_dropped_ctrl_c
 
         with raising_dropped_ctrl_c():
+            if home is None:
+                return _viewer_of_engine(name)
             value = getattr(importlib.import_module(home), name)
         globals()[name] = value
         return value
+
+
+def _viewer_of_engine(name: str) -> object:
+    """Imports a submodule of `_ENGINES`. Raises AttributeError if it cannot be imported, so that `hasattr`, `help` and
+    completion work without the engine. For `from twixt import NAME`, Python then imports the submodule again, so that
+    the statement raises the ImportError."""
+    import importlib
+
+    try:
+        return importlib.import_module(f"twixt.{name}")
+    except Exception as error:  # engines load libraries, which may raise any exception
+        from twixt.ipc.errors import TwixtError
+
+        raise AttributeError(str(error)) from None if isinstance(error, TwixtError) else error
 
 
 def __dir__() -> list[str]:
@@ -169,19 +209,19 @@ def __dir__() -> list[str]:
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command line and returns the exit code. arguments: words of the command line; by default those of
-    `sys.argv`. A TwixtError is printed as one line on standard error."""
+    `_sys.argv`. A TwixtError is printed as one line on standard error."""
     try:
         from twixt.ipc.process.interrupts import CtrlCRecorder
 
         with CtrlCRecorder() as ctrl_c:
             try:
-                return _main(sys.argv[1:] if arguments is None else arguments)
+                return _main(_sys.argv[1:] if arguments is None else arguments)
             except ImportError:  # numpy turns a KeyboardInterrupt into an ImportError
                 if not ctrl_c.was_received:
                     raise
-                return INTERRUPTED
+                return _INTERRUPTED
     except KeyboardInterrupt:
-        return INTERRUPTED
+        return _INTERRUPTED
 
 
 def _main(arguments: list[str]) -> int:
@@ -223,29 +263,29 @@ def _main(arguments: list[str]) -> int:
             raise
         print_notice(advice)
         _discard_output()
-        return REFUSED
+        return _REFUSED
 
 
 def _discard_output() -> None:
     """Discards the text of standard output that is not written yet. Otherwise Python would try to write this text at
     exit, and would print a traceback."""
-    if sys.stdout is None:
+    if _sys.stdout is None:
         return
     try:
-        sys.stdout.flush()
+        _sys.stdout.flush()
     except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _os.dup2(_os.open(_os.devnull, _os.O_WRONLY), _sys.stdout.fileno())
 
 
 def _needs_viewer(arguments: list[str]) -> bool:
     """True if the command will probably need a viewer. The arguments are not parsed for this."""
     if (
-        COMPLETION_VARIABLE in os.environ
-        or HELP_FLAGS & set(arguments)
-        or any(word.startswith(AGAINST) for word in arguments)
+        _COMPLETION_VARIABLE in _os.environ
+        or _HELP_FLAGS & set(arguments)
+        or any(word.startswith(_AGAINST) for word in arguments)
     ):
         return False
-    return not arguments or arguments[0] not in WITHOUT_VIEWER
+    return not arguments or arguments[0] not in _WITHOUT_VIEWER
 
 
 def _run_command(arguments: list[str]) -> int:
@@ -254,5 +294,7 @@ def _run_command(arguments: list[str]) -> int:
     return command_line(arguments)
 
 
+del TYPE_CHECKING
+
 if __name__ == "__main__":
-    sys.exit(main())
+    _sys.exit(main())

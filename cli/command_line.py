@@ -217,7 +217,7 @@ def bench(words: tuple[str, ...]) -> int:
 def _config(**values: Any) -> Config:
     from twixt.ipc.config.flags import Config
 
-    config = Config(**values, command=typed(), started_ns=twixt.STARTED_NS)
+    config = Config(**values, command=typed(), started_ns=twixt._STARTED_NS)
     config.check_files()
     if ":" not in config.world:
         # Built-in worlds need no threads for linear algebra. By default numpy starts one such thread per core. These

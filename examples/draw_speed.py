@@ -5,12 +5,14 @@ Run it with: twixt run balls --draw draw_speed:draw
 
 import numpy as np
 
+from twixt import DrawFrame
+
 SECONDS = 0.5  # an arrow ends where its body would be after so long
 SLOWEST = 0.3  # m/s; what is slower gets no arrow
 HEAD = 0.25  # of an arrow's length
 
 
-def draw(frame):
+def draw(frame: DrawFrame) -> None:
     """Called once a frame. Snapshots carry velocities, poses are where bodies are drawn."""
     velocity = frame.previous.bodies["velocity"]
     if frame.next is not None and len(frame.next.bodies) == len(velocity):

@@ -33,7 +33,7 @@ class HotRing(World):
             groups={"late": Group([self.ghost], delay_ms=500)},
         )
 
-    def step(self, dt):
+    def step(self, dt: float) -> None:
         self.time += dt
         now = 2 * np.pi * self.time / ROUND_S
         self.bodies.position[[self.torch, self.ghost]] = on_ring(now, 4.5 * HEIGHT)
@@ -46,6 +46,6 @@ class HotRing(World):
         self.bodies.position[self.beads, 2] = HEIGHT / 2 * (1 + 3 * heat)
 
 
-def on_ring(angle, height):
+def on_ring(angle: float | np.ndarray, height: float) -> np.ndarray:
     """Places at these angles, in metres."""
     return np.stack((RADIUS * np.cos(angle), RADIUS * np.sin(angle), height + 0 * angle), axis=-1)

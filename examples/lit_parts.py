@@ -17,7 +17,7 @@ class LitParts(World):
 
     dt = 1 / 30
 
-    def __init__(self):
+    def __init__(self) -> None:
         angle = np.linspace(0, 2 * np.pi, LAMPS, endpoint=False)
         places = np.stack((RADIUS * np.cos(angle), RADIUS * np.sin(angle), 0 * angle), axis=1)
         turns = np.stack((0 * angle, 0 * angle, np.sin(angle / 2), np.cos(angle / 2)), axis=1)
@@ -39,7 +39,7 @@ class LitParts(World):
         self.lamps, self.rods, self.cap = slice(0, LAMPS), slice(LAMPS, 2 * LAMPS), 2 * LAMPS + 1
         self.angle, self.time = angle, 0.0
 
-    def step(self, dt):
+    def step(self, dt: float) -> None:
         self.time += dt
         now, columns = 2 * np.pi * self.time / ROUND_S, self.bodies.columns
         light = np.exp(-2 * ((now - self.angle) % (2 * np.pi)))[:, None]

@@ -28,7 +28,7 @@ class Gears(World):
         self.turns_per_s, self.time = turns_per_s, 0.0
         self.step(0.0)
 
-    def step(self, dt):
+    def step(self, dt: float) -> None:
         self.time += dt
         angle = 2 * np.pi * self.turns_per_s * self.time
         # Where teeth meet, one gear has a tooth and the other a gap.

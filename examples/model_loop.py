@@ -4,6 +4,7 @@ Run it with: python model_loop.py (needs, in the checkout: pip install '.[mujoco
 """
 
 import time
+from typing import Unpack
 
 import mujoco
 
@@ -18,15 +19,15 @@ MODEL = f'<mujoco><worldbody>{LIGHT}<geom type="plane" size="4 2 0.1"/>{DOMINOES
 PUBLISH_HZ = 10  # the window draws between these states: ten a second look as even as a hundred
 
 
-def main(seconds: float = float("inf"), **options: object) -> None:
-    """Fall for `seconds`, or until the window is closed. options: those of `twixt.show`."""
+def main(**options: Unpack[twixt.ViewerOptions]) -> None:
+    """Fall until the window is closed. options: those of `twixt.show`, such as seconds=10."""
     model = mujoco.MjModel.from_xml_string(MODEL)
     data = mujoco.MjData(model)
     data.qvel[[0, 4]] = 0.8, 4.0  # m/s, rad/s: the first domino is pushed over
     each = round(1 / PUBLISH_HZ / model.opt.timestep)
     with twixt.show(mujoco_viewer.scene(model), dt=1 / PUBLISH_HZ, **options) as view:
         begin = time.perf_counter()
-        while view.is_open and data.time < seconds:
+        while view.is_open:
             mujoco.mj_step(model, data, nstep=each)
             mujoco_viewer.publish(view, data)
             time.sleep(max(0.0, begin + data.time - time.perf_counter()))

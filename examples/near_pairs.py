@@ -23,7 +23,7 @@ class NearPairs(World):
         self.scene = Scene([Sphere(0.12, color=(0.8, 0.83, 0.88))] * count, camera=Camera((4.5, -5, 4.2), (0, 0, 1.9)))
         self.first, self.second = np.triu_indices(count, 1)
 
-    def step(self, dt):
+    def step(self, dt: float) -> None:
         places = self.bodies.position.astype(float)
         apart = places[self.first] - places[self.second]
         distance = np.linalg.norm(apart, axis=1)

@@ -3,6 +3,8 @@
 Run it with: python own_loop.py
 """
 
+from typing import Unpack
+
 import numpy as np
 
 import twixt
@@ -23,8 +25,8 @@ def accelerations(position: np.ndarray, velocity: np.ndarray, gravity: float) ->
     return total
 
 
-def main(seconds: float = float("inf"), **options: object) -> None:
-    """Swing for `seconds`, or until the window is closed. options: those of `twixt.show`."""
+def main(**options: Unpack[twixt.ViewerOptions]) -> None:
+    """Swing until the window is closed. options: those of `twixt.show`, such as seconds=10."""
     position = np.zeros((COUNT, 3))
     position[:, 0] = SPACING * np.arange(COUNT)
     velocity = np.zeros((COUNT, 3))
@@ -33,9 +35,7 @@ def main(seconds: float = float("inf"), **options: object) -> None:
 
     with twixt.show(scene, dt=DT, **options) as view:
         gravity, kick = view.slider("gravity", 9.81, 0, 20), view.button("kick")  # in the overlay
-        for t in view.real_time():  # a loop that does not keep to real time runs while view.is_open, at any speed
-            if t >= seconds:
-                break
+        for _ in view.real_time():  # a loop that does not keep to real time runs while view.is_open, at any speed
             velocity += DT * accelerations(position, velocity, gravity.value)
             if kick.pressed():
                 velocity[:, 1] += 3.0

@@ -15,7 +15,7 @@ class Catenaries(World):
 
     dt = 1 / 30
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.bodies, self.time = Bodies(3 * LINKS + 6), 0.0
         self.bodies.color = np.repeat(COLORS, (LINKS, LINKS, LINKS, 6), axis=0)
         self.bodies.position[-6:] = [(x, y, 2.0) for y in (-0.8, 0, 0.8) for x in (-2, 2)]
@@ -24,7 +24,7 @@ class Catenaries(World):
         self.scene = Scene(shapes, camera=camera, background=(0.97, 0.97, 0.97))
         self.step(0.0)
 
-    def step(self, dt):
+    def step(self, dt: float) -> None:
         self.time += dt
         x = np.linspace(-2, 2, LINKS + 1)
         for chain, c in enumerate((1.8, 2.4, 3.6)):

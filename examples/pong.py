@@ -19,15 +19,20 @@ class Pong(World):
         self.random, self.bodies = np.random.default_rng(seed), Bodies(5)
         self.bodies.position[1:, :2] = [(-2.8, 0), (2.8, 0), (0, -2.1), (0, 2.1)]
         shapes, camera = [Sphere(0.12, color=(0.9, 0.35, 0.2))], Camera((0, 0, 1), (0, 0, 0), orthographic_height=5)
-        light = {"look": "flat", "ground_z": None, "background": (0.94, 0.94, 0.9)}
-        self.scene = Scene([*shapes, PADDLE, PADDLE, WALL, WALL], camera=camera, **light)
+        self.scene = Scene(
+            [*shapes, PADDLE, PADDLE, WALL, WALL],
+            camera=camera,
+            look="flat",
+            ground_z=None,
+            background=(0.94, 0.94, 0.9),
+        )
         self.shoot(1)
 
-    def shoot(self, direction):
+    def shoot(self, direction: float) -> None:
         angle = self.random.uniform(-0.7, 0.7)
         self.velocity = 4 * np.array((direction * np.cos(angle), np.sin(angle)))
 
-    def step(self, dt):
+    def step(self, dt: float) -> None:
         ball, paddles = self.bodies.position[0, :2], self.bodies.position[1:3, 1]
         ball += dt * self.velocity
         paddles += np.clip(ball[1] - paddles, -1.5 * dt, 1.5 * dt) * (np.sign(self.velocity[0]) == (-1, 1))

@@ -5,9 +5,9 @@ Run it with: twixt run shapes:Tumbling
 
 import numpy as np
 
-from twixt import Bodies, Box, Camera, Capsule, Compound, Cylinder, Ellipsoid, Part, Plane, Scene, Sphere, World
+from twixt import Bodies, Box, Camera, Capsule, Compound, Cylinder, Ellipsoid, Part, Plane, Scene, Shape, Sphere, World
 
-SHAPES = [
+SHAPES: list[Shape] = [
     Sphere(radius=0.42),
     Box(size=(0.8, 0.6, 0.5)),
     Capsule(radius=0.22, length=0.6),
@@ -44,7 +44,7 @@ class Tumbling(World):
         self.scene = Scene(SHAPES * rows, camera=camera, pattern=True)  # in two tones: their rotation is visible
         self.step(0.0)
 
-    def step(self, dt):
+    def step(self, dt: float) -> None:
         self.time += dt
         half_turn = np.pi * self.turns_s * self.time
         self.bodies.orientation[:, :3] = self.axis * np.sin(half_turn)

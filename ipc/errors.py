@@ -65,13 +65,27 @@ class TwixtError(Exception):
     exit_code = REFUSED
 
 
+class InvalidValue(TwixtError, ValueError):
+    """A value that the user passed breaks a rule, for example a number out of range or an array of a wrong shape."""
+
+
+class InvalidType(TwixtError, TypeError):
+    """A value that the user passed has the wrong type, or an argument is not known."""
+
+
 class NoDisplay(TwixtError):
     """A window is required, but there is no display."""
 
     exit_code = WITHOUT_DISPLAY
 
 
-class UnknownArgument(TwixtError, TypeError):
+def refusal(value: object, *kinds: type) -> type[InvalidValue] | type[InvalidType]:
+    """Returns the class of the error for a refused argument: InvalidValue if `value` has one of the types `kinds`, else
+    InvalidType."""
+    return InvalidValue if isinstance(value, kinds) else InvalidType
+
+
+class UnknownArgument(InvalidType):
     """A public function or class was called with an argument that it does not have."""
 
 

@@ -224,7 +224,7 @@ def _show_row(count: int, kind: str, rounds: int) -> Row:
     orientation: NDArray[np.floating] = random.normal(size=(count, 4)).astype(kind)
     orientation /= np.linalg.norm(orientation, axis=1, keepdims=True)
     with contextlib.redirect_stderr(io.StringIO()):  # hides the messages that the call prints about a viewer
-        view = show(Scene([Sphere()]), count=count, name=f"bench-{os.getpid()}", viewer=False)
+        view = show(Scene([Sphere()]), capacity=count, name=f"bench-{os.getpid()}", viewer=False)
     with view:
 
         def publish() -> None:

@@ -11,7 +11,7 @@ import os
 import sys
 from typing import Any
 
-from twixt.ipc.config.rules import ConfigError
+from twixt.ipc.config.rules import ConfigError, ConfigTypeError
 from twixt.ipc.errors import TwixtError, text_of
 
 # Longest file name that most file systems accept, in bytes.
@@ -25,7 +25,7 @@ def check_file(flag: str, path: Any, is_picture: bool = False) -> None:
     is_picture: True if the name must also end in .png. "-" (standard output) is accepted for --json only.
     """
     if not isinstance(path, str) or not path:
-        raise ConfigError(f"{flag} must be the name of a file, got {text_of(path)}")
+        raise ConfigTypeError(f"{flag} must be the name of a file, got {text_of(path)}")
     if path == "-" and flag == "--json":
         return
     if path == "-":

@@ -22,6 +22,7 @@ from twixt.ipc.config import rules
 from twixt.ipc.config.files import check_file
 from twixt.ipc.config.rules import (
     ConfigError,
+    ConfigTypeError,
     SplitSide,
     read_auto_ms,
     read_delay,
@@ -297,7 +298,7 @@ class Config:
         for item in dataclasses.fields(self):
             value = getattr(self, item.name)
             if value is None and item.default is not None:
-                raise ConfigError(f"{flag_name(item.name)} must not be None; leave it out for {item.default!r}")
+                raise ConfigTypeError(f"{flag_name(item.name)} must not be None; leave it out for {item.default!r}")
             if isinstance(item.default, bool):
                 rules.flag(flag_name(item.name), value)
 

@@ -14,7 +14,7 @@ import numbers
 from typing import Any
 
 from twixt.ipc.config.troubles import FORMS, TROUBLE_RULES, breaks_rule
-from twixt.ipc.errors import TwixtError, text_of
+from twixt.ipc.errors import InvalidType, InvalidValue, text_of
 
 # Lowest accepted rate, in Hz. At a lower rate no motion is visible. A run may also end between two frames or between
 # two snapshots.
@@ -29,8 +29,12 @@ ALL_TRAILS = "all"
 SplitSide = tuple[str, str]
 
 
-class ConfigError(TwixtError):
+class ConfigError(InvalidValue):
     """The value of a flag breaks a rule."""
+
+
+class ConfigTypeError(ConfigError, InvalidType):
+    """The value of a flag has the wrong type."""
 
 
 def is_finite(value: Any) -> bool:
@@ -47,16 +51,21 @@ def is_switch(value: Any) -> bool:
     return type(value).__name__ in ("bool", "bool_")
 
 
+def _wrong(value: Any, *kinds: type) -> type[ConfigError]:
+    """The class of error for a refused value that should be one of `kinds`."""
+    return ConfigError if isinstance(value, kinds) else ConfigTypeError
+
+
 def flag(what: str, value: Any) -> None:
     """Raises ConfigError unless the value is True or False."""
     if not is_switch(value):
-        raise ConfigError(f"{what} must be True or False, got {text_of(value)}")
+        raise ConfigTypeError(f"{what} must be True or False, got {text_of(value)}")
 
 
 def positive(what: str, value: float | None, most: float = MOST) -> None:
     """Raises ConfigError unless the value is None, or a finite number above 0 and at most `most`."""
     if value is not None and not (is_finite(value) and value > 0):
-        raise ConfigError(f"{what} must be a finite number > 0, got {text_of(value)}")
+        raise _wrong(value, numbers.Real)(f"{what} must be a finite number > 0, got {text_of(value)}")
     if value is not None and value > most:
         raise ConfigError(f"{what} must be at most {most:g}, got {float(value):g}")
 
@@ -72,13 +81,13 @@ def not_negative(what: str, value: float | None, most: float = math.inf) -> None
     """Raises ConfigError unless the value is None, or a finite number from 0 to `most`."""
     if value is not None and not (is_finite(value) and 0 <= value <= most):
         bound = f" and <= {most:g}" if most < math.inf else ""
-        raise ConfigError(f"{what} must be a finite number >= 0{bound}, got {text_of(value)}")
+        raise _wrong(value, numbers.Real)(f"{what} must be a finite number >= 0{bound}, got {text_of(value)}")
 
 
 def whole(what: str, value: Any, at_least: int) -> None:
     """Raises ConfigError unless the value is a whole number of at least `at_least`."""
     if not isinstance(value, int) or isinstance(value, bool) or value < at_least:
-        raise ConfigError(f"{what} must be a whole number >= {at_least}, got {text_of(value)}")
+        raise _wrong(value, int)(f"{what} must be a whole number >= {at_least}, got {text_of(value)}")
 
 
 def trails(what: str, value: Any) -> None:
@@ -94,7 +103,7 @@ def trails(what: str, value: Any) -> None:
 def nice(what: str, value: Any) -> None:
     """Raises ConfigError unless the value is a whole number from 0 to 19. These nice values need no privilege."""
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= 19:
-        raise ConfigError(
+        raise _wrong(value, int)(
             f"{what} must be a whole number from 0 (as other programs) to 19 (after all of them), got {text_of(value)}; "
             "leave it out for 0"
         )
@@ -103,14 +112,14 @@ def nice(what: str, value: Any) -> None:
 def one_of(what: str, value: Any, allowed: tuple[str, ...]) -> None:
     """Raises ConfigError unless the value is one of the texts in `allowed`."""
     if not isinstance(value, str) or value not in allowed:
-        raise ConfigError(f"{what} must be one of {', '.join(allowed)}, got {text_of(value)}")
+        raise _wrong(value, str)(f"{what} must be one of {', '.join(allowed)}, got {text_of(value)}")
 
 
 def pair(what: str, value: Any, form: str) -> tuple[Any, Any]:
     """Returns a tuple or list of two values as a tuple. Raises ConfigError for any other value. form: the form in
     which the user should write the values; the error message shows it."""
     if not isinstance(value, tuple | list) or len(value) != 2:
-        raise ConfigError(f"{what} must be two values, {form}, got {text_of(value)}")
+        raise _wrong(value, tuple, list)(f"{what} must be two values, {form}, got {text_of(value)}")
     return value[0], value[1]
 
 
@@ -119,7 +128,7 @@ def size(what: str, value: Any) -> None:
     16384."""
     width, height = pair(what, value, "(width, height)")
     if not (isinstance(width, numbers.Integral) and isinstance(height, numbers.Integral)):
-        raise ConfigError(f"{what} must be whole numbers of pixels, got {text_of(value)}")
+        raise ConfigTypeError(f"{what} must be whole numbers of pixels, got {text_of(value)}")
     if not (16 <= int(width) <= 16384 and 16 <= int(height) <= 16384):
         raise ConfigError(f"{what} must be from 16x16 to 16384x16384, got {width}x{height}")
 
@@ -127,7 +136,7 @@ def size(what: str, value: Any) -> None:
 def reference(what: str, value: Any) -> None:
     """Raises ConfigError unless the value is a reference to a user's function, written module:function."""
     if not is_reference(value):
-        raise ConfigError(f"{what} must be module:function, such as my_marks:draw, got {text_of(value)}")
+        raise _wrong(value, str)(f"{what} must be module:function, such as my_marks:draw, got {text_of(value)}")
 
 
 def method(what: str, value: Any, built_in: tuple[str, ...]) -> None:
@@ -135,7 +144,9 @@ def method(what: str, value: Any, built_in: tuple[str, ...]) -> None:
     only when the method is used, not here."""
     if not is_reference(value) and not (isinstance(value, str) and value in built_in):
         names = ", ".join(built_in)
-        raise ConfigError(f"{what} must be one of {names}, or module:Class for one of your own, got {text_of(value)}")
+        raise _wrong(value, str)(
+            f"{what} must be one of {names}, or module:Class for one of your own, got {text_of(value)}"
+        )
 
 
 def plain_name(what: str, value: Any) -> None:
@@ -143,7 +154,7 @@ def plain_name(what: str, value: Any) -> None:
     of them ASCII letters, digits, - or _."""
     plain = value.replace("-", "").replace("_", "") if isinstance(value, str) else ""
     if value is not None and not (plain.isalnum() and plain.isascii() and len(value) <= 64):
-        raise ConfigError(f"{what} must be letters, digits, - and _, at most 64, got {text_of(value)}")
+        raise _wrong(value, str)(f"{what} must be letters, digits, - and _, at most 64, got {text_of(value)}")
 
 
 def trouble(what: str, kind: str, value: Any) -> None:

@@ -19,10 +19,11 @@ run.
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from twixt.ipc.errors import TwixtError, named_arguments, text_of
+from twixt.ipc.errors import InvalidType, InvalidValue, named_arguments, refusal, text_of
 from twixt.ipc.renamed import closed_attributes, former_arguments
 from twixt.ipc.scene.checks import flag
 
@@ -63,7 +64,7 @@ class Slider:
         self.name, self.section = _checked_name("Slider", name), _checked_name("Slider", section)
         self.low, self.high = _number(self, "low", low), _number(self, "high", high)
         if not self.low < self.high:
-            raise TwixtError(f"Slider {name!r}: low must be below high, got {text_of(low)} and {high!r}")
+            raise InvalidValue(f"Slider {name!r}: low must be below high, got {text_of(low)} and {high!r}")
         self._value = self._checked(value)
         self.on_change = _no_receiver
 
@@ -85,7 +86,7 @@ class Slider:
     def _checked(self, value: Any) -> float:
         number = _number(self, "value", value)
         if not self.low <= number <= self.high:
-            raise TwixtError(
+            raise InvalidValue(
                 f"Slider {self.name!r}: value must be from {self.low:g} to {self.high:g}, got {text_of(value)}"
             )
         return number
@@ -179,9 +180,11 @@ def checked_controls(value: Any, owner: str) -> tuple[Control, ...]:
     """Returns `value` as a tuple of controls, in the same order. owner: name of the world's attribute that has this
     value; the error message names it. Raises TwixtError if `value` contains anything else."""
     if not isinstance(value, Sequence) or not all(isinstance(control, Control) for control in value):
-        raise TwixtError(f"{owner} must be a list of Slider, Toggle and Button, got {text_of(value)}")
+        raise InvalidType(f"{owner} must be a list of Slider, Toggle and Button, got {text_of(value)}")
     if len(value) > MOST_CONTROLS:
-        raise TwixtError(f"{owner} may have {MOST_CONTROLS} controls at most, got {len(value)}; leave some of them out")
+        raise InvalidValue(
+            f"{owner} may have {MOST_CONTROLS} controls at most, got {len(value)}; leave some of them out"
+        )
     return tuple(value)
 
 
@@ -213,7 +216,7 @@ def _is_row(row: Any) -> bool:
 
 def _checked_name(kind: str, name: Any) -> str:
     if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME:
-        raise TwixtError(f"{kind}: name must be a text of 1 to {LONGEST_NAME} characters, got {text_of(name)}")
+        raise refusal(name, str)(f"{kind}: name must be a text of 1 to {LONGEST_NAME} characters, got {text_of(name)}")
     return name
 
 
@@ -224,5 +227,7 @@ def _number(slider: Slider, field: str, value: Any) -> float:
         number = math.nan
     # The test is True for NaN as well. Larger numbers would overflow the overlay's 32-bit floats.
     if not abs(number) < 1e30:
-        raise TwixtError(f"Slider {slider.name!r}: {field} must be a finite number, got {text_of(value)}")
+        raise refusal(value, numbers.Real)(
+            f"Slider {slider.name!r}: {field} must be a finite number, got {text_of(value)}"
+        )
     return number

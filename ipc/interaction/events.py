@@ -14,10 +14,10 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Self
 
-from twixt.ipc.errors import TwixtError, text_of
+from twixt.ipc.errors import InvalidType, InvalidValue, text_of
 from twixt.ipc.interaction.keyboard import KEY_NAMES
 from twixt.ipc.scene import Camera
-from twixt.ipc.scene.checks import SceneError, Vector, set_field, vector
+from twixt.ipc.scene.checks import Vector, set_field, vector
 from twixt.ipc.scene.groups import body_index
 
 KEY, CLICK, RESET = EVENTS = ("key", "click", "reset")
@@ -33,8 +33,12 @@ NOWHERE: Vector = (0.0, 0.0, 0.0)
 _NAMES = frozenset(("", *KEY_NAMES.values()))
 
 
-class ActionError(TwixtError):
+class ActionError(InvalidValue):
     """A user action breaks a rule."""
+
+
+class ActionTypeError(ActionError, InvalidType):
+    """A value of a user action has the wrong type."""
 
 
 class UserAction:
@@ -51,7 +55,7 @@ class UserAction:
         """Returns the action with these fields, which `to_fields` made. Raises ActionError for any other fields."""
         try:
             return cls(**fields)
-        except (TypeError, ValueError, ArithmeticError, SceneError) as error:
+        except (TypeError, ValueError, ArithmeticError) as error:
             raise ActionError(f"a viewer sent a damaged {cls.KIND} ({str(error)[:200]})") from error
 
 
@@ -103,7 +107,7 @@ class UserEvent(UserAction):
         _require("name", self.name, self.name in EVENTS, f"one of {', '.join(EVENTS)}")
         _require("action", self.action, self.action in KEY_ACTIONS, f"one of {', '.join(KEY_ACTIONS)}")
         _require("button", self.button, self.button in ("", *BUTTONS), f"one of {', '.join(BUTTONS)}")
-        _require("is_viewers", self.is_viewers, isinstance(self.is_viewers, bool), "True or False")
+        _require("is_viewers", self.is_viewers, isinstance(self.is_viewers, bool), "True or False", bool)
         for name, most in (("key", MOST_KEY), ("mods", MOST_MODS), ("clicks", 255)):
             _require_whole(name, getattr(self, name), 0, most)
         for name in ("acted_ns", "draw_time_ns"):
@@ -163,7 +167,7 @@ class Pull(UserAction):
         if self.body is not None:
             set_field(self, "body", body_index("body", self.body))
         for name in ("is_turn", "is_held"):
-            _require(name, getattr(self, name), isinstance(getattr(self, name), bool), "True or False")
+            _require(name, getattr(self, name), isinstance(getattr(self, name), bool), "True or False", bool)
         for name in ("point", "at", "target", "turn", "force", "torque", "position"):
             set_field(self, name, vector(name, getattr(self, name)))
 
@@ -188,18 +192,19 @@ class Look(UserAction):
         if not isinstance(self.camera, Camera):
             set_field(self, "camera", Camera(**self.camera))
         _require_whole("camera_version", self.camera_version, 0, WHOLE_LIMIT - 1)
-        _require("is_moved", self.is_moved, isinstance(self.is_moved, bool), "True or False")
+        _require("is_moved", self.is_moved, isinstance(self.is_moved, bool), "True or False", bool)
         width_px, height_px = self.size_px
         for length_px in (width_px, height_px):
             _require_whole("size_px", length_px, 0, MOST_PX)
         set_field(self, "size_px", (width_px, height_px))
 
 
-def _require(name: str, value: object, holds: bool, rule: str) -> None:
+def _require(name: str, value: object, holds: bool, rule: str, kind: type = str) -> None:
     if not holds:
-        raise ActionError(f"{name} must be {rule}, got {text_of(value)[:40]}")
+        wrong = ActionError if isinstance(value, kind) else ActionTypeError
+        raise wrong(f"{name} must be {rule}, got {text_of(value)[:40]}")
 
 
 def _require_whole(name: str, value: object, least: int, most: int) -> None:
     is_whole = isinstance(value, int) and not isinstance(value, bool)
-    _require(name, value, is_whole and least <= value <= most, f"a whole number from {least} to {most}")  # type: ignore[operator]
+    _require(name, value, is_whole and least <= value <= most, f"a whole number from {least} to {most}", int)  # type: ignore[operator]

@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from twixt.ipc.errors import TwixtError, named_arguments, text_of
+from twixt.ipc.errors import InvalidType, InvalidValue, TwixtError, named_arguments, refusal, text_of
 from twixt.ipc.renamed import FormerArgument, FormerAttribute, former_arguments, former_attributes
 from twixt.ipc.scene.checks import Color, color_or_none, items, set_field
 
@@ -46,15 +46,17 @@ class OverlayText:
 
     def __post_init__(self) -> None:
         if not isinstance(self.place, str) or self.place not in PLACES:
-            raise TwixtError(f"the place of a text must be one of {', '.join(PLACES)}, got {text_of(self.place)[:40]}")
+            raise refusal(self.place, str)(
+                f"the place of a text must be one of {', '.join(PLACES)}, got {text_of(self.place)[:40]}"
+            )
         for name in ("text", "value"):
             text = getattr(self, name)
             if not isinstance(text, str):
-                raise TwixtError(f"OverlayText.{name} must be text, got {text_of(text)[:40]}")
+                raise InvalidType(f"OverlayText.{name} must be text, got {text_of(text)[:40]}")
             set_field(self, name, text[:LONGEST_TEXT])
         is_number = isinstance(self.size, int | float) and not isinstance(self.size, bool)
         if not is_number or not SMALLEST <= self.size <= LARGEST_TEXT_SIZE:
-            raise TwixtError(
+            raise refusal(self.size, int, float)(
                 f"size of a text must be from {SMALLEST:g} to {LARGEST_TEXT_SIZE:g}, got {text_of(self.size)[:40]}"
             )
 
@@ -65,7 +67,7 @@ def checked_texts(name: str, texts: Any) -> list[OverlayText]:
     found = items(texts)
     for text in (texts,) if found is None else found:
         if not isinstance(text, OverlayText):
-            raise TwixtError(f"{name} takes a list of OverlayText, got {text_of(text)[:40]}")
+            raise InvalidType(f"{name} takes a list of OverlayText, got {text_of(text)[:40]}")
     return [texts] if found is None else list(found)
 
 
@@ -112,12 +114,12 @@ class OverlayImage:
         set_field(self, "rect", checked_rect("rect of an image", rect))
         found = np.asarray(pixels)
         if found.dtype != np.uint8 or found.ndim != 3 or found.shape[2] != CHANNELS or 0 in found.shape:
-            raise TwixtError(
+            raise InvalidValue(
                 f"pixels of an image must be uint8 (rows, columns, 3), got {found.dtype} {found.shape}; "
                 "for numbers from 0 to 1: (255 * pixels).astype('uint8')"
             )
         if found.nbytes > MOST_IMAGE_BYTES:
-            raise TwixtError(
+            raise InvalidValue(
                 f"an image may have {MOST_IMAGE_BYTES:,} bytes of pixels, got {found.nbytes:,}; make it smaller"
             )
         set_field(self, "pixels", found)
@@ -131,9 +133,9 @@ def checked_rect(name: str, rect: Any) -> Rect:
     except (TypeError, ValueError, OverflowError):
         left = bottom = width = height = None
     if left is None or bottom is None or width is None or height is None or width <= 0 or height <= 0:
-        raise TwixtError(f"{name} must be left, bottom, width, height in whole pixels, got {text_of(rect)[:60]}")
+        raise InvalidValue(f"{name} must be left, bottom, width, height in whole pixels, got {text_of(rect)[:60]}")
     if max(abs(left), abs(bottom), width, height) > LARGEST_PX:
-        raise TwixtError(f"{name} must have numbers up to {LARGEST_PX}, got {text_of(rect)[:60]}")
+        raise InvalidValue(f"{name} must have numbers up to {LARGEST_PX}, got {text_of(rect)[:60]}")
     return left, bottom, width, height
 
 
@@ -143,10 +145,10 @@ def checked_images(name: str, images: Any) -> list[OverlayImage]:
     found = list(images) if isinstance(images, Iterable) else [images]
     for image in found:
         if not isinstance(image, OverlayImage):
-            raise TwixtError(f"{name} takes a list of OverlayImage, got {text_of(image)[:40]}")
+            raise InvalidType(f"{name} takes a list of OverlayImage, got {text_of(image)[:40]}")
     if len(found) > MOST_IMAGES or (size := sum(image.pixels.nbytes for image in found)) > MOST_IMAGE_BYTES:
         got = f"{len(found)} images" if len(found) > MOST_IMAGES else f"{size:,} bytes"
-        raise TwixtError(
+        raise InvalidValue(
             f"{name} takes {MOST_IMAGES} images and {MOST_IMAGE_BYTES:,} bytes of pixels at most, got {got}"
         )
     return found
@@ -212,7 +214,7 @@ class OverlayLine:
         except (TypeError, ValueError):
             found = np.zeros(0)
         if found.ndim != 2 or found.shape[1] != 2:
-            raise TwixtError(f"points of a line must be numbers (n, 2), got shape {np.shape(found)}")
+            raise InvalidValue(f"points of a line must be numbers (n, 2), got shape {np.shape(found)}")
         set_field(self, "points", found[(np.abs(found) <= LARGEST).all(axis=1)])
         set_field(self, "name", _checked_text("name of a line", name))
         set_field(self, "color", color_or_none("color of a line", color))
@@ -246,7 +248,7 @@ class OverlayFigure:
         set_field(self, "rect", checked_rect("rect of a figure", self.rect))
         lines = tuple(self.lines) if isinstance(self.lines, Iterable) else (self.lines,)
         if len(lines) > MOST_LINES or not all(isinstance(line, OverlayLine) for line in lines):
-            raise TwixtError(
+            raise InvalidType(
                 f"lines of a figure must be at most {MOST_LINES} OverlayLine, got {text_of(self.lines)[:40]}"
             )
         set_field(self, "lines", lines)
@@ -265,11 +267,11 @@ def checked_figures(name: str, figures: Any) -> list[OverlayFigure]:
     found = list(figures) if isinstance(figures, Iterable) else [figures]
     for figure in found:
         if not isinstance(figure, OverlayFigure):
-            raise TwixtError(f"{name} takes a list of OverlayFigure, got {text_of(figure)[:40]}")
+            raise InvalidType(f"{name} takes a list of OverlayFigure, got {text_of(figure)[:40]}")
     size = sum(line.points.nbytes for figure in found for line in figure.lines)
     if len(found) > MOST_FIGURES or size > MOST_FIGURE_BYTES:
         most = f"{MOST_FIGURES} figures and {MOST_FIGURE_BYTES // 16:,} points"
-        raise TwixtError(f"{name} takes {most} at most, got {len(found)} and {size // 16:,}")
+        raise InvalidValue(f"{name} takes {most} at most, got {len(found)} and {size // 16:,}")
     return found
 
 
@@ -312,7 +314,7 @@ def figures_from_message(fields: dict[str, Any], raw: bytes) -> tuple[OverlayFig
 
 def _checked_text(name: str, value: Any) -> str:
     if not isinstance(value, str):
-        raise TwixtError(f"{name} must be text, got {text_of(value)[:40]}")
+        raise InvalidType(f"{name} must be text, got {text_of(value)[:40]}")
     return value[:LONGEST_FIGURE_TEXT]
 
 
@@ -324,5 +326,5 @@ def _checked_range(name: str, value: Any) -> Range | None:
     except (TypeError, ValueError, OverflowError):
         low = high = np.nan
     if not -LARGEST <= low < high <= LARGEST:
-        raise TwixtError(f"{name} must be two numbers, the lower one first, got {text_of(value)[:40]}")
+        raise InvalidValue(f"{name} must be two numbers, the lower one first, got {text_of(value)[:40]}")
     return low, high

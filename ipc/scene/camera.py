@@ -15,7 +15,7 @@ import numpy as np
 
 from twixt.ipc.errors import named_arguments, text_of
 from twixt.ipc.renamed import FormerArgument, FormerAttribute, former_arguments, former_attributes
-from twixt.ipc.scene.checks import SceneError, Vector, flag, lengths, number, set_field, vector
+from twixt.ipc.scene.checks import SceneError, SceneTypeError, Vector, flag, lengths, number, set_field, vector
 from twixt.ipc.scene.groups import body_index
 
 # Smallest accepted angle between `up` and the line of sight.
@@ -116,7 +116,7 @@ class Camera:
             x, y = (number("Camera.principal_point", value) for value in given)
             if max(abs(x), abs(y)) <= 1:
                 return x, y
-        except (SceneError, TypeError, ValueError):
+        except (TypeError, ValueError):
             pass
         raise SceneError(
             "Camera.principal_point must be two numbers from -1 to 1, shares of the picture's height from its middle, "
@@ -150,4 +150,4 @@ def _unit(vector: Vector) -> Vector:
 def check_camera(name: str, camera: Any) -> None:
     """Raises SceneError unless `camera` is a Camera or None."""
     if camera is not None and not isinstance(camera, Camera):
-        raise SceneError(f"{name} must be Camera(eye, target), or None for all bodies, got {text_of(camera)}")
+        raise SceneTypeError(f"{name} must be Camera(eye, target), or None for all bodies, got {text_of(camera)}")

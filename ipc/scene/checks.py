@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.errors import LARGE, TwixtError, text_of
+from twixt.ipc.errors import LARGE, InvalidType, InvalidValue, text_of
 from twixt.ipc.rotation import XYZW, QuatOrder, is_w_first
 
 Vector = tuple[float, float, float]
@@ -28,22 +28,27 @@ UNIT_WITHIN = 1e-12
 COLOR_RANGE = "from 0 to 1, or np.uint8(...) from 0 to 255"
 
 
-class SceneError(TwixtError):
+class SceneError(InvalidValue):
     """The scene cannot be drawn."""
+
+
+class SceneTypeError(SceneError, InvalidType):
+    """The scene cannot be drawn, because a value has the wrong type."""
 
 
 def number(name: str, value: Any) -> float:
     """Returns `value` as a finite Python float. Raises SceneError for any other value."""
     found = _numbers(value) if isinstance(value, numbers.Real) else ()
     if not found or not math.isfinite(found[0]):
-        raise SceneError(f"{name} must be a finite number, got {LARGE if isinstance(value, int) else text_of(value)}")
+        wrong = SceneError if isinstance(value, numbers.Real) else SceneTypeError
+        raise wrong(f"{name} must be a finite number, got {LARGE if isinstance(value, int) else text_of(value)}")
     return found[0]
 
 
 def flag(name: str, value: Any) -> bool:
     """Returns `value` as True or False. 1 and 0 are accepted as well. Raises SceneError for any other value."""
     if not isinstance(value, bool | np.bool_) and not (isinstance(value, int) and value in (0, 1)):
-        raise SceneError(f"{name} must be True or False, got {text_of(value)}")
+        raise SceneTypeError(f"{name} must be True or False, got {text_of(value)}")
     return bool(value)
 
 
@@ -62,7 +67,7 @@ def vector(name: str, values: Any) -> Vector:
     """Returns `values` as a tuple of three finite numbers. Raises SceneError for any other value."""
     found = _numbers(values)
     if len(found) != 3 or not all(math.isfinite(value) for value in found):
-        raise SceneError(f"{name} must be three finite numbers, got {text_of(values)}")
+        raise _wrong(found)(f"{name} must be three finite numbers, got {text_of(values)}")
     return found[0], found[1], found[2]
 
 
@@ -72,7 +77,9 @@ def quaternion(name: str, values: Any, quat: QuatOrder = XYZW) -> Quaternion:
     w_first, found = is_w_first(quat), _numbers(values)
     length = math.hypot(*found)
     if len(found) != 4 or not math.isfinite(length) or length == 0:
-        raise SceneError(f"{name} must be a quaternion {quat}, four finite numbers, not all 0, got {text_of(values)}")
+        raise _wrong(found)(
+            f"{name} must be a quaternion {quat}, four finite numbers, not all 0, got {text_of(values)}"
+        )
     if abs(length - 1) < UNIT_WITHIN:
         length = 1.0
     x, y, z, w = (value / length for value in (found[1:] + found[:1] if w_first else found))
@@ -85,7 +92,7 @@ def lengths(name: str, values: Any, count: int) -> tuple[float, ...]:
     found = _numbers(values)
     if len(found) != count or not all(math.isfinite(value) and value > 0 for value in found):
         wanted = "a finite length" if count == 1 else f"{count} finite lengths"
-        raise SceneError(f"{name} must be {wanted} > 0 (metres), got {text_of(values)}")
+        raise _wrong(found)(f"{name} must be {wanted} > 0 (metres), got {text_of(values)}")
     return found
 
 
@@ -96,7 +103,7 @@ def color_or_none(name: str, color: Any) -> Color | None:
         return None
     found = _channels(color)
     if len(found) != 3 or not all(0 <= channel <= 1 for channel in found):
-        raise SceneError(f"{name} must be (red, green, blue), each {COLOR_RANGE}, got {text_of(color)}")
+        raise _wrong(found)(f"{name} must be (red, green, blue), each {COLOR_RANGE}, got {text_of(color)}")
     return found[0], found[1], found[2]
 
 
@@ -107,7 +114,7 @@ def paint_or_none(name: str, color: Any) -> Paint | None:
         return None
     found = _channels(color)
     if len(found) not in (3, 4) or not all(0 <= channel <= 1 for channel in found):
-        raise SceneError(
+        raise _wrong(found)(
             f"{name} must be (red, green, blue), or (red, green, blue, alpha), each {COLOR_RANGE}, got {text_of(color)}"
         )
     red, green, blue, *alpha = found
@@ -152,6 +159,11 @@ def _channels(color: Any) -> tuple[float, ...]:
         return ()
     most = 255 if all(isinstance(value, np.uint8) for value in found) else 1
     return tuple(value / most for value in _numbers(found))
+
+
+def _wrong(found: tuple[float, ...]) -> type[SceneError]:
+    """The class of error for a value in which `_numbers` found these numbers."""
+    return SceneError if found else SceneTypeError
 
 
 def _numbers(values: Any) -> tuple[float, ...]:

@@ -18,7 +18,16 @@ from numpy.typing import NDArray
 from twixt.ipc.config import flags
 from twixt.ipc.config.rules import is_reference, is_rule, unknown_rule
 from twixt.ipc.errors import named_arguments, text_of
-from twixt.ipc.scene.checks import COLOR_RANGE, Color, SceneError, color_or_none, items, number, set_field
+from twixt.ipc.scene.checks import (
+    COLOR_RANGE,
+    Color,
+    SceneError,
+    SceneTypeError,
+    color_or_none,
+    items,
+    number,
+    set_field,
+)
 
 # Name that the viewer uses for the group of all bodies with a parent. A user's group must not have this name.
 CHILDREN = "children"
@@ -46,7 +55,7 @@ class Group:
     def __post_init__(self) -> None:
         bodies = items(self.bodies)
         if bodies is None:
-            raise SceneError(f"Group.bodies must be indices of bodies, such as [4, 5], got {text_of(self.bodies)}")
+            raise SceneTypeError(f"Group.bodies must be indices of bodies, such as [4, 5], got {text_of(self.bodies)}")
         set_field(self, "bodies", tuple(body_index("Group.bodies", body) for body in bodies))
         if len(set(self.bodies)) < len(self.bodies):
             twice = next(body for body in self.bodies if self.bodies.count(body) > 1)
@@ -79,7 +88,7 @@ class ColorBy:
 
     def __post_init__(self) -> None:
         if not isinstance(self.column, str) or not self.column:
-            raise SceneError(f"ColorBy.column must be the name of a column, got {text_of(self.column)}")
+            raise SceneTypeError(f"ColorBy.column must be the name of a column, got {text_of(self.column)}")
         for name in ("low", "high"):
             set_field(self, name, number(f"ColorBy.{name}", getattr(self, name)))
         if self.low == self.high:
@@ -99,7 +108,8 @@ def body_index(name: str, value: Any) -> int:
     except TypeError:
         body = -1
     if body < 0 or isinstance(value, bool):
-        raise SceneError(f"{name} must be indices of bodies, whole numbers >= 0, got {text_of(value)}")
+        wrong = SceneError if isinstance(value, int | np.integer) else SceneTypeError
+        raise wrong(f"{name} must be indices of bodies, whole numbers >= 0, got {text_of(value)}")
     if body > LAST_BODY:
         raise SceneError(f"{name} must be indices of bodies, at most {LAST_BODY}, got {text_of(value)}")
     return body
@@ -109,7 +119,7 @@ def check_groups(groups: Mapping[str, Group]) -> dict[str, Group]:
     """Returns the groups as a dict. Raises SceneError if a body is in two groups, or if a name or value breaks a
     rule."""
     if not isinstance(groups, Mapping):
-        raise SceneError(
+        raise SceneTypeError(
             f'Scene.groups must map names to groups, such as {{"hand": Group([4, 5])}}, got {text_of(groups)}'
         )
     member_of: dict[int, str] = {}
@@ -119,7 +129,9 @@ def check_groups(groups: Mapping[str, Group]) -> dict[str, Group]:
                 f"a group's name must be a text other than {', '.join(RESERVED_NAMES)}, got {text_of(name)}"
             )
         if not isinstance(group, Group):
-            raise SceneError(f"Scene.groups must map names to Group(bodies, ...), got {text_of(group)} for {name!r}")
+            raise SceneTypeError(
+                f"Scene.groups must map names to Group(bodies, ...), got {text_of(group)} for {name!r}"
+            )
         for body in group.bodies:
             other = member_of.setdefault(body, name)
             if other != name:
@@ -130,12 +142,12 @@ def check_groups(groups: Mapping[str, Group]) -> dict[str, Group]:
 def check_columns(columns: Mapping[str, str]) -> dict[str, str]:
     """Returns the mapping of columns to their blend rules as a dict. Raises SceneError for an unknown rule."""
     if not isinstance(columns, Mapping):
-        raise SceneError(
+        raise SceneTypeError(
             f'Scene.columns must map columns to rules, such as {{"heat": "linear"}}, got {text_of(columns)}'
         )
     for name, rule in columns.items():
         if not isinstance(name, str):
-            raise SceneError(f"Scene.columns must map the names of columns to rules, got {text_of(name)}")
+            raise SceneTypeError(f"Scene.columns must map the names of columns to rules, got {text_of(name)}")
         if not is_rule(rule):
             raise SceneError(unknown_rule(name, rule))
     return dict(columns)
@@ -144,7 +156,7 @@ def check_columns(columns: Mapping[str, str]) -> dict[str, str]:
 def check_parents(parents: Mapping[int, int]) -> dict[int, int]:
     """Returns the mapping of children to their parents as a dict. Raises SceneError if the parents form a cycle."""
     if not isinstance(parents, Mapping):
-        raise SceneError(f"Scene.parents must map a child to its parent, such as {{1: 0}}, got {text_of(parents)}")
+        raise SceneTypeError(f"Scene.parents must map a child to its parent, such as {{1: 0}}, got {text_of(parents)}")
     checked = {
         body_index("Scene.parents", child): body_index("Scene.parents", parent) for child, parent in parents.items()
     }

@@ -24,7 +24,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.errors import install_command, named_arguments, text_of
 from twixt.ipc.process.notices import print_notice
-from twixt.ipc.scene.checks import COLOR_RANGE, SceneError, flag, lengths, number, paint_or_none, set_field
+from twixt.ipc.scene.checks import (
+    COLOR_RANGE,
+    SceneError,
+    SceneTypeError,
+    flag,
+    lengths,
+    number,
+    paint_or_none,
+    set_field,
+)
 
 # Largest width and height of an image, in px. An image of 4096 x 4096 px takes 48 MiB in a scene's message. Together
 # with its smaller copies (mipmaps), the image takes 64 MiB on the GPU.
@@ -128,7 +137,7 @@ class Material:
 
     def __post_init__(self) -> None:
         if self.texture is not None and not isinstance(self.texture, Texture):
-            raise SceneError(
+            raise SceneTypeError(
                 f"Material.texture must be a Texture, such as Texture.checker(), or None, got {text_of(self.texture)}"
             )
         try:
@@ -146,7 +155,7 @@ class Material:
 def material_or_none(name: str, material: Any) -> Material | None:
     """Returns `material`, which is a Material or None. Raises SceneError for anything else."""
     if material is not None and not isinstance(material, Material):
-        raise SceneError(f"{name} must be a Material, or None, got {text_of(material)}")
+        raise SceneTypeError(f"{name} must be a Material, or None, got {text_of(material)}")
     return material
 
 
@@ -156,7 +165,7 @@ def _image(values: Any) -> NDArray[np.uint8]:
     try:
         array = np.asarray(values)
     except ValueError as error:
-        raise SceneError(f"{rule}, got {type(values).__name__} ({error})") from None
+        raise SceneTypeError(f"{rule}, got {type(values).__name__} ({error})") from None
     shape = array.shape
     is_cube = len(shape) == 4 and shape[0] == CUBE_SIDES and shape[1] == shape[2]
     if array.dtype != np.uint8 or not (len(shape) == 3 or is_cube) or shape[-1] not in (3, 4) or 0 in shape:
@@ -196,7 +205,7 @@ def _pixels_of_file(path: Any) -> NDArray[np.uint8]:
     try:
         file = Path(path)
     except TypeError:
-        raise SceneError(f"Texture.from_file takes the path of a file, got {text_of(path)}") from None
+        raise SceneTypeError(f"Texture.from_file takes the path of a file, got {text_of(path)}") from None
     try:
         status = file.stat()
     except (OSError, ValueError) as error:

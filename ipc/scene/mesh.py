@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.errors import named_arguments
-from twixt.ipc.scene.checks import Paint, SceneError, flag, lengths, number, paint_or_none, set_field
+from twixt.ipc.scene.checks import Paint, SceneError, SceneTypeError, flag, lengths, number, paint_or_none, set_field
 from twixt.ipc.scene.material import Material, material_or_none
 from twixt.ipc.scene.mesh_files import MOST_FACES, MOST_VERTICES, MeshFile
 
@@ -167,9 +167,9 @@ def _height_field(heights: Any, size: Any) -> tuple[NDArray[np.float64], NDArray
     try:
         z = np.asarray(heights)
     except ValueError as error:
-        raise SceneError(f"{rule}, got {type(heights).__name__} ({error})") from error
+        raise SceneTypeError(f"{rule}, got {type(heights).__name__} ({error})") from error
     if z.dtype.kind not in "iuf" or z.ndim != 2 or min(z.shape) < 2:
-        raise SceneError(f"{rule}, got {_described(z)}")
+        raise _wrong(z)(f"{rule}, got {_described(z)}")
     if z.size > MOST_VERTICES:
         raise SceneError(f"Mesh.height_field: at most {MOST_VERTICES:,} heights, got {z.size:,}; take every second one")
     if not np.isfinite(z).all():
@@ -216,11 +216,15 @@ def _read_only(array: NDArray[Any]) -> NDArray[Any]:
 def _array(name: str, values: Any, rule: str) -> NDArray[Any]:
     try:
         array = np.asarray(values)
-        if array.dtype.kind not in "iuf" or array.ndim != 2 or array.shape[1] != 3 or not len(array):
-            raise SceneError(f"{name} must be {rule}, got {_described(array)}")
     except (ValueError, TypeError) as error:
-        raise SceneError(f"{name} must be {rule}, got {type(values).__name__} ({error})") from error
+        raise SceneTypeError(f"{name} must be {rule}, got {type(values).__name__} ({error})") from error
+    if array.dtype.kind not in "iuf" or array.ndim != 2 or array.shape[1] != 3 or not len(array):
+        raise _wrong(array)(f"{name} must be {rule}, got {_described(array)}")
     return array
+
+
+def _wrong(array: NDArray[Any]) -> type[SceneError]:
+    return SceneError if array.dtype.kind in "iuf" else SceneTypeError
 
 
 def _described(array: NDArray[Any]) -> str:
@@ -260,9 +264,9 @@ def _texture_places(values: Any, vertices: int) -> NDArray[np.float32] | None:
     try:
         array = np.asarray(values)
     except ValueError as error:
-        raise SceneError(f"{rule}, got {type(values).__name__} ({error})") from error
+        raise SceneTypeError(f"{rule}, got {type(values).__name__} ({error})") from error
     if array.dtype.kind not in "iuf" or array.shape != (vertices, 2):
-        raise SceneError(f"{rule}, got {_described(array)}")
+        raise _wrong(array)(f"{rule}, got {_described(array)}")
     if not (np.isfinite(array) & (np.abs(array) <= FARTHEST_M)).all():
         raise SceneError(f"{rule} and at most {FARTHEST_M:g}, got one that is not")
     return _read_only(np.array(array, "<f4", order="C"))

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.errors import install_command, is_utf8
-from twixt.ipc.scene.checks import SceneError
+from twixt.ipc.scene.checks import SceneError, SceneTypeError
 
 SUFFIXES = (".stl", ".obj", ".glb", ".ply")
 # Largest numbers of vertices and faces in one mesh.
@@ -141,7 +141,7 @@ def _checked(path: str | os.PathLike[str]) -> Path:
     try:
         file = Path(path)
     except TypeError:
-        raise SceneError(f"Mesh.from_file takes the path of a file, got {path!r}") from None
+        raise SceneTypeError(f"Mesh.from_file takes the path of a file, got {path!r}") from None
     kinds = ", ".join(SUFFIXES)
     if file.is_dir():
         raise SceneError(f"a mesh file is one of {kinds}, got the folder {file}; name a file in it")

@@ -30,6 +30,7 @@ from twixt.ipc.scene.checks import (
     COLOR_RANGE,
     Color,
     SceneError,
+    SceneTypeError,
     Vector,
     color_or_none,
     flag,
@@ -148,7 +149,7 @@ class Scene:
             raise SceneError(f'Scene.look must be "lit", "flat" or "unlit", got {text_of(self.look)}')
         set_field(self, "pattern", flag("Scene.pattern", self.pattern))
         if self.color_by is not None and not isinstance(self.color_by, ColorBy):
-            raise SceneError(f"Scene.color_by must be ColorBy(column, low, high), got {text_of(self.color_by)}")
+            raise SceneTypeError(f"Scene.color_by must be ColorBy(column, low, high), got {text_of(self.color_by)}")
         set_field(self, "labels", _texts(self.labels))
         set_field(self, "parents", check_parents(self.parents))
         set_field(self, "groups", check_groups(self.groups))
@@ -217,7 +218,7 @@ def _corners(outline: Any) -> tuple[Vector, Vector] | None:
 def _names_of(part_columns: Any, columns: Mapping[str, str]) -> tuple[str, ...]:
     names = items(part_columns)
     if names is None:
-        raise SceneError(f"Scene.part_columns must be names of columns, got {text_of(part_columns)}")
+        raise SceneTypeError(f"Scene.part_columns must be names of columns, got {text_of(part_columns)}")
     for name in names:
         if not isinstance(name, str) or name not in columns:
             raise SceneError(
@@ -239,16 +240,16 @@ def _background(background: Any) -> Color | Texture:
 def _texts(labels: Any) -> tuple[str, ...]:
     texts = items(labels)
     if texts is None:
-        raise SceneError(f'Scene.labels must be texts, such as ("left", "right"), got {text_of(labels)}')
+        raise SceneTypeError(f'Scene.labels must be texts, such as ("left", "right"), got {text_of(labels)}')
     for text in texts:
         if not isinstance(text, str) or len(text) > LONGEST_LABEL:
-            raise SceneError(
+            raise SceneTypeError(
                 f"Scene.labels must be texts of up to {LONGEST_LABEL} characters, got {text_of(text)[:40]}"
             )
         try:
             text.encode()
         except UnicodeEncodeError as error:
-            raise SceneError(f"Scene.labels must be texts that can be written in UTF-8: {error}") from None
+            raise SceneTypeError(f"Scene.labels must be texts that can be written in UTF-8: {error}") from None
     return texts
 
 

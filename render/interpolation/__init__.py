@@ -30,7 +30,7 @@ import importlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from twixt.ipc.errors import TwixtError
+from twixt.ipc.errors import InvalidValue
 
 if TYPE_CHECKING:
     from twixt.render.interpolation.blending import Rule
@@ -74,7 +74,7 @@ def create(
     elif ":" in name:
         method = importlib.import_module(f"{__name__}.method").UserMethod(name, named_by)
     else:
-        raise TwixtError(f"{named_by} must be one of {', '.join(METHODS)} or module:Class, got {name!r}")
+        raise InvalidValue(f"{named_by} must be one of {', '.join(METHODS)} or module:Class, got {name!r}")
     method.rules = rules or {}
     return method
 

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.config.rules import RULES, SCALE3, is_reference, unknown_rule
-from twixt.ipc.errors import TwixtError
+from twixt.ipc.errors import InvalidValue, TwixtError
 from twixt.ipc.process.user_code import error_text, import_user_module, suggestion_for, user_crash
 from twixt.ipc.snapshot import CORRECTED_NS, CORRECTION, MARK, MARK_KINDS, RECORD, Snapshot
 from twixt.render.interpolation.poses import may_be_blended, same_continuity
@@ -53,7 +53,7 @@ def read_rules(rules: Mapping[str, Rule]) -> dict[str, Rule]:
         elif is_reference(rule):
             found[column] = find_function(rule, f"the rule of column {column!r}")
         else:
-            raise TwixtError(unknown_rule(column, rule))
+            raise InvalidValue(unknown_rule(column, rule))
     return found
 
 

@@ -22,7 +22,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.errors import TwixtError
+from twixt.ipc.errors import InvalidValue
 from twixt.ipc.snapshot import Snapshot, has_color
 from twixt.render.interpolation.blending import (
     Column,
@@ -62,7 +62,7 @@ class Chase(Linear):
     @chase_ms.setter
     def chase_ms(self, value: float | None) -> None:
         if value is not None and not (math.isfinite(value) and value >= 0):
-            raise TwixtError(f"chase_ms must be a finite number >= 0, or None for the usual gap, got {value!r}")
+            raise InvalidValue(f"chase_ms must be a finite number >= 0, or None for the usual gap, got {value!r}")
         self._chase_ms = value
 
     def add(self, snapshot: Snapshot) -> None:

@@ -365,13 +365,13 @@ class Stage:
         if previous is None or not len(poses):
             return ()
         following = None if pair.next is None else pair.next.copy
-        passed_s = (present_ns - self._present_ns) / 1e9 if self._present_ns else 0.0
-        from twixt.render.scene.user_drawing import UserFrame
+        interval_ns = present_ns - self._present_ns if self._present_ns else 0
+        from twixt.render.scene.user_drawing import DrawFrame
 
         if self.laps is not None:
             self.laps.lap(DRAW, kinds.DRAW, self.main.clock.state.offset_ns)
         draw_time_ns = drawn.main.draw_time_ns
-        added = drawing.draw(UserFrame(passed_s, draw_time_ns, pair.alpha, previous, following, poses, marks))
+        added = drawing.draw(DrawFrame(interval_ns, draw_time_ns, pair.alpha, previous, following, poses, marks))
         if self.laps is not None:
             self.laps.lap(USER, kinds.USER_DRAW)
         for points in added.points:

@@ -10,14 +10,14 @@ lines and labels as plain arrays.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from twixt.ipc.errors import TwixtError
+from twixt.ipc.errors import InvalidValue, TwixtError
 from twixt.ipc.process.notices import print_notice
 from twixt.ipc.process.user_code import user_crash
 from twixt.ipc.scene.checks import check_colors, color_bytes
@@ -55,19 +55,22 @@ class UserAdditions(NamedTuple):
     labels: tuple[Label, ...] = ()
 
 
-class UserFrame:
-    """Arguments of the user's function. Arrays are read-only; row i is body i.
+class DrawFrame:
+    """One frame, the argument of a function for `--draw`. Arrays are read-only; row i is body i.
 
-    `previous` and `next` are the two snapshots around the draw time (`twixt.ipc.snapshot.Snapshot`); next is None
-    while the picture stands still. `poses` (position, orientation, scale, color, visible) and `columns` are the drawn
-    state at the draw time. A colour is (r, g, b) or (r, g, b, a), 0..1, or np.uint8, 0..255. Pass one colour for all
+    `draw_time_ns` is the simulated time of the frame, and `interval_ns` the real time since the previous frame (0 in
+    the first frame), both in ns. `alpha`, 0..1, is the place of the draw time between two snapshots. `previous` and
+    `next` are these snapshots (`twixt.Snapshot`); next is None while the picture stands still. `poses` (position,
+    orientation, scale, color, visible) and `columns` are the drawn state at the draw time.
+
+    A colour is (r, g, b) or (r, g, b, a), 0..1, or np.uint8, 0..255. Pass one colour for all
     items or one colour for each. Positions that are not finite are left out. The methods raise TwixtError if an array
     has the wrong shape, or a colour is out of range.
     """
 
     def __init__(
         self,
-        dt: float,
+        interval_ns: int,
         draw_time_ns: int,
         alpha: float,
         previous: Snapshot,
@@ -75,10 +78,9 @@ class UserFrame:
         poses: Poses,
         marks: NDArray[np.void] = NO_MARKS,
     ) -> None:
-        self.dt = dt  # real seconds since the previous frame; 0.0 in the first frame
-        self.draw_time_ns = draw_time_ns  # simulated time, ns
-        self.draw_time = draw_time_ns / 1e9  # simulated time in seconds
-        self.alpha = alpha  # place of the draw time between the two snapshots, 0..1
+        self.interval_ns = interval_ns
+        self.draw_time_ns = draw_time_ns
+        self.alpha = alpha
         self.previous = _read_only_snapshot(previous)
         self.next = None if next is None else _read_only_snapshot(next)
         self.poses = _read_only_poses(poses)
@@ -93,7 +95,7 @@ class UserFrame:
     def points(self, positions: ArrayLike, color: ArrayLike = WHITE, size_px: float = POINT_PX) -> None:
         """Adds round dots at positions (n, 3), or one dot at (3,), metres. size_px: diameter in pixels, > 0."""
         if not 0 < size_px < np.inf:
-            raise TwixtError(f"frame.points takes a size_px > 0 (pixels), got {size_px!r}")
+            raise InvalidValue(f"frame.points takes a size_px > 0 (pixels), got {size_px!r}")
         places = _places("frame.points", "positions", positions)
         kept = np.isfinite(places).all(axis=1)
         colors = _colors("frame.points", color, len(places))
@@ -119,7 +121,7 @@ class UserFrame:
         left out."""
         places = _places("frame.label", "position", position)
         if len(places) != 1:
-            raise TwixtError(f"frame.label takes one position, got {len(places)}; call it once for each")
+            raise InvalidValue(f"frame.label takes one position, got {len(places)}; call it once for each")
         if len(self._labels) == MOST_LABELS or not np.isfinite(places).all():
             return
         red, green, blue, alpha = _colors("frame.label", color, 1)[0].tolist()
@@ -129,12 +131,12 @@ class UserFrame:
     def _add_lines(self, name: str, starts: ArrayLike, ends: ArrayLike, color: ArrayLike) -> None:
         first, last = _places(name, "starts", starts), _places(name, "ends", ends)
         if len(first) != len(last):
-            raise TwixtError(f"{name} takes as many starts as ends, got {len(first)} and {len(last)}")
+            raise InvalidValue(f"{name} takes as many starts as ends, got {len(first)} and {len(last)}")
         kept = np.isfinite(first).all(axis=1) & np.isfinite(last).all(axis=1)
         colors = _colors(name, color, len(first))
         self._lines.append((first[kept], last[kept], colors[kept]))
 
-    def drawn(self) -> UserAdditions:
+    def _drawn(self) -> UserAdditions:
         """Everything that the user's function has added so far."""
         points = tuple(
             Points(np.concatenate([at for at, _ in parts]), np.concatenate([colors for _, colors in parts]), size_px)
@@ -144,23 +146,29 @@ class UserFrame:
         return UserAdditions(points, Lines(*lines) if lines else None, tuple(self._labels))
 
 
+class DrawFunction(Protocol):
+    """A function for `--draw module:function`. It is called once in each frame. Its result is ignored."""
+
+    def __call__(self, frame: DrawFrame, /) -> object: ...
+
+
 class UserDrawing:
     """A user's function. name: the text that was given to `--draw`. failed: the exception that the function raised, as
     one line; empty if it has not raised an exception."""
 
-    def __init__(self, function: Callable[[UserFrame], object], name: str) -> None:
+    def __init__(self, function: DrawFunction, name: str) -> None:
         self.name = name
         self.failed = ""
         self._function = function
 
-    def draw(self, frame: UserFrame) -> UserAdditions:
+    def draw(self, frame: DrawFrame) -> UserAdditions:
         """Calls the user's function and returns what it adds. If the function has raised an exception before, it is not
         called and nothing is added."""
         if self.failed:
             return UserAdditions()
         try:
             self._function(frame)
-            return frame.drawn()
+            return frame._drawn()
         except (Exception, SystemExit) as error:  # if the user's code calls sys.exit, the viewer must not end
             crash = user_crash(self.name, error)
             self.failed = str(crash)
@@ -188,14 +196,16 @@ def _places(name: str, argument: str, values: ArrayLike) -> NDArray[np.floating]
     if places.size == 0:
         return np.zeros((0, 3), np.float32)
     if places.ndim != 2 or places.shape[1] != 3:
-        raise TwixtError(f"{name} takes {argument} of shape (n, 3) or (3,), metres, got shape {places.shape}")
+        raise InvalidValue(f"{name} takes {argument} of shape (n, 3) or (3,), metres, got shape {places.shape}")
     return places
 
 
 def _colors(name: str, color: ArrayLike, count: int) -> NDArray[np.uint8]:
     given = np.asarray(color)
     if given.ndim not in (1, 2) or given.shape[-1] not in (3, 4) or (given.ndim == 2 and len(given) not in (1, count)):
-        raise TwixtError(f"{name} takes a color (r, g, b) or (r, g, b, a), or {count} of them, got shape {given.shape}")
+        raise InvalidValue(
+            f"{name} takes a color (r, g, b) or (r, g, b, a), or {count} of them, got shape {given.shape}"
+        )
     if not check_colors(f"{name}: color", given):
         given = np.nan_to_num(given, posinf=1.0, neginf=0.0)
     colors = np.full((count, 4), 255, np.uint8)

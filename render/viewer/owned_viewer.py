@@ -52,7 +52,7 @@ def view_as_child(owned: bool) -> int:
 
 
 def _view(owned: bool) -> int:
-    spans.end_start_part("viewer_interpreter", twixt.STARTED_NS)
+    spans.end_start_part("viewer_interpreter", twixt._STARTED_NS)
     _write_from_the_background()
     gc.disable()  # imported objects are not garbage
     loading = OwnedLoading()

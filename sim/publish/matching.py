@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from twixt.ipc.errors import TwixtError
+from twixt.ipc.errors import InvalidType, InvalidValue
 
 Rows = NDArray[np.int64]
 NONE: Rows = np.zeros(0, np.int64)
@@ -95,7 +95,7 @@ class RecordsById(_Copyable):
         twice = np.flatnonzero(in_order[1:] == in_order[:-1])
         if twice.size:
             twin = in_order[twice[0]].item()
-            raise TwixtError(f"ids must differ from each other, got {twin!r} twice; give each body one of its own")
+            raise InvalidValue(f"ids must differ from each other, got {twin!r} twice; give each body one of its own")
 
         place = np.searchsorted(self._sorted_ids, in_order)
         is_known = np.zeros(len(ids), bool)
@@ -148,11 +148,11 @@ class RecordsById(_Copyable):
         if array.ndim != 1 or array.dtype.kind not in "iuU":
             if array.size == 0 and array.ndim == 1:
                 return np.zeros(0, self._sorted_ids.dtype)
-            raise TwixtError(
+            raise (InvalidValue if array.dtype.kind in "iuU" else InvalidType)(
                 f"ids must be one whole number or text per body, shape (n,), got {array.dtype} of shape {array.shape}"
             )
         is_text = array.dtype.kind == "U"
         before = self._sorted_ids.dtype
         if len(self._sorted_ids) and is_text != (before.kind == "U"):
-            raise TwixtError(f"ids must stay whole numbers or stay texts, got {array.dtype} after {before}")
+            raise InvalidValue(f"ids must stay whole numbers or stay texts, got {array.dtype} after {before}")
         return array if is_text else array.astype(np.int64, copy=False)

@@ -19,7 +19,7 @@ from typing import Any, NoReturn, TypedDict, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from twixt.ipc.errors import TwixtError, text_of
+from twixt.ipc.errors import InvalidType, TwixtError, refusal, text_of
 from twixt.ipc.plan import Plan
 from twixt.ipc.ring.segments import HostEnded
 from twixt.ipc.ring.slot import OpenSlot
@@ -217,7 +217,9 @@ class Publishing:
         if sim_time is None:
             return 0 if self._now.sim_time_ns is None else self._now.sim_time_ns + self._dt_ns
         if not (isinstance(sim_time, int | float | np.number) and abs(sim_time) < LONGEST_S):
-            raise TwixtError(f"sim_time must be seconds, a finite number, got {text_of(sim_time)}")
+            raise refusal(sim_time, int, float, np.number)(
+                f"sim_time must be seconds, a finite number, got {text_of(sim_time)}"
+            )
         sim_time_ns = round(sim_time * 1e9)
         now = self._now
         if sim_time_ns == now.sim_time_ns and now.given_s != sim_time:
@@ -277,7 +279,9 @@ class SlotBlock:
     def __enter__(self) -> OpenSlot | None:
         view, count, surfaces, marks = self._view, self._count, self._surfaces, self._marks
         if not isinstance(count, int | np.integer) or isinstance(count, bool) or count < 0:
-            raise TwixtError(f"slot(count) must be a whole number of bodies >= 0, got {text_of(count)}")
+            raise refusal(count, int, np.integer)(
+                f"slot(count) must be a whole number of bodies >= 0, got {text_of(count)}"
+            )
         if len(view._now.records):
             view._refuse("slot", "publish")
         count, view._has_slots = int(count), True
@@ -358,7 +362,7 @@ def _fill_new(opened: OpenSlot) -> None:
 
 def _extras(marks: Marks | None, surfaces: Surfaces | None) -> Extras:
     if not isinstance(marks, Marks | None):
-        raise TwixtError(
+        raise InvalidType(
             f"publish(marks) must be a Marks, got {type(marks).__name__}; make one with marks = twixt.Marks(), and "
             "fill it with marks.clear() and marks.add(...)"
         )

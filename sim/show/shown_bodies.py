@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from twixt.ipc.errors import TwixtError, unknown_argument
+from twixt.ipc.errors import InvalidValue, unknown_argument
 from twixt.ipc.ring.layout import PART_ROWS
 from twixt.ipc.ring.segments import HostRing
 from twixt.ipc.ring.slot import OpenSlot
@@ -169,7 +169,7 @@ class ShownBodies:
         """Number of records that a `write` of these fields would use. Raises TwixtError for fields that `write`
         refuses, and also if there are ids."""
         if ids is not None:
-            raise TwixtError(
+            raise InvalidValue(
                 "publish takes surfaces by the place of their bodies; leave ids out, or publish no surfaces"
             )
         return max(self.state.used, _count_of(fields, None, self.state, self.shapes))
@@ -356,7 +356,7 @@ def _hidden(count: int) -> NDArray[np.void]:
 def _require_bodies_alone(own: Mapping[str, NDArray[Any]], columns: Columns) -> None:
     for name in own:
         if columns.declared[name].per == PART_ROWS:
-            raise TwixtError(
+            raise InvalidValue(
                 f"publish takes the part column {name!r} by the place of its bodies; leave ids out, or publish "
                 "columns of bodies"
             )
@@ -364,7 +364,7 @@ def _require_bodies_alone(own: Mapping[str, NDArray[Any]], columns: Columns) -> 
 
 def _count_of(passed: Mapping[str, ArrayLike], ids: ArrayLike | None, state: BodyState, shapes: int = 0) -> int:
     if (ids is not None) != isinstance(state.matcher, RecordsById) and state.matcher is not None:
-        raise TwixtError("ids must be given in every publish or in none; bodies cannot be matched otherwise")
+        raise InvalidValue("ids must be given in every publish or in none; bodies cannot be matched otherwise")
     if ids is not None:
         return body_fields.length("ids", ids)
     for field in ("position", "orientation", "velocity", "angular_velocity"):

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.config.rules import is_finite
-from twixt.ipc.errors import TwixtError, named_arguments, text_of
+from twixt.ipc.errors import named_arguments, refusal, text_of
 from twixt.ipc.renamed import closed_attributes, former_arguments
 from twixt.ipc.ring.layout import ColumnForm
 from twixt.ipc.rotation import XYZW, QuatOrder, in_xyzw
@@ -41,6 +41,8 @@ from twixt.sim.world.tracking import (
 GROWTH = 0.5
 # Lost sums are recorded in an occasional step, for at most this many bodies. The recording needs 128 bytes per body.
 MOST_SUMMED = 32_768
+# What names one body or several: an index, a slice, an array of indices, or an array of one bool per body.
+BodyIndex = int | slice | ArrayLike
 
 
 @closed_attributes(
@@ -76,7 +78,7 @@ class Bodies:
 
     def __init__(self, count: int, columns: Mapping[str, Column] | None = None, scene: Scene | None = None) -> None:
         if not isinstance(count, int | np.integer) or isinstance(count, bool) or count < 0:
-            raise TwixtError(f"Bodies(count) must be a whole number >= 0, got {text_of(count)}")
+            raise refusal(count, int, np.integer)(f"Bodies(count) must be a whole number >= 0, got {text_of(count)}")
         declared = checked_columns(columns)
         require_bodies(int(count), declared)
         self._storage = new_bodies(int(count))
@@ -239,7 +241,7 @@ class Bodies:
     @named_arguments
     def teleport(
         self,
-        i: Any,
+        i: BodyIndex,
         position: ArrayLike,
         orientation: ArrayLike | None = None,
         scale: ArrayLike | None = None,
@@ -252,13 +254,14 @@ class Bodies:
         self._cut(i)  # The epoch changes first, so that no body is moved without a cut if a value below is invalid.
         self._place(i, position, orientation)
         if scale is not None:
-            self._views["scale"][i] = scale
+            rows: Any = i  # numpy's types accept no sequence as an index
+            self._views["scale"][rows] = scale
 
     @former_arguments({"cut_beyond": "max_distance"})
     @named_arguments
     def correct(
         self,
-        i: Any,
+        i: BodyIndex,
         position: ArrayLike,
         orientation: ArrayLike | None = None,
         max_distance: float | None = None,
@@ -273,11 +276,12 @@ class Bodies:
         `max_distance`.
         """
         if max_distance is not None and not (is_finite(max_distance) and max_distance >= 0):
-            raise TwixtError(
+            raise refusal(max_distance, int, float, np.number)(
                 f"correct(max_distance) must be metres >= 0, or None for no limit, got {text_of(max_distance)}"
             )
         orientation = in_xyzw(orientation, quat)
-        rows = np.atleast_1d(np.arange(len(self))[i])
+        named: Any = i
+        rows = np.atleast_1d(np.arange(len(self))[named])
         before = self._records[rows]
         self._place(i, position, orientation)
         after = self._records[rows]
@@ -336,13 +340,14 @@ class Bodies:
             del self._free[row]
         return i
 
-    def despawn(self, i: Any) -> None:
+    def despawn(self, i: BodyIndex) -> None:
         """Removes body `i`, or the bodies of an index array. A later `spawn` reuses the index. Bodies that are already
         removed are ignored."""
         if isinstance(i, int | np.integer):
             gone = [range(len(self))[i]]
         else:
-            gone = list(dict.fromkeys(np.atleast_1d(np.arange(len(self))[i]).tolist()))
+            named: Any = i
+            gone = list(dict.fromkeys(np.atleast_1d(np.arange(len(self))[named]).tolist()))
         gone = [row for row in gone if row not in self._free]
         if not gone:
             return
@@ -351,7 +356,7 @@ class Bodies:
         self._views["flags"][rows] &= np.uint16(0xFFFF ^ VISIBLE)
         self._cut(rows)
 
-    def _place(self, i: Any, position: ArrayLike, orientation: ArrayLike | None) -> None:
+    def _place(self, i: BodyIndex, position: ArrayLike, orientation: ArrayLike | None) -> None:
         self._write("position", i, "position", position)
         if orientation is not None:
             self._write("orientation", i, "orientation", orientation)

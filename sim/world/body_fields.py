@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from twixt.ipc.errors import TwixtError, text_of
+from twixt.ipc.errors import InvalidType, InvalidValue, TwixtError, text_of
 from twixt.ipc.rotation import COMPONENTS
 from twixt.ipc.scene.checks import check_colors, color_bytes
 from twixt.ipc.snapshot import BODY, CONTINUITY_MASK, CORRECTION_STEP, RECORD, new_bodies
@@ -209,7 +209,7 @@ def length(field: str, value: ArrayLike, is_single: bool = False) -> int:
         advice = f"; for one body: {field}=({text_of(value)},)" if is_row else ""
         raise TwixtError(f"{rule}, got {kind_of(array)}{advice}")
     if not shape:
-        raise TwixtError(f"{field} must be an array with one row per body, got {text_of(value)}")
+        raise InvalidType(f"{field} must be an array with one row per body, got {text_of(value)}")
     return shape[0]
 
 
@@ -220,7 +220,7 @@ def shaped(field: str, value: ArrayLike, count: int) -> Values:
     if array.dtype.kind not in "fiu" or array.shape != (count, width):
         if array.dtype.kind in "fiu" and count == 1 and array.shape == (width,):
             return array[None]
-        raise TwixtError(f"{field} must be numbers of shape ({count}, {width}), got {kind_of(array)}")
+        raise array_refusal(array, "fiu")(f"{field} must be numbers of shape ({count}, {width}), got {kind_of(array)}")
     return array
 
 
@@ -228,7 +228,7 @@ def checked_mask(field: str, value: ArrayLike, count: int) -> NDArray[np.bool_]:
     """`value` as an array of one bool for each body, (count,). Raises TwixtError for anything else."""
     array = array_of(field, value)
     if array.dtype != bool or array.shape != (count,):
-        raise TwixtError(f"{field} must be bools of shape ({count},), got {kind_of(array)}")
+        raise array_refusal(array, "b")(f"{field} must be bools of shape ({count},), got {kind_of(array)}")
     return array
 
 
@@ -241,7 +241,7 @@ def checked_places(field: str, value: ArrayLike, count: int) -> NDArray[np.int64
     if array.dtype == bool:
         return np.flatnonzero(checked_mask(field, array, count))
     if array.dtype.kind not in "iu" or array.ndim != 1 or array.min() < 0 or array.max() >= count:
-        raise TwixtError(
+        raise array_refusal(array, "iu")(
             f"{field} must be bools of shape ({count},) or places from 0 to {count - 1}, got {kind_of(array)}"
             + (f" from {array.min()} to {array.max()}" if array.dtype.kind in "iu" else "")
         )
@@ -269,7 +269,7 @@ def colors_of(field: str, value: ArrayLike, count: int, each: str) -> Values:
     TwixtError for other types and shapes."""
     array = array_of(field, value)
     if array.dtype.kind not in "fiu" or array.shape not in ((3,), (4,), (count, 3), (count, 4)):
-        raise TwixtError(
+        raise array_refusal(array, "fiu")(
             f"{field} must be (r, g, b) or (r, g, b, a) for all or for each of {count} {each}, got {kind_of(array)}"
         )
     return array
@@ -285,7 +285,9 @@ def scales(value: ArrayLike, count: int) -> Checked:
     TwixtError."""
     array = array_of("scale", value)
     if array.dtype.kind not in "fiu" or array.shape not in ((), (count,)):
-        raise TwixtError(f"scale must be a number or numbers of shape ({count},), got {kind_of(array)}")
+        raise array_refusal(array, "fiu")(
+            f"scale must be a number or numbers of shape ({count},), got {kind_of(array)}"
+        )
     least = array.min() if array.size else 1.0
     is_valid = not array.size or bool(least >= 0 and array.max() <= HALF_MAX)
     if is_valid and least <= HALF_ZERO:
@@ -293,11 +295,17 @@ def scales(value: ArrayLike, count: int) -> Checked:
     if not is_valid:
         finite = array[np.isfinite(array)]
         if finite.size and not (finite.min() >= 0 and finite.max() <= HALF_MAX):
-            raise TwixtError(
+            raise InvalidValue(
                 f"scale must be from 0 to {HALF_MAX:g}, got values from {finite.min():g} to {finite.max():g}; "
                 "give the shape a larger size instead"
             )
     return Checked(np.full(count, array, np.float16), is_valid)
+
+
+def array_refusal(array: Values, kinds: str) -> type[InvalidValue] | type[InvalidType]:
+    """The class of the error for a refused array. kinds: numpy's letters of the dtypes that are accepted. For an array of
+    another dtype the error is an InvalidType, otherwise the shape or the values are wrong."""
+    return InvalidValue if array.dtype.kind in kinds else InvalidType
 
 
 def array_of(field: str, value: ArrayLike) -> Values:
@@ -312,8 +320,8 @@ def array_of(field: str, value: ArrayLike) -> Values:
         raise
     except Exception as error:  # The conversion of another library's array may raise any exception.
         if isinstance(value, list | tuple):
-            raise TwixtError(f"{field} must be lists of numbers, each as long as the others ({error})") from error
-        raise TwixtError(
+            raise InvalidValue(f"{field} must be lists of numbers, each as long as the others ({error})") from error
+        raise InvalidType(
             f"{field} must be a numpy array or lists of numbers, got {type(value).__name__} ({error}); "
             "copy it to a numpy array in main memory first"
         ) from error
@@ -329,7 +337,7 @@ def without_mask(field: str, value: Any) -> Any:
         return value
     masked = int(np.count_nonzero(array.mask))
     if masked and array.dtype.kind != "f":
-        raise TwixtError(
+        raise InvalidValue(
             f"{field} must have a value in each entry, got {masked} masked entries of {array.dtype}; fill them, "
             "array.filled(value), or leave these bodies out"
         )
@@ -369,7 +377,7 @@ def not_unit(values: Values) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
 def _refuse_unless_unit(values: Values, quat: str) -> None:
     lengths, bad = not_unit(values)
     if bad.size:
-        raise TwixtError(
+        raise InvalidValue(
             f"orientation must be unit quaternions {COMPONENTS[quat]}, got {values[bad[0]].tolist()} "
             f"of length {lengths[bad[0]]:.3g} for body {bad[0]}"
             + (f" and {bad.size - 1} more" if bad.size > 1 else "")

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.config.rules import COLOR, DRAWN_PARTS, SCALE3, VISIBLE_PARTS, is_rule, unknown_rule
-from twixt.ipc.errors import TwixtError, named_arguments, text_of
+from twixt.ipc.errors import InvalidType, InvalidValue, named_arguments, refusal, text_of
 from twixt.ipc.ring import budget
 from twixt.ipc.ring.layout import (
     BODY_ROWS,
@@ -38,7 +38,7 @@ from twixt.ipc.scene import Scene
 from twixt.ipc.scene.parts import part_colors
 from twixt.ipc.scene.scene import part_bodies
 from twixt.ipc.snapshot import BODY, CORRECTED_NS, CORRECTION, NO_OFFSET
-from twixt.sim.world.body_fields import array_of, kind_of
+from twixt.sim.world.body_fields import array_of, array_refusal, kind_of
 from twixt.sim.world.colors import ColorRows, part_colors_of
 
 TAKEN_NAMES = (*(BODY.names or ()), "visible", CORRECTION, CORRECTED_NS)
@@ -77,10 +77,10 @@ class Column:
         except (TypeError, ValueError, SyntaxError):
             kind = ""
         if kind not in COLUMN_DTYPES:
-            raise TwixtError(f"Column(dtype) must be one of {', '.join(COLUMN_DTYPES)}, got {text_of(self.dtype)}")
+            raise InvalidValue(f"Column(dtype) must be one of {', '.join(COLUMN_DTYPES)}, got {text_of(self.dtype)}")
         width = self.width
         if not isinstance(width, int | np.integer) or isinstance(width, bool) or not 1 <= width <= MAX_COLUMN_WIDTH:
-            raise TwixtError(
+            raise refusal(width, int, np.integer)(
                 f"Column(width) must be from 1 to {MAX_COLUMN_WIDTH} values per body, got {text_of(width)}"
             )
         object.__setattr__(self, "dtype", kind)
@@ -88,7 +88,7 @@ class Column:
         rule = _named_rule(self.rule)
         object.__setattr__(self, "rule", "none" if kind == "|b1" and rule == "linear" else rule)
         if not isinstance(self.per, str) or self.per not in PERS:
-            raise TwixtError(f"Column(per) must be one of {', '.join(PERS)}, got {text_of(self.per)}")
+            raise refusal(self.per, str)(f"Column(per) must be one of {', '.join(PERS)}, got {text_of(self.per)}")
 
     def rows(self, count: int) -> tuple[int, ...]:
         """The shape of an array of `count` rows."""
@@ -101,13 +101,13 @@ class Column:
         takes, called = KINDS_FOR[kind.kind]
         if array.dtype.kind not in takes or array.shape not in (shape, shape[1:]):
             each = "" if self.per == BODY_ROWS else f" (a row per {self.per})"
-            raise TwixtError(
+            raise array_refusal(array, takes)(
                 f"{field} must be {called} of shape {shape}{each}, or one row for all, got {kind_of(array)}"
             )
         if kind.kind in "iu" and array.size:
             least, most = np.iinfo(kind).min, np.iinfo(kind).max
             if array.min() < least or array.max() > most:
-                raise TwixtError(
+                raise InvalidValue(
                     f"{field} holds whole numbers from {least} to {most}, got values from {array.min()} "
                     f"to {array.max()}; declare a larger type"
                 )
@@ -172,14 +172,14 @@ class Columns(Mapping[str, NDArray[Any]]):
     def converted(self, passed: Mapping[str, ArrayLike], count: int) -> dict[str, NDArray[Any]]:
         """Values that are passed to `publish` for `count` bodies, in the columns' declared types. Raises TwixtError."""
         if not isinstance(passed, Mapping):
-            raise TwixtError(f'publish takes columns by name, such as {{"heat": values}}, got {type(passed).__name__}')
+            raise InvalidType(f'publish takes columns by name, such as {{"heat": values}}, got {type(passed).__name__}')
         declared = self.declared
         for name in passed:
             if name not in declared:
                 near = difflib.get_close_matches(str(name), declared, n=1)
                 known = f"show(columns={{...}}) declares them, and {_listed(declared)}"
                 hint = f"did you mean {near[0]!r}?" if near else known
-                raise TwixtError(f"publish has no column {name!r}; {hint}")
+                raise InvalidValue(f"publish has no column {name!r}; {hint}")
         return {
             name: declared[name]._converted(f"column {name!r}", value, self.rows_of(name, count))
             if name != COLOR
@@ -224,7 +224,7 @@ class Columns(Mapping[str, NDArray[Any]]):
         for name, column in added.items():
             before = self.declared.get(name, column)
             if before != column:
-                raise TwixtError(f"the column {name!r} is declared as {before}, got {column}; choose another name")
+                raise InvalidValue(f"the column {name!r} is declared as {before}, got {column}; choose another name")
         return checked_columns({**self.declared, **added})
 
     def declare(self, declared: dict[str, Column], scene: Scene) -> None:
@@ -287,7 +287,7 @@ def _parts_of(declared: Mapping[str, Column], scene: Scene | None) -> _Parts | N
     if not per_part:
         return None
     if not isinstance(scene, Scene):
-        raise TwixtError(
+        raise InvalidValue(
             f"the column {per_part[0]!r} has a row for each part of the scene, got "
             f"{'no scene' if scene is None else type(scene).__name__}; make the scene first, and give it too: "
             "Bodies(count, columns, scene=self.scene)"
@@ -298,24 +298,24 @@ def _parts_of(declared: Mapping[str, Column], scene: Scene | None) -> _Parts | N
 def checked_columns(declared: Mapping[str, Column] | None) -> dict[str, Column]:
     """`declared` as a dict. Raises TwixtError for a column that a snapshot cannot carry."""
     if not isinstance(declared, Mapping | None):
-        raise TwixtError(f'columns must be declared as {{"heat": Column("f4")}}, got {text_of(declared)}')
+        raise InvalidType(f'columns must be declared as {{"heat": Column("f4")}}, got {text_of(declared)}')
     columns = dict(declared or {})
     if len(columns) > MOST_COLUMNS:
-        raise TwixtError(f"there must be at most {MOST_COLUMNS} columns, got {len(columns):,}; widen some instead")
+        raise InvalidValue(f"there must be at most {MOST_COLUMNS} columns, got {len(columns):,}; widen some instead")
     for name, column in columns.items():
         if not isinstance(column, Column):
-            raise TwixtError(
+            raise InvalidType(
                 f'columns must be declared as {{"heat": Column("f4")}}, got {text_of(column)} for {name!r}'
             )
         if name in TAKEN_NAMES and not (name in DRAWN_PARTS and column.per == PART_ROWS):
             way_out = ', or give it per="part": Column(..., per="part")' if name in DRAWN_PARTS else ""
-            raise TwixtError(
+            raise InvalidValue(
                 f"a column must not be called {name!r}, which every body has; choose another name{way_out}"
             )
     Layout.for_bodies(0, {name: column.form for name, column in columns.items()})
     scale3 = columns.get(SCALE3)
     if scale3 is not None and (scale3.dtype, scale3.width, scale3.per == WORLD_ROW) != ("<f4", 3, False):
-        raise TwixtError(
+        raise InvalidValue(
             f"the column {SCALE3!r} is a scale along own axes, of bodies or parts, and must be "
             f'Column("f4", 3), got {scale3}'
         )
@@ -327,14 +327,14 @@ def _check_drawn_parts(columns: dict[str, Column]) -> None:
     """Raises TwixtError for a drawn part column whose type cannot be drawn. Sets the rule of `visible` to "none"."""
     color, visible = columns.get(COLOR), columns.get(VISIBLE_PARTS)
     if color is not None and not (color.dtype in ("|u1", "<f4") and color.width == 4):
-        raise TwixtError(
+        raise InvalidValue(
             'the part column "color" must be Column("u1", 4, per="part"), stored as bytes, or '
             f'Column("f4", 4, per="part"), stored as numbers from 0 to 1, got {color}'
         )
     if visible is None:
         return
     if not (visible.dtype in ("|b1", "|u1") and visible.width == 1 and visible.rule in ("none", "linear")):
-        raise TwixtError(
+        raise InvalidValue(
             'the part column "visible" must be Column("bool", per="part") or Column("u1", per="part"), without a rule, '
             f"since it is never blended, got {visible}"
         )
@@ -351,17 +351,17 @@ def scene_with_columns(scene: Scene, declared: Mapping[str, Column]) -> Scene:
     """`scene` with the blending rules of the declared columns. Raises TwixtError for columns that are not declared."""
     for name in scene.columns:
         if name not in declared:
-            raise TwixtError(f"Scene.columns must name declared columns ({_listed(declared)}), got {text_of(name)}")
+            raise InvalidValue(f"Scene.columns must name declared columns ({_listed(declared)}), got {text_of(name)}")
     if scene.color_by is not None:
         name = scene.color_by.column
         if name not in declared or declared[name].width != 1 or declared[name].per != BODY_ROWS:
             ones = [key for key, column in declared.items() if column.width == 1 and column.per == BODY_ROWS]
-            raise TwixtError(
+            raise InvalidValue(
                 f"Scene.color_by must name a declared column of one value per body ({_listed(ones)}), got {text_of(name)}; "
                 f'declare it, such as columns={{"heat": Column("f4")}}'
             )
         if COLOR in declared:
-            raise TwixtError(
+            raise InvalidValue(
                 f'a scene is coloured by Scene.color_by ({name!r}) or by the part column "color"; leave one of them out'
             )
     rules = {name: str(column.rule) for name, column in declared.items()}
@@ -384,17 +384,17 @@ def _initial(name: str) -> Any:
 def _named_rule(rule: Any) -> str:
     if not callable(rule):
         if not is_rule(rule):
-            raise TwixtError(unknown_rule("...", rule))
+            raise InvalidValue(unknown_rule("...", rule))
         return str(rule)
     module, name = getattr(rule, "__module__", None), getattr(rule, "__qualname__", "")
     there = getattr(sys.modules.get(module or ""), name, None) is rule
     if module == "__main__" and there:
-        raise TwixtError(
+        raise InvalidValue(
             f"the rule {name} is defined in the script itself, where a viewer cannot import it; "
             "put it in a module of its own beside the script"
         )
     if not there:
-        raise TwixtError(
+        raise InvalidValue(
             f"a rule must be a function that a viewer can import, defined at the top of a module, got {text_of(rule)}; "
             "lambdas, methods and functions inside functions are not"
         )

@@ -20,13 +20,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from twixt.ipc.errors import TwixtError, named_arguments, text_of
+from twixt.ipc.errors import InvalidValue, named_arguments, refusal, text_of
 from twixt.ipc.process.user_code import suggestion_for
 from twixt.ipc.renamed import closed_attributes, former_arguments
 from twixt.ipc.rotation import COMPONENTS, XYZW, QuatOrder, is_w_first
 from twixt.ipc.scene.surfaces import Extras
 from twixt.ipc.snapshot import MARK, MARK_KINDS, NO_MARKS, RECORD
-from twixt.sim.world.body_fields import array_of, kind_of, not_unit, rgba
+from twixt.sim.world.body_fields import array_of, array_refusal, kind_of, not_unit, rgba
 from twixt.sim.world.state_checks import FARTHEST, NUMBERS
 from twixt.sim.world.surfaces import Surfaces
 
@@ -153,7 +153,9 @@ class Marks:
         mark. Use this in code that makes marks of many kinds at once. Checks only the dtype, the shape, and that the
         marks can be drawn."""
         if not isinstance(records, np.ndarray) or records.dtype != MARK or records.ndim != 1:
-            raise TwixtError(f"Marks.extend takes records of dtype MARK, shape (n,), got {text_of(records)}")
+            raise refusal(records, np.ndarray)(
+                f"Marks.extend takes records of dtype MARK, shape (n,), got {text_of(records)}"
+            )
         rows = self._room_for(len(records))
         rows.view(RECORD)[...] = np.ascontiguousarray(records).view(RECORD)
         self._count += len(records)
@@ -220,7 +222,7 @@ def first_capacity(bodies: int, marks: Marks | None, surfaces: Surfaces | None =
 def _kind_number(kind: str) -> int:
     if not isinstance(kind, str) or kind not in MARK_KINDS:
         hint = suggestion_for(text_of(kind), KIND_NAMES) or f"there are {', '.join(KIND_NAMES)}"
-        raise TwixtError(f"Marks.add knows no kind {text_of(kind)}; {hint}")
+        raise refusal(kind, str)(f"Marks.add knows no kind {text_of(kind)}; {hint}")
     return KIND_NAMES.index(kind)
 
 
@@ -234,15 +236,17 @@ def _vectors(field: str, value: ArrayLike, count: int | None) -> NDArray[np.floa
         array = np.zeros((0, 3))
     if array.dtype.kind not in "fiu" or array.ndim != 2 or array.shape[1] != 3 or count not in (None, len(array)):
         rows = "n" if count is None else count
-        raise TwixtError(f"Marks.add({field}) must be numbers of shape ({rows}, 3), got {kind_of(array)}")
+        raise array_refusal(array, "fiu")(
+            f"Marks.add({field}) must be numbers of shape ({rows}, 3), got {kind_of(array)}"
+        )
     return array.astype(np.float64)
 
 
 def _ends(kind: str, to: ArrayLike, orientation: ArrayLike | None, count: int) -> NDArray[np.float64]:
     if kind not in SPANNING:
-        raise TwixtError(f"Marks.add(to) is for {', '.join(SPANNING)}, got it for {kind!r}; give orientation instead")
+        raise InvalidValue(f"Marks.add(to) is for {', '.join(SPANNING)}, got it for {kind!r}; give orientation instead")
     if orientation is not None:
-        raise TwixtError("Marks.add takes to or orientation, got both; leave one of them out")
+        raise InvalidValue("Marks.add takes to or orientation, got both; leave one of them out")
     return _vectors("to", to, count)
 
 
@@ -263,11 +267,13 @@ def _quaternions(value: ArrayLike, count: int, w_first: bool) -> NDArray[np.floa
     """Unit quaternions xyzw, (n, 4). w_first: True if those in `value` are wxyz."""
     array = array_of("Marks.add(orientation)", value)
     if array.dtype.kind not in "fiu" or array.shape not in ((4,), (count, 4)):
-        raise TwixtError(f"Marks.add(orientation) must be numbers of shape ({count}, 4), got {kind_of(array)}")
+        raise array_refusal(array, "fiu")(
+            f"Marks.add(orientation) must be numbers of shape ({count}, 4), got {kind_of(array)}"
+        )
     turns = np.broadcast_to(array, (count, 4)).astype(np.float64)
     lengths, off = not_unit(turns)
     if len(off):
-        raise TwixtError(
+        raise InvalidValue(
             f"Marks.add(orientation) must be unit quaternions {COMPONENTS['wxyz' if w_first else 'xyzw']}, "
             f"got {turns[off[0]].tolist()} of length "
             f"{lengths[off[0]]:.3g} for mark {off[0]}; divide each by its length"
@@ -278,17 +284,17 @@ def _quaternions(value: ArrayLike, count: int, w_first: bool) -> NDArray[np.floa
 def _sizes(kind: str, names: tuple[str, ...], size: ArrayLike | None, count: int) -> NDArray[np.float64]:
     """Sizes of marks in metres, (n, k), one number for each of the k `names`."""
     if size is None:
-        raise TwixtError(f"Marks.add({kind!r}) needs size, metres: {', '.join(names)}")
+        raise InvalidValue(f"Marks.add({kind!r}) needs size, metres: {', '.join(names)}")
     array, width = array_of(f"Marks.add({kind!r}, size)", size), len(names)
     if width == 1 and array.shape in ((), (count,)):
         array = np.broadcast_to(array, (count,))[:, None]
     if array.dtype.kind not in "fiu" or array.shape not in ((width,), (count, width)):
-        raise TwixtError(
+        raise array_refusal(array, "fiu")(
             f"Marks.add({kind!r}, size) must be {', '.join(names)} for all or for each of {count} marks, "
             f"got {kind_of(array)}"
         )
     if array.size and array.min() < 0:
-        raise TwixtError(f"Marks.add({kind!r}, size) must be metres >= 0, got {array.min():g}")
+        raise InvalidValue(f"Marks.add({kind!r}, size) must be metres >= 0, got {array.min():g}")
     return np.broadcast_to(array, (count, width)).astype(np.float64)
 
 
@@ -296,9 +302,11 @@ def _whole(field: str, value: ArrayLike, count: int, most: int) -> NDArray[np.ui
     array = array_of(f"Marks.add({field})", value)
     is_whole = array.dtype.kind in "iu" or array.size == 0
     if not is_whole or array.shape not in ((), (count,)):
-        raise TwixtError(f"Marks.add({field}) must be whole numbers of shape ({count},), got {kind_of(array)}")
+        raise array_refusal(array, "iu")(
+            f"Marks.add({field}) must be whole numbers of shape ({count},), got {kind_of(array)}"
+        )
     if array.size and not (array.min() >= 0 and array.max() <= most):
-        raise TwixtError(
+        raise InvalidValue(
             f"Marks.add({field}) must be whole numbers from 0 to {most}, got from {array.min()} to {array.max()}"
         )
     return np.broadcast_to(array, (count,)).astype(np.uint64)

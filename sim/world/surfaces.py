@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from twixt.ipc.errors import TwixtError, named_arguments, text_of
+from twixt.ipc.errors import InvalidType, InvalidValue, TwixtError, named_arguments, refusal, text_of
 from twixt.ipc.scene import Scene
 from twixt.ipc.scene.groups import LAST_BODY
 from twixt.ipc.scene.scene import shape_list
@@ -35,7 +35,7 @@ from twixt.ipc.scene.surfaces import (
 )
 from twixt.ipc.session.host import Host
 from twixt.ipc.snapshot import MARK, NO_MARKS, vertex_records
-from twixt.sim.world.body_fields import kind_of, without_mask
+from twixt.sim.world.body_fields import array_refusal, kind_of, without_mask
 
 
 @named_arguments
@@ -48,13 +48,15 @@ class Surfaces:
 
     def __init__(self, scene: Scene, count: int | None = None) -> None:
         if not isinstance(scene, Scene):
-            raise TwixtError(f"Surfaces needs a Scene, got {type(scene).__name__}; such as Surfaces(self.scene)")
+            raise InvalidType(f"Surfaces needs a Scene, got {type(scene).__name__}; such as Surfaces(self.scene)")
         is_whole = isinstance(count, int | np.integer) and not isinstance(count, bool)
         if count is not None and not (is_whole and 0 <= count <= LAST_BODY + 1):
-            raise TwixtError(f"Surfaces(count) must be a whole number of bodies >= 0, got {text_of(count)}")
+            raise refusal(count, int, np.integer)(
+                f"Surfaces(count) must be a whole number of bodies >= 0, got {text_of(count)}"
+            )
         self.rows = surface_rows(scene, len(scene.shapes) if count is None else count)
         if not len(self.rows.bodies):
-            raise TwixtError("Surfaces needs a scene in which a body deforms; make its shape Mesh(..., deforms=True)")
+            raise InvalidValue("Surfaces needs a scene in which a body deforms; make its shape Mesh(..., deforms=True)")
         self.records = np.zeros(vertex_records(self.rows.vertices), MARK)
         self.vertices = unpacked(self.records, self.rows.vertices)
         shapes = shape_list(scene).rows_for(int(self.rows.bodies[-1]) + 1)
@@ -112,7 +114,7 @@ class Surfaces:
         place = int(np.searchsorted(self.rows.bodies, body)) if isinstance(body, int | np.integer) else len(self)
         if place >= len(self) or self.rows.bodies[place] != body:
             few = ", ".join(map(str, self.rows.bodies[:8].tolist())) + (" ..." if len(self) > 8 else "")
-            raise TwixtError(f"surfaces are those of the bodies that deform, {few}; got {text_of(body)}")
+            raise InvalidValue(f"surfaces are those of the bodies that deform, {few}; got {text_of(body)}")
         return place
 
 
@@ -120,12 +122,14 @@ def checked_vertices(name: str, vertices: ArrayLike, count: int) -> NDArray[Any]
     """`vertices` as an array of numbers, (count, 3). Raises TwixtError for another shape or type."""
     try:
         array = np.asarray(without_mask(name, vertices))
+    except TwixtError:
+        raise
     except (ValueError, TypeError) as error:
-        raise TwixtError(
+        raise InvalidType(
             f"{name} must be numbers of shape ({count}, 3), got {type(vertices).__name__} ({error})"
         ) from None
     if array.dtype.kind not in "iuf" or array.shape != (count, 3):
-        raise TwixtError(f"{name} must be numbers of shape ({count}, 3), got {kind_of(array)}")
+        raise array_refusal(array, "fiu")(f"{name} must be numbers of shape ({count}, 3), got {kind_of(array)}")
     return array
 
 
@@ -162,7 +166,9 @@ class ShownSurfaces:
             if not len(surface_rows(scene, count).bodies):
                 if given is None:
                     return None
-                raise TwixtError("publish(surfaces) needs a body that deforms; make its shape Mesh(..., deforms=True)")
+                raise InvalidValue(
+                    "publish(surfaces) needs a body that deforms; make its shape Mesh(..., deforms=True)"
+                )
             self._next = Surfaces(scene, count)
         if self._now is not None:
             _keep(self._now, self._next)
@@ -200,7 +206,7 @@ def _by_body(surfaces: Surfaces, given: GivenSurfaces) -> Mapping[int, ArrayLike
     if isinstance(given, Surfaces):
         return {body: given[body] for body in given}
     if len(surfaces) > 1:
-        raise TwixtError(
+        raise InvalidValue(
             f"publish(surfaces) must be {{body: vertices}} where several bodies deform; here {len(surfaces)} do"
         )
     return {int(surfaces.rows.bodies[0]): given}

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.errors import TwixtError, text_of
+from twixt.ipc.errors import InvalidValue, TwixtError, text_of
 from twixt.ipc.interaction.controls import Control
 from twixt.ipc.interaction.events import KEY, UserEvent
 from twixt.ipc.interaction.keyboard import names_of
@@ -54,12 +54,12 @@ class World:
     scene: Scene
     # Optional. Arrows, lines, contact points and other marks. To use them, set `self.marks = Marks()` in `__init__`. A
     # reset removes all marks.
-    marks: Marks | None = None
+    marks: Marks = None  # type: ignore[assignment]  # a world that makes marks has them in all its methods
     # For worlds of engines: advice that the user sees if numbers are not finite. The default advice is to look in `step`
     # for a division by zero.
     _way_out: str = ""
     # Optional. Vertices of bodies that deform. To use them, set `self.surfaces = Surfaces(self.scene)` in `__init__`.
-    surfaces: Surfaces | None = None
+    surfaces: Surfaces = None  # type: ignore[assignment]  # as for marks
 
     # Optional. Sliders, switches and buttons in the overlay. `step` reads their values. See `twixt.Slider`.
     controls: Sequence[Control] = ()
@@ -315,7 +315,7 @@ def check_count(count: int, most: int, of_what: str, bytes_each: int) -> None:
     if isinstance(count, int) and count > most:
         got = got if count < SPELLED_OUT else "far more"
         need = f", which would need {_mib(min(count, SPELLED_OUT) * bytes_each)}; {most} need {_mib(most * bytes_each)}"
-    raise TwixtError(f"count must be from 1 to {most} {of_what}, got {got}{need}")
+    raise InvalidValue(f"count must be from 1 to {most} {of_what}, got {got}{need}")
 
 
 def _parameters(kind: type) -> dict[str, inspect.Parameter]:

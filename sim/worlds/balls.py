@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.errors import TwixtError
+from twixt.ipc.errors import InvalidValue
 from twixt.ipc.scene import Camera, Scene, Sphere
 from twixt.sim.contacts.contact_list import cross
 from twixt.sim.contacts.solver import QUICK, ContactMaterial, ContactSolver, MovingSpheres
@@ -80,7 +80,7 @@ class Balls(World):
     def __init__(self, count: int = 300, seed: int = 0, rocking_deg: float = 36.0) -> None:
         check_count(count, MOST, "balls", BALL_BYTES)
         if not 0 <= rocking_deg <= 80:
-            raise TwixtError(f"rocking_deg must be from 0 (at rest) to 80, got {rocking_deg:g}")
+            raise InvalidValue(f"rocking_deg must be from 0 (at rest) to 80, got {rocking_deg:g}")
         self.count = count
         self.rocking_turns = rocking_deg / 360
         # The width is rounded to a millimetre, because the last bits of a power depend on the C library.

@@ -20,7 +20,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.errors import TwixtError
+from twixt.ipc.errors import InvalidValue
 from twixt.ipc.scene import Box, Camera, Scene, Sphere
 from twixt.sim.reproducible_math import sin_cos
 from twixt.sim.world.bodies import Bodies
@@ -105,7 +105,7 @@ def _read_turns(text: str) -> NDArray[np.float64]:
     except ValueError:
         turns = np.array([np.nan])
     if len(turns) > MOST_SPINNERS or not (np.abs(turns) <= MOST_TURNS).all():
-        raise TwixtError(
+        raise InvalidValue(
             f"turns must be from 1 to {MOST_SPINNERS} numbers of turns per step, each from {-MOST_TURNS:g} to "
             f"{MOST_TURNS:g}, such as 0.25,1,3; got {text!r}"
         )

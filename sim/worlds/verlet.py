@@ -22,7 +22,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.errors import TwixtError
+from twixt.ipc.errors import InvalidValue
 from twixt.ipc.scene import Box, Camera, Mesh, Scene, Sphere
 from twixt.sim.reproducible_math import decayed, dot, sin_cos, uniform
 from twixt.sim.world.bodies import Bodies
@@ -73,9 +73,9 @@ class Verlet(World):
         self, columns: int = 24, rows: int = 20, wind: float = 1.0, seed: int = 0, cloth: bool = False
     ) -> None:
         if not (2 <= columns <= 200 and 2 <= rows <= 200):
-            raise TwixtError(f"columns and rows must be from 2 to 200, got {columns} and {rows}")
+            raise InvalidValue(f"columns and rows must be from 2 to 200, got {columns} and {rows}")
         if not abs(wind) <= MOST_WIND:
-            raise TwixtError(f"wind must be from {-MOST_WIND:g} to {MOST_WIND:g}, 1 being a breeze, got {wind:g}")
+            raise InvalidValue(f"wind must be from {-MOST_WIND:g} to {MOST_WIND:g}, 1 being a breeze, got {wind:g}")
         self.columns, self.rows, self.wind = columns, rows, wind
         beads = columns * rows
         # The bodies are the beads, the ball, the rod from which the pinned beads hang, and the cloth if it is drawn.

@@ -21,7 +21,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.errors import TwixtError
+from twixt.ipc.errors import InvalidValue
 from twixt.ipc.scene import Box, Camera, Group, Scene, Sphere
 from twixt.sim.reproducible_math import sin_cos
 from twixt.sim.world.bodies import Bodies
@@ -52,7 +52,7 @@ class Wobble(FormulaWorld):
 
     def __init__(self, rate_hz: float = 2.5, own: str = "linear", seed: int = 0) -> None:
         if not 0 <= rate_hz <= FASTEST_HZ:
-            raise TwixtError(f"rate_hz must be turns per second from 0 to {FASTEST_HZ:g}, got {rate_hz:g}")
+            raise InvalidValue(f"rate_hz must be turns per second from 0 to {FASTEST_HZ:g}, got {rate_hz:g}")
         self.rate_hz = rate_hz
         # The bodies are two cubes, the eight children of the first cube, and eight balls around the second cube.
         self.bodies = Bodies(18)

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+USERS_PROGRAM = Path(__file__).parent / "users_program.py"
 
 WORLD = """
 import numpy as np
@@ -189,6 +190,55 @@ def test_the_readmes_world_passes_strict_type_checks_and_misuse_does_not(
     )
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["checkout", "installed"])
+def test_users_programs_and_the_examples_pass_strict_type_checks(
+    request: pytest.FixtureRequest, tmp_path: Path, way: str
+) -> None:
+    python, environment = sys.executable, clean_environment()
+    if way == "installed":
+        python = str(request.getfixturevalue("installed_python"))
+    else:
+        subprocess.run(["make", "-s", "types"], cwd=ROOT, check=True)
+        environment["MYPYPATH"] = str(ROOT / "build" / "types")
+    files = [str(USERS_PROGRAM), *map(str, sorted((ROOT / "examples").glob("*.py")))]
+    said = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--python-executable", python, *files, "--config-file=",
+         "--disable-error-code", "import-untyped",  # mujoco has no types
+         "--cache-dir", str(tmp_path / "cache")],
+        cwd=tmp_path, env=environment, capture_output=True, text=True,
+    )  # fmt: skip
+    assert said.returncode == 0, said.stdout + said.stderr
+
+
+def test_the_users_program_uses_each_public_name_and_runs() -> None:
+    import twixt
+
+    used = {
+        node.attr
+        for node in ast.walk(ast.parse(USERS_PROGRAM.read_text()))
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "twixt"
+    }
+    assert used == {*twixt.__all__, *twixt._ENGINES}
+    done = subprocess.run(
+        [sys.executable, str(USERS_PROGRAM)], env={**clean_environment(), "PYTHONPATH": str(ROOT)},
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("way", ["checkout", "installed"])
+def test_the_viewer_of_an_engine_is_a_submodule(request: pytest.FixtureRequest, tmp_path: Path, way: str) -> None:
+    pytest.importorskip("mujoco")
+    python, environment = interpreter(request, way)
+    shows = "import twixt.mujoco_viewer as v, twixt\nfrom twixt import mujoco_viewer\nassert v is mujoco_viewer"
+    done = subprocess.run(
+        [python, "-P", "-c", f"{shows} is twixt.mujoco_viewer; print(v.launch_passive.__name__)"],
+        cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("launch_passive\n", "")
+
+
 def readmes_world() -> str:
     text = (ROOT / "README.md").read_text()
     blocks = [block.split("```")[0] for block in text.split("```python\n")[1:]]
@@ -205,8 +255,8 @@ def test_the_front_door_lists_what_it_resolves_and_what_type_checkers_read() -> 
     read = {
         alias.name: node.module for node in imports.body if isinstance(node, ast.ImportFrom) for alias in node.names
     }
-    assert read == twixt._HOMES | twixt._ENGINES
-    assert all(getattr(twixt, name).__module__.startswith("twixt") for name in twixt._HOMES)
+    assert read == twixt._HOMES | dict.fromkeys(twixt._ENGINES, "twixt")
+    assert all(getattr(twixt, name).__module__.startswith("twixt") for name in twixt._HOMES if name != "Shape")
 
 
 def test_what_is_edited_here_is_what_make_setup_runs(tmp_path: Path) -> None:

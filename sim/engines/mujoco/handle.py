@@ -13,7 +13,7 @@ from collections.abc import Callable
 from operator import index
 from time import perf_counter_ns
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self, Unpack
 
 from twixt.ipc.errors import text_of
 from twixt.ipc.interaction.events import KEY, PRESS
@@ -30,6 +30,7 @@ from twixt.sim.engines.mujoco.unsupported import Unsupported
 from twixt.sim.engines.mujoco.visual.geom_memory import LabelTexts
 from twixt.sim.engines.mujoco.visual.user_geoms import UserGeoms
 from twixt.sim.engines.mujoco.visual.visual_marks import VisualMarks
+from twixt.sim.show.options import ViewerOptions
 from twixt.sim.show.view import NOT_COPIED, show
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class Handle:
         data: MjData,
         publish_hz: float | None,
         key_callback: Callable[[int], None] | None = None,
-        **options: Any,
+        **options: Unpack[ViewerOptions],
     ) -> None:
         self._model, self._data = model, data
         poses = BodyPoses(model, data, watches_jumps=True)

@@ -167,7 +167,7 @@ class ModelWorld(World):
         self.scene = scene
         self._skins = ModelSurfaces(model, self._data, opt)
         self.bodies = Bodies(self._poses.count + self._skins.count)
-        self.surfaces = Surfaces(self.scene) if self._skins.count else None
+        self.surfaces = Surfaces(self.scene) if self._skins.count else None  # type: ignore[assignment]
 
     def _start_at(self, keyframe: int | None) -> None:
         if keyframe is None:

@@ -12,7 +12,7 @@ import re
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from twixt.ipc.errors import TwixtError, install_command, is_utf8, text_of
+from twixt.ipc.errors import InvalidType, TwixtError, install_command, is_utf8, text_of
 from twixt.ipc.process.notices import print_notice
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ TESTED = (3, 17), (4, 0)
 _loaded: ModuleType | None = None
 
 
-class MissingPackage(TwixtError, ImportError):
+class MissingPackage(TwixtError, ModuleNotFoundError):
     """A package that an engine's viewer requires is not installed."""
 
 
@@ -38,9 +38,9 @@ def required() -> ModuleType:
         except ModuleNotFoundError as error:
             if error.name != "mujoco":
                 raise
-            raise MissingPackage(
-                f"twixt's MuJoCo viewer needs the package mujoco; install it with: {install_command('mujoco')}"
-            ) from None
+            command = install_command("mujoco")
+            missing = f"twixt's MuJoCo viewer needs the package mujoco; install it with: {command}"
+            raise MissingPackage(missing, name="mujoco") from None
         if note := version_note(str(found.__version__)):
             print_notice(note)
         _loaded = found
@@ -87,7 +87,7 @@ def is_model(name: str) -> bool:
 def loaded_model(path: str | os.PathLike[str]) -> MjModel:
     """Loads the model in a file. Raises TwixtError if the file does not exist or MuJoCo cannot load it."""
     if not isinstance(path, str | os.PathLike):
-        raise TwixtError(f"a model's file must be named by a path, got {text_of(path)}")
+        raise InvalidType(f"a model's file must be named by a path, got {text_of(path)}")
     name = os.fspath(path)
     if not os.path.isfile(name):
         raise TwixtError(f"no file {text_of(name)}; give the path of a MuJoCo model, such as humanoid.xml")

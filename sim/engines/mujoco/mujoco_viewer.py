@@ -17,17 +17,18 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 from weakref import WeakKeyDictionary
 
 from twixt.ipc.config.flags import Config
-from twixt.ipc.errors import TwixtError, text_of
+from twixt.ipc.errors import InvalidType, InvalidValue, text_of
 from twixt.sim.engines.mujoco.body_poses import BodyPoses
 from twixt.sim.engines.mujoco.handle import Handle
 from twixt.sim.engines.mujoco.model.model_scene import scene
 from twixt.sim.engines.mujoco.model.model_surfaces import ModelSurfaces
 from twixt.sim.engines.mujoco.mujoco_package import loaded_model, mujoco
 from twixt.sim.engines.mujoco.visual.visual_marks import VisualMarks
+from twixt.sim.show.options import ViewerOptions
 from twixt.sim.show.view import View
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def publish(view: View, data: MjData) -> None:
     Every state is sent. In contrast, `launch_passive` sends no more states than frames can show.
     """
     if not isinstance(view, View) or not isinstance(data, mujoco.MjData):
-        raise TwixtError(
+        raise InvalidType(
             f"publish(view, data) takes a view of twixt.show and a mujoco.MjData, got {text_of(view)} and {text_of(data)}"
         )
     known = _states_of.get(view)
@@ -77,7 +78,7 @@ def launch_passive(
     show_left_ui: bool = True,
     show_right_ui: bool = True,
     publish_hz: float | None = None,
-    **options: Any,
+    **options: Unpack[ViewerOptions],
 ) -> Handle:
     """Opens a window that shows `data`, and returns immediately. The user's own loop shows its states by the returned
     handle.
@@ -109,7 +110,7 @@ def launch(
     loader: Callable[[], tuple[MjModel, MjData]] | None = None,
     show_left_ui: bool = True,
     show_right_ui: bool = True,
-    **options: Any,
+    **options: Unpack[ViewerOptions],
 ) -> None:
     """Steps the model in real time and shows it until the window is closed. data: an `MjData` of the model; by default
     a new `MjData`.
@@ -124,13 +125,13 @@ def launch(
     if loader is not None:
         model, data = loader()[:2]
     if model is None:
-        raise TwixtError("launch needs a model; twixt's viewer does not load one by itself: launch(model)")
+        raise InvalidValue("launch needs a model; twixt's viewer does not load one by itself: launch(model)")
     data = mujoco.MjData(model) if data is None else data
     with launch_passive(model, data, show_left_ui=show_left_ui, show_right_ui=show_right_ui, **options) as viewer:
         _step_in_real_time(viewer)
 
 
-def launch_from_path(path: str | os.PathLike[str], **options: Any) -> None:
+def launch_from_path(path: str | os.PathLike[str], **options: Unpack[ViewerOptions]) -> None:
     """Calls `launch` with the model in an MJCF, URDF or MJB file. Raises TwixtError for a file that cannot be
     loaded."""
     launch(loaded_model(path), **options)

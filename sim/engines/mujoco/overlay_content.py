@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.errors import TwixtError, text_of
+from twixt.ipc.errors import InvalidType, InvalidValue, refusal, text_of
 from twixt.ipc.interaction import overlay
 from twixt.ipc.interaction.controls import Toggle
 from twixt.ipc.interaction.overlay import (
@@ -51,7 +51,7 @@ def overlay_texts(texts: Any) -> list[OverlayText]:
         size = _whole("the font of a text", mujoco.mjtFontScale.mjFONTSCALE_150 if font is None else font)
         place = _whole("the gridpos of a text", 0 if grid is None else grid)
         if not 0 <= place < len(PLACES):
-            raise TwixtError(
+            raise InvalidValue(
                 f"the gridpos of a text must be an mjtGridPos, 0 to {len(PLACES) - 1}, got {text_of(grid)}"
             )
         scale = min(max(size / OWN_FONT_PERCENT, SMALLEST), LARGEST_TEXT_SIZE)
@@ -91,7 +91,7 @@ def overlay_figures_of(figures: Any) -> tuple[list[OverlayFigure], int]:
     for viewport, figure in pairs:
         _require_rect(viewport)
         if not isinstance(figure, mujoco.MjvFigure):
-            raise TwixtError(f"set_figures takes figures of the type mujoco.MjvFigure, got {text_of(figure)}")
+            raise InvalidType(f"set_figures takes figures of the type mujoco.MjvFigure, got {text_of(figure)}")
     given = [(viewport, figure) for viewport, figure in pairs if viewport.width > 0 and viewport.height > 0]
     found: list[OverlayFigure] = []
     room = overlay.MOST_FIGURE_BYTES
@@ -109,7 +109,7 @@ def _tuples(call: str, given: Any, form: str, length: int) -> list[Any]:
     several such tuples."""
     rows = [given] if isinstance(given, tuple) else items(given)
     if rows is None or not all(isinstance(row, tuple | list) and len(row) == length for row in rows):
-        raise TwixtError(f"{call} takes {form}, or a list of them, got {text_of(given)}")
+        raise InvalidType(f"{call} takes {form}, or a list of them, got {text_of(given)}")
     return list(rows)
 
 
@@ -117,12 +117,12 @@ def _whole(name: str, value: Any) -> int:
     try:
         return int(value)
     except (TypeError, ValueError, OverflowError, ArithmeticError):
-        raise TwixtError(f"{name} must be a whole number, got {text_of(value)}") from None
+        raise refusal(value, int, float)(f"{name} must be a whole number, got {text_of(value)}") from None
 
 
 def _require_rect(viewport: Any) -> None:
     if not isinstance(viewport, mujoco.MjrRect):
-        raise TwixtError(f"a viewport must be a mujoco.MjrRect, got {text_of(viewport)}")
+        raise InvalidType(f"a viewport must be a mujoco.MjrRect, got {text_of(viewport)}")
 
 
 def _figure_of(viewport: MjrRect, figure: MjvFigure) -> OverlayFigure:

@@ -17,7 +17,7 @@ from twixt.ipc.process.user_code import UserCodeCrashed
 from twixt.ipc.snapshot import MARK, Snapshot, new_bodies
 from twixt.render.interpolation import create
 from twixt.render.scene.labels import MOST_LABELS
-from twixt.render.scene.user_drawing import UserAdditions, UserDrawing, UserFrame, load
+from twixt.render.scene.user_drawing import DrawFrame, UserAdditions, UserDrawing, load
 
 MS = 1_000_000
 
@@ -28,15 +28,15 @@ def snapshot(sim_time_ns: int, x: float = 0.0) -> Snapshot:
     return Snapshot(sim_time_ns, bodies, {"heat": np.full(3, x, np.float32)}, marks=np.zeros(1, MARK))
 
 
-def frame() -> UserFrame:
+def frame() -> DrawFrame:
     method = create("linear")
     previous, following = snapshot(0), snapshot(10 * MS, 4.0)
     method.add(previous)
     method.add(following)
-    return UserFrame(0.016, 5 * MS, 0.5, previous, following, method.sample(5 * MS), following.marks)
+    return DrawFrame(16 * MS, 5 * MS, 0.5, previous, following, method.sample(5 * MS), following.marks)
 
 
-def drawn(draw: Callable[[UserFrame], object]) -> UserAdditions:
+def drawn(draw: Callable[[DrawFrame], object]) -> UserAdditions:
     drawing = UserDrawing(draw, "test:draw")
     added = drawing.draw(frame())
     assert not drawing.failed
@@ -45,7 +45,7 @@ def drawn(draw: Callable[[UserFrame], object]) -> UserAdditions:
 
 def test_a_frame_tells_its_times_its_snapshots_and_what_is_drawn() -> None:
     seen = frame()
-    assert (seen.dt, seen.draw_time, seen.draw_time_ns, seen.alpha) == (0.016, 0.005, 5 * MS, 0.5)
+    assert (seen.interval_ns, seen.draw_time_ns, seen.alpha) == (16 * MS, 5 * MS, 0.5)
     assert seen.next is not None
     assert (seen.previous.sim_time_ns, seen.next.sim_time_ns) == (0, 10 * MS)
     np.testing.assert_allclose(seen.poses.position[:, 0], 2)
@@ -65,7 +65,7 @@ def test_a_frame_tells_its_times_its_snapshots_and_what_is_drawn() -> None:
         lambda seen: seen.next.marks["position"],
     ],
 )
-def test_the_world_cannot_be_changed(array: Callable[[UserFrame], np.ndarray]) -> None:
+def test_the_world_cannot_be_changed(array: Callable[[DrawFrame], np.ndarray]) -> None:
     with pytest.raises(ValueError, match="read-only"):
         array(frame())[:] = 1
 
@@ -74,13 +74,13 @@ def test_what_the_viewer_holds_stays_writable_for_itself() -> None:
     method, held = create("none"), snapshot(0)
     method.add(held)
     poses = method.sample(0)
-    UserFrame(0, 0, 0, held, None, poses)
+    DrawFrame(0, 0, 0, held, None, poses)
     held.bodies["position"][:] = 1
     poses.position[:] = 1
 
 
 def test_points_come_by_size() -> None:
-    def draw(frame: UserFrame) -> None:
+    def draw(frame: DrawFrame) -> None:
         frame.points([[0, 0, 0], [1, 1, 1]], (1, 0, 0))
         frame.points((2, 2, 2), (0, 1, 0, 0.5), size_px=3)
         frame.points(frame.poses.position, np.eye(3))
@@ -96,7 +96,7 @@ def test_points_come_by_size() -> None:
 
 
 def test_lines_come_together() -> None:
-    def draw(frame: UserFrame) -> None:
+    def draw(frame: DrawFrame) -> None:
         frame.line((0, 0, 0), (1, 0, 0))
         frame.lines(np.zeros((2, 3)), np.ones((2, 3)), np.array([[9, 9, 9]] * 2, np.uint8))
         frame.polyline([(0, 0, 0), (0, 0, 1), (0, 0, 2)], (0, 0, 1))
@@ -132,7 +132,7 @@ CHANNEL = st.floats(0, 1) | st.sampled_from([math.nan, math.inf, -math.inf])
 
 @given(st.lists(st.tuples(*[st.floats()] * 3), min_size=1), st.tuples(*[CHANNEL] * 4))
 def test_what_is_not_finite_is_never_handed_on(places: list[tuple[float, ...]], color: tuple[float, ...]) -> None:
-    def draw(frame: UserFrame) -> None:
+    def draw(frame: DrawFrame) -> None:
         frame.points(places, color)
         frame.lines(places, places[::-1], color)
         for place in places:
@@ -167,13 +167,13 @@ def test_what_is_not_finite_is_never_handed_on(places: list[tuple[float, ...]], 
         (lambda frame: frame.label(np.zeros((2, 3)), "x"), "one position, got 2"),
     ],
 )
-def test_a_wrong_shape_is_refused_in_words(add: Callable[[UserFrame], object], words: str) -> None:
+def test_a_wrong_shape_is_refused_in_words(add: Callable[[DrawFrame], object], words: str) -> None:
     with pytest.raises(TwixtError, match=words):
         add(frame())
 
 
 def test_a_drawing_that_exits_is_told_and_left_out_too(capsys: pytest.CaptureFixture[str]) -> None:
-    def leaves(_frame: UserFrame) -> None:
+    def leaves(_frame: DrawFrame) -> None:
         raise SystemExit(3)
 
     drawing = UserDrawing(leaves, "leaves:draw")
@@ -259,7 +259,7 @@ def test_the_example_draws_an_arrow_for_each_moving_body_and_says_how_fast_the_f
     drawing = load("draw_speed:draw" if folder else "examples.draw_speed:draw")
     method = create("none")
     method.add(moving())
-    added = drawing.draw(UserFrame(0, 0, 0, moving(), moving(), method.sample(0)))
+    added = drawing.draw(DrawFrame(0, 0, 0, moving(), moving(), method.sample(0)))
     assert not drawing.failed
     assert added.lines is not None
     assert len(added.lines.starts) == 3 * 5  # a shaft and two wings; the body at rest has none
@@ -274,11 +274,11 @@ def test_the_example_draws_nothing_where_nothing_moves() -> None:
     still = snapshot(0)
     method = create("none")
     method.add(still)
-    assert UserDrawing(example, "x").draw(UserFrame(0, 0, 0, still, None, method.sample(0))) == UserAdditions()
+    assert UserDrawing(example, "x").draw(DrawFrame(0, 0, 0, still, None, method.sample(0))) == UserAdditions()
 
 
-def load_example() -> Callable[[UserFrame], object]:
+def load_example() -> Callable[[DrawFrame], object]:
     path = Path(__file__).parents[3] / "examples" / "draw_speed.py"
-    names: dict[str, Callable[[UserFrame], object]] = {}
+    names: dict[str, Callable[[DrawFrame], object]] = {}
     exec(compile(path.read_text(), str(path), "exec"), names)
     return names["draw"]

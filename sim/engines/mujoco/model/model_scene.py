@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.errors import TwixtError, text_of
+from twixt.ipc.errors import InvalidType, text_of
 from twixt.ipc.scene import Camera, Compound, Part, Scene, Texture, Vector
 from twixt.ipc.scene.shapes import Shape
 from twixt.sim.engines.mujoco.model.geom_shapes import FoundParts, ModelParts, PartMaker, ShowOptions
@@ -53,7 +53,7 @@ def scene(
     ground is shown. Raises TwixtError if `model` is no `MjModel`.
     """
     if not isinstance(model, mujoco.MjModel):
-        raise TwixtError(f"scene(model) takes a mujoco.MjModel, got {text_of(model)}")
+        raise InvalidType(f"scene(model) takes a mujoco.MjModel, got {text_of(model)}")
     maker = PartMaker(model) if maker is None else maker
     return shown_scene(model, ShowOptions.of(mujoco.MjvOption() if opt is None else opt, model), maker, camera, labels)
 

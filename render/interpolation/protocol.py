@@ -1,0 +1,49 @@
+"""Types of a user's own interpolation method, for `--interpolation module:Class`. They are for type checkers and
+editors: a class needs no base class."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from numpy.typing import ArrayLike
+
+from twixt.ipc.snapshot import Snapshot
+
+
+class SampledPoses(Protocol):
+    """Result of `InterpolationMethod.sample`: the poses of n bodies; row i is body i.
+
+    The result may also have `scale` (n,), `color` (n, 4), `visible` (n,), `columns` (arrays by name) and
+    `draw_time_ns`. If one of these is missing, it is taken from the snapshot at or before the draw time.
+    """
+
+    @property
+    def position(self) -> ArrayLike:
+        """Positions, (n, 3), metres."""
+        ...
+
+    @property
+    def orientation(self) -> ArrayLike:
+        """Orientations, (n, 4), quaternions xyzw of any length above 0."""
+        ...
+
+
+class InterpolationMethod(Protocol):
+    """An interpolation method: it stores snapshots, and computes the poses at a draw time between them.
+
+    The class is created without arguments. It may have `reach_ns`, the longest time beyond the newest snapshot that it
+    can draw, in ns of simulated time.
+    """
+
+    def add(self, snapshot: Snapshot) -> None:
+        """Stores a snapshot. Snapshots come in order of `sim_time_ns`, or a little later; a snapshot with the
+        `sim_time_ns` of an earlier one replaces it."""
+        ...
+
+    def sample(self, draw_time_ns: int) -> SampledPoses:
+        """Returns the poses of all bodies at a simulated time, in ns. It is called after at least one `add`."""
+        ...
+
+    def reset(self) -> None:
+        """Removes all snapshots. It is called when the world restarts."""
+        ...

@@ -1,0 +1,83 @@
+"""Defines the options of a view: their types, their configuration, and the error for an unknown option.
+
+Always: the fields of `Config` that concern a viewer are the keywords of `twixt.show` and the keys of `ViewerOptions`,
+with the same types and defaults.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+import os
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, TypedDict, TypeVar
+
+from twixt.ipc.config.flags import BOTH, VIEW, Config
+from twixt.ipc.config.rules import SplitSide
+from twixt.ipc.errors import InvalidType
+from twixt.ipc.process.user_code import suggestion_for
+
+# Editors know the parameters of a decorated function if the decorator returns the type that it takes.
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+# Names of the fields of `Config` that a program may set for its view.
+FLAGS = tuple(field.name for field in dataclasses.fields(Config) if field.metadata.get("side") in (VIEW, BOTH))
+
+
+class ViewerOptions(TypedDict, total=False):
+    """Options of a view that a function passes on to `twixt.show` or `mujoco_viewer.launch_passive`. `twixt.show`
+    explains them.
+
+    def main(**options: Unpack[twixt.ViewerOptions]) -> None:
+        with twixt.show(scene, **options) as view: ...
+    """
+
+    name: str | None
+    viewer: bool
+    interpolation: str
+    chase_ms: float | None
+    clock: str
+    prefer: str
+    buffer_ms: float | None
+    split: tuple[SplitSide, SplitSide] | None
+    trails: bool | float | str | None
+    pacing: str
+    fps: float | None
+    quality: str
+    size_px: tuple[int, int]
+    overlay: bool
+    keys: bool
+    draw: str | None
+    slow_render_ms: float
+    viewer_nice: int
+    offscreen: bool
+    seconds: float | None
+    screenshot: str | os.PathLike[str] | None
+    at_s: float | None
+    log: str | os.PathLike[str] | None
+    profile: str | os.PathLike[str] | None
+
+
+def config_of(name: str, flags: Mapping[str, Any]) -> Config:
+    """Returns the configuration of a view. flags: a value for each name in `FLAGS`. Raises ConfigError for a value that
+    breaks a rule, and for a result file that cannot be written."""
+    config = Config(**flags, name=name, world="show", command=" ".join(["python", *sys.argv]), users_loop=True)
+    config.check_files()
+    return config
+
+
+def refusing_unknown_options(function: Function) -> Function:
+    """Decorator. A call with an option that `function` does not have raises InvalidType, with the most similar option.
+    Python's own TypeError has no suggestion."""
+    known = inspect.signature(function).parameters
+
+    @functools.wraps(function)
+    def call(*arguments: Any, **options: Any) -> Any:
+        for option in sorted(options.keys() - known.keys()):
+            hint = suggestion_for(option, known) or f"there are {', '.join(known)}"
+            raise InvalidType(f"{function.__name__} has no option {option!r}; {hint}")
+        return function(*arguments, **options)
+
+    return call  # type: ignore[return-value]
