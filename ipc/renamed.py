@@ -53,7 +53,7 @@ def former_arguments(former: Mapping[str, str | FormerArgument], name: str = "")
 
     def decorate(target: Target) -> Target:
         if isinstance(target, type):
-            setattr(target, "__init__", _accepting(target.__init__, former, name or target.__name__))  # noqa: B010
+            setattr(target, "__init__", _accepting(vars(target)["__init__"], former, name or target.__name__))  # noqa: B010
             return target
         return _accepting(target, former, name or target.__qualname__)  # type: ignore[return-value]
 
