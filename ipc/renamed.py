@@ -53,8 +53,7 @@ def former_arguments(former: Mapping[str, str | FormerArgument], name: str = "")
 
     def decorate(target: Target) -> Target:
         if isinstance(target, type):
-            constructor: Any = vars(target)["__init__"]
-            setattr(target, "__init__", _accepting(constructor, former, name or target.__name__))  # noqa: B010
+            setattr(target, "__init__", _accepting(vars(target)["__init__"], former, name or target.__name__))  # noqa: B010
             return target
         return _accepting(target, former, name or target.__qualname__)  # type: ignore[return-value]
 

@@ -171,7 +171,7 @@ def test_a_camera_that_follows_what_has_diverged_stays_a_camera(
     camera = mujoco.MjvCamera()
     camera.lookat[:], camera.distance, camera.orthographic = lookat, distance, is_orthographic
     seen = scene_camera(model, camera)
-    assert np.isfinite([*seen.eye, *seen.target, seen.orthographic_height]).all()
+    assert np.isfinite([*seen.eye, *seen.target, seen.orthographic_height or 0]).all()
 
 
 def test_a_selected_body_that_is_not_there_is_none(launch: Launch) -> None:
