@@ -411,10 +411,12 @@ def test_figures_are_those_of_mujocos_struct(launch: Launch, capfd: pytest.Captu
 
     lines = [("knee", (0, 1, 0.5), [[0, 0.5], [1, 3], [2, -1]])]
     handle.set_figures((mujoco.MjrRect(1, 2, 300, 200), figure))
-    reader.until(lambda: shown() == [((1, 2, 300, 200), "angles", "time, s", (0, 2), (-1.2, 3.2), False, True, lines)])
+    reader.until(
+        lambda: shown() == [((1, 2, 300, 200), "angles", "time, s", (0, 2), (-1.2, 3.2), "lines", True, lines)]
+    )
     figure.flg_extend, figure.flg_barplot, figure.flg_legend, figure.range[1] = 0, 1, 0, (0, 0)
     handle.set_figures([(mujoco.MjrRect(1, 2, 300, 200), figure), (mujoco.MjrRect(0, 0, 0, 0), figure)])
-    reader.until(lambda: shown() == [((1, 2, 300, 200), "angles", "time, s", (0, 1), None, True, False, lines)])
+    reader.until(lambda: shown() == [((1, 2, 300, 200), "angles", "time, s", (0, 1), None, "bars", False, lines)])
     handle.set_figures([(mujoco.MjrRect(0, 0, 1, 1), figure)] * 20)
     reader.until(lambda: len(shown()) == 16)
     assert "4 of 20 figures of set_figures, too large together: no effect" in capfd.readouterr().err
