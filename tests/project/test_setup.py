@@ -23,7 +23,9 @@ def build_editable(folder, config_settings=None, metadata_directory=None):
         info = "twixt_edited-1.0.dist-info"
         wheel.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\\nName: twixt_edited\\nVersion: 1.0\\n")
         wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\\nGenerator: test\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
-        wheel.writestr("twixt_edited-1.0.data/scripts/twixt", "#!/bin/sh\\necho twixt $*\\n")
+        program = zipfile.ZipInfo("twixt_edited-1.0.data/scripts/twixt")
+        program.external_attr = 0o100755 << 16
+        wheel.writestr(program, "#!/bin/sh\\necho twixt $*\\n")
         wheel.writestr(f"{info}/RECORD", "")
     return name
 """
@@ -100,11 +102,11 @@ def test_setup_says_its_phases_and_nothing_of_places_that_hold_no_package(checko
     assert done.stderr == ""
     phases = [line.partition(" in ")[0] for line in done.stdout.splitlines()]
     assert phases == [
-        "setup: Python packages (1) to run twixt into .venv: about half a minute, 190 MB",
+        "setup: Python packages (1) to run twixt into .venv: about half a minute, 210 MB",
         "setup: installing them",
         "setup: twixt itself",
         "setup: done",
-        "setup: Python packages (2) for tests and benches into .venv: about a minute, 320 MB more",
+        "setup: Python packages (2) for tests and benches into .venv: about a minute, 300 MB more",
         "setup: installing them",
         "setup: done",
     ]
