@@ -7,6 +7,7 @@ itself installs the wheel there, without an index.
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -211,6 +212,9 @@ def test_installed_over_another_twixt_the_program_and_the_import_say_so_once(
 def test_the_program_of_a_checkout_names_another_twixt_that_python_finds_first(other: Path, tmp_path: Path) -> None:
     programs = environment(tmp_path / "my environment", [*PROJECT["dependencies"], "hatchling"])
     pip(programs, "install", "--no-deps", "--no-build-isolation", "--editable", str(ROOT))
+    site = next(programs.parent.glob("lib/python3*/site-packages"))
+    shutil.rmtree(site / "twixt")  # copies, which `make setup` removes too
+    (site / "twixt_viewer.py").unlink()
     done = run(programs, "twixt", "worlds")
     assert (done.returncode, done.stderr) == (0, "")
     pip(programs, "install", str(other))

@@ -25,6 +25,8 @@ def build_editable(folder, config_settings=None, metadata_directory=None):
         wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\\nGenerator: test\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
         program = zipfile.ZipInfo("twixt_edited-1.0.data/scripts/twixt")
         program.external_attr = 0o100755 << 16
+        wheel.writestr("twixt/__init__.py", "")
+        wheel.writestr("twixt_viewer.py", "")
         wheel.writestr(program, "#!/bin/sh\\necho twixt $*\\n")
         wheel.writestr(f"{info}/RECORD", "")
     return name
@@ -174,11 +176,9 @@ def test_a_set_up_that_ended_after_its_first_part_goes_on_with_the_second(checko
     assert "setup: twixt itself" not in done.stdout
 
 
-def test_another_twixt_in_the_environment_is_removed(checkout: Path) -> None:
+def test_another_twixt_in_the_environment_and_copies_of_this_one_are_removed(checkout: Path) -> None:
     site = site_of(checkout)
-    for folder in ("twixt", "twixt-1.0.dist-info"):
-        (site / folder).mkdir()
+    (site / "twixt-1.0.dist-info").mkdir()
     done = set_up(checkout, "run")
     assert done.returncode == 0, done.stderr
-    assert not (site / "twixt").exists()
-    assert not (site / "twixt-1.0.dist-info").exists()
+    assert not [name for name in ("twixt", "twixt-1.0.dist-info", "twixt_viewer.py") if (site / name).exists()]
