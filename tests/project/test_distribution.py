@@ -160,7 +160,9 @@ def test_without_matplotlib_a_run_without_a_display_leaves_its_report_and_says_w
     done = run(programs, "twixt", "run", "metronome", "--size", "64x48", "--seconds", "0.3")
     assert done.returncode == 0, done.stderr
     assert "frames.interval_ms" in done.stdout
-    assert f"no plot, because matplotlib is not installed; {install_command('matplotlib')}" in done.stderr
+    assert (
+        f"no plot, because matplotlib is not installed; install it with: {install_command('matplotlib')}" in done.stderr
+    )
     assert (programs.parent / "twixt-screenshot.png").exists()
 
 
