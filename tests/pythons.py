@@ -4,7 +4,7 @@
 
 Pythons are those of `pyenv versions` and of PATH (`python3`, `python3.12`, ...): of 3.11, of 3.12 and so on the newest.
 Not CPython, free threaded, or a preview: left out, since the libraries have no wheels for them. Each gets an environment
-of its own, build/pythons/VERSION, 380 MB, which `make setup` makes; for the version of `.venv` that one is used. Tests
+of its own, build/pythons/VERSION, 510 MB, which `make setup` makes; for the version of `.venv` that one is used. Tests
 run as by `make test`. --quick runs `QUICK` alone, and not for the version of `.venv`, whose tests `make test` has run.
 
 Always: every Python is tried, also after one that failed; the exit code is 0 only if all passed. The last line says which.

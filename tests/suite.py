@@ -40,6 +40,7 @@ LONGEST = (
     "tests/end_to_end/test_endings.py",
     "tests/end_to_end/test_bad_input.py",
     "tests/project/test_platform_types.py",
+    "tests/project/test_distribution.py",
     "tests/long/endings/test_kill_orders.py",
     "tests/bench/loops/test_guest.py",
     "tests/ipc/model/test_channel.py",

@@ -7,6 +7,7 @@ itself installs the wheel there, without an index.
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -159,7 +160,9 @@ def test_without_matplotlib_a_run_without_a_display_leaves_its_report_and_says_w
     done = run(programs, "twixt", "run", "metronome", "--size", "64x48", "--seconds", "0.3")
     assert done.returncode == 0, done.stderr
     assert "frames.interval_ms" in done.stdout
-    assert f"no plot, because matplotlib is not installed; {install_command('matplotlib')}" in done.stderr
+    assert (
+        f"no plot, because matplotlib is not installed; install it with: {install_command('matplotlib')}" in done.stderr
+    )
     assert (programs.parent / "twixt-screenshot.png").exists()
 
 
@@ -211,6 +214,9 @@ def test_installed_over_another_twixt_the_program_and_the_import_say_so_once(
 def test_the_program_of_a_checkout_names_another_twixt_that_python_finds_first(other: Path, tmp_path: Path) -> None:
     programs = environment(tmp_path / "my environment", [*PROJECT["dependencies"], "hatchling"])
     pip(programs, "install", "--no-deps", "--no-build-isolation", "--editable", str(ROOT))
+    site = next(programs.parent.glob("lib/python3*/site-packages"))
+    shutil.rmtree(site / "twixt")  # copies, which `make setup` removes too
+    (site / "twixt_viewer.py").unlink()
     done = run(programs, "twixt", "worlds")
     assert (done.returncode, done.stderr) == (0, "")
     pip(programs, "install", str(other))

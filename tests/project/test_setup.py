@@ -23,7 +23,11 @@ def build_editable(folder, config_settings=None, metadata_directory=None):
         info = "twixt_edited-1.0.dist-info"
         wheel.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\\nName: twixt_edited\\nVersion: 1.0\\n")
         wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\\nGenerator: test\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
-        wheel.writestr("twixt_edited-1.0.data/scripts/twixt", "#!/bin/sh\\necho twixt $*\\n")
+        program = zipfile.ZipInfo("twixt_edited-1.0.data/scripts/twixt")
+        program.external_attr = 0o100755 << 16
+        wheel.writestr("twixt/__init__.py", "")
+        wheel.writestr("twixt_viewer.py", "")
+        wheel.writestr(program, "#!/bin/sh\\necho twixt $*\\n")
         wheel.writestr(f"{info}/RECORD", "")
     return name
 """
@@ -100,11 +104,11 @@ def test_setup_says_its_phases_and_nothing_of_places_that_hold_no_package(checko
     assert done.stderr == ""
     phases = [line.partition(" in ")[0] for line in done.stdout.splitlines()]
     assert phases == [
-        "setup: Python packages (1) to run twixt into .venv: about half a minute, 190 MB",
+        "setup: Python packages (1) to run twixt into .venv: about half a minute, 210 MB",
         "setup: installing them",
         "setup: twixt itself",
         "setup: done",
-        "setup: Python packages (2) for tests and benches into .venv: about a minute, 320 MB more",
+        "setup: Python packages (2) for tests and benches into .venv: about a minute, 300 MB more",
         "setup: installing them",
         "setup: done",
     ]
@@ -172,11 +176,9 @@ def test_a_set_up_that_ended_after_its_first_part_goes_on_with_the_second(checko
     assert "setup: twixt itself" not in done.stdout
 
 
-def test_another_twixt_in_the_environment_is_removed(checkout: Path) -> None:
+def test_another_twixt_in_the_environment_and_copies_of_this_one_are_removed(checkout: Path) -> None:
     site = site_of(checkout)
-    for folder in ("twixt", "twixt-1.0.dist-info"):
-        (site / folder).mkdir()
+    (site / "twixt-1.0.dist-info").mkdir()
     done = set_up(checkout, "run")
     assert done.returncode == 0, done.stderr
-    assert not (site / "twixt").exists()
-    assert not (site / "twixt-1.0.dist-info").exists()
+    assert not [name for name in ("twixt", "twixt-1.0.dist-info", "twixt_viewer.py") if (site / name).exists()]
