@@ -112,11 +112,11 @@ class ColorArray(np.ndarray):
         """Writes one number into all channels."""
         self[...] = value
 
-    def copy(self, *args: Any, **options: Any) -> NDArray[Any]:  # type: ignore[override]
+    def copy(self, *args: Any, **options: Any) -> Any:
         """A plain copy."""
         return _plain(self).copy(*args, **options)
 
-    def astype(self, *args: Any, **options: Any) -> NDArray[Any]:  # type: ignore[override]
+    def astype(self, *args: Any, **options: Any) -> Any:
         """A plain copy in another type."""
         return _plain(self).astype(*args, **options)
 
