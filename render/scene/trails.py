@@ -8,8 +8,8 @@ If all positions are the same as in the previous frame, no dots are added and th
 visible during a pause. If a body gets a new epoch, because it was moved elsewhere, its dots are removed. No dots are
 drawn for a body at rest. The caller passes times and positions. This module reads no clock.
 
-Always: memory and the work of a frame are bounded, however long a trail is. A picture stores at most 131,072 positions
-(3 MiB) and draws at most `MOST_DOTS` dots.
+Always: memory and the work of a frame are bounded, however long a trail is. A picture stores at most 32,768 positions
+(0.75 MiB) and draws at most `MOST_DOTS` dots.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ if TYPE_CHECKING:
     from twixt.render.draw.scene_renderer import SceneRenderer
     from twixt.render.scene.views import Picture
 
-# Largest number of dots in a picture. It is enough for one second of MOST_DOTTED bodies at 480 Hz.
-MOST_DOTS = 32_768
-# Largest number of frames whose positions are stored. It is used for up to 8 bodies. Of more bodies, fewer frames are
+# Largest number of dots in a picture. It is enough for one second of MOST_DOTTED bodies at 120 Hz. With software OpenGL,
+# some thousand dots take as long as the rest of a frame.
+MOST_DOTS = 8192
+# Largest number of frames whose positions are stored. It is used for up to 2 bodies. Of more bodies, fewer frames are
 # stored: MOST_DOTS divided by the number of bodies whose dots are drawn.
 MOST_FRAMES = 4096
 # MOST_BODIES is the largest number of bodies whose positions are stored. They are chosen evenly from all bodies.
