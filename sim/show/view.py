@@ -20,11 +20,10 @@ import os
 import weakref
 from collections.abc import Mapping
 from types import TracebackType
-from typing import NoReturn, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 
-from twixt.ipc.config.flags import Config
 from twixt.ipc.config.rules import SplitSide
 from twixt.ipc.errors import InvalidType, InvalidValue, refusal, text_of
 from twixt.ipc.process import interrupts
@@ -137,7 +136,7 @@ def show(
         raise refusal(count, int, np.integer)(f"count must be a whole number of bodies >= 0, got {text_of(count)}")
     if name is None or (isinstance(name, str) and not name):
         name = f"show-{os.getpid()}-{next(_numbers)}"
-    return _opened(scene, dt_s, count, columns, config_of(name, flags), name, viewer)
+    return _opened(scene, dt_s, count, columns, flags, name, viewer)
 
 
 def _seconds_per_publish(dt: float | None, rate_hz: float | None) -> float:
@@ -167,11 +166,12 @@ def _opened(
     dt_s: float,
     count: int | None,
     columns: Mapping[str, Column] | None,
-    config: Config,
+    flags: Mapping[str, Any],
     name: str,
     viewer: bool,
 ) -> View:
-    """Opens a view. The parameters are those of `show`."""
+    """Opens a view. flags: as for `config_of`. The other parameters are those of `show`."""
+    config = config_of(name, flags)
     if not len(scene.shapes):
         scene = dataclasses.replace(scene, shapes=[Sphere()])
     capacity = max(1, len(scene.shapes) if count is None else int(count))
