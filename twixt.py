@@ -269,12 +269,14 @@ def _main(arguments: list[str]) -> int:
 def _discard_output() -> None:
     """Discards the text of standard output that is not written yet. Otherwise Python would try to write this text at
     exit, and would print a traceback."""
-    if _sys.stdout is None:
+    import sys
+
+    if sys.stdout is None:
         return
     try:
-        _sys.stdout.flush()
+        sys.stdout.flush()
     except OSError:
-        _os.dup2(_os.open(_os.devnull, _os.O_WRONLY), _sys.stdout.fileno())
+        _os.dup2(_os.open(_os.devnull, _os.O_WRONLY), sys.stdout.fileno())
 
 
 def _needs_viewer(arguments: list[str]) -> bool:

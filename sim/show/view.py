@@ -21,11 +21,10 @@ import os
 import weakref
 from collections.abc import Iterator, Mapping
 from types import TracebackType
-from typing import NoReturn, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 
-from twixt.ipc.config.flags import Config
 from twixt.ipc.config.rules import SplitSide
 from twixt.ipc.errors import InvalidType, InvalidValue, refusal, text_of
 from twixt.ipc.process import interrupts
@@ -145,7 +144,7 @@ def show(
         )
     if name is None or (isinstance(name, str) and not name):
         name = f"show-{os.getpid()}-{next(_numbers)}"
-    return _opened(scene, dt_s, capacity, columns, config_of(name, flags), name, viewer)
+    return _opened(scene, dt_s, capacity, columns, flags, name, viewer)
 
 
 def _seconds_per_publish(dt: float | None, rate_hz: float | None) -> float:
@@ -175,11 +174,12 @@ def _opened(
     dt_s: float,
     given_capacity: int | None,
     columns: Mapping[str, Column] | None,
-    config: Config,
+    flags: Mapping[str, Any],
     name: str,
     viewer: bool,
 ) -> View:
-    """Opens a view. The parameters are those of `show`."""
+    """Opens a view. flags: as for `config_of`. The other parameters are those of `show`."""
+    config = config_of(name, flags)
     if not len(scene.shapes):
         scene = dataclasses.replace(scene, shapes=[Sphere()])
     capacity = max(1, len(scene.shapes) if given_capacity is None else int(given_capacity))

@@ -116,8 +116,8 @@ import twixt
 twixt._HOMES["Name"] = "drops"
 import twixt.sim.show.view
 if "show" in sys.argv:
-    config_of = twixt.sim.show.view._config
-    twixt.sim.show.view._config = lambda *given: (__import__("drops"), config_of(*given))[1]
+    config_of = twixt.sim.show.view.config_of
+    twixt.sim.show.view.config_of = lambda *given: (__import__("drops"), config_of(*given))[1]
 try:
     twixt.show(twixt.Scene([twixt.Sphere()]), viewer=False) if "show" in sys.argv else twixt.Name
 except KeyboardInterrupt:
