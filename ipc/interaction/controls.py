@@ -24,7 +24,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from twixt.ipc.errors import InvalidType, InvalidValue, named_arguments, refusal, text_of
-from twixt.ipc.renamed import closed_attributes, former_arguments
+from twixt.ipc.process.renamed import closed_attributes, former_arguments
 from twixt.ipc.scene.checks import flag
 
 # Largest number of controls of a world. Among more controls, users could not find the control that they want in the

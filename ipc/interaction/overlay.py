@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.errors import InvalidType, InvalidValue, TwixtError, named_arguments, refusal, text_of
-from twixt.ipc.renamed import FormerArgument, FormerAttribute, former_arguments, former_attributes
+from twixt.ipc.process.renamed import FormerArgument, FormerAttribute, former_arguments, former_attributes
 from twixt.ipc.scene.checks import Color, color_or_none, items, set_field
 
 # Places of a text. The order is that of MuJoCo's mjtGridPos.

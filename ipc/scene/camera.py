@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from twixt.ipc.errors import named_arguments, text_of
-from twixt.ipc.renamed import FormerArgument, FormerAttribute, former_arguments, former_attributes
+from twixt.ipc.process.renamed import FormerArgument, FormerAttribute, former_arguments, former_attributes
 from twixt.ipc.scene.checks import SceneError, SceneTypeError, Vector, flag, lengths, number, set_field, vector
 from twixt.ipc.scene.groups import body_index
 

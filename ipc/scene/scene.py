@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.errors import named_arguments, text_of
-from twixt.ipc.renamed import FormerArgument, FormerAttribute, former_arguments, former_attributes
+from twixt.ipc.process.renamed import FormerArgument, FormerAttribute, former_arguments, former_attributes
 from twixt.ipc.scene.camera import Camera, check_camera
 from twixt.ipc.scene.checks import (
     COLOR_RANGE,

@@ -26,8 +26,9 @@ from twixt.render.draw.flat.overlay_sheet import Sheet
 from twixt.render.draw.flat.rectangles import TINT, Pane, Panes, Rectangle, whole_pixels
 from twixt.render.input.sliders import Turn
 from twixt.render.overlay.imgui_context import begin, close_context, imgui, implot, new_context, new_plot_context
-from twixt.render.overlay.panel_layout import open_at_start, show_panels
+from twixt.render.overlay.panel_layout import show_panels
 from twixt.render.overlay.panel_state import OverlayState
+from twixt.render.overlay.plot_panel import open_at_start
 from twixt.render.pacing.wait import StepCost
 
 # Interval, in ns, at which the panels are redrawn in spare time. Users can read figures about this often. The interval
@@ -259,7 +260,7 @@ class Overlay:
         self._size, self._laid_out_ns = (*size_px, scale), now_ns
         implot.set_current_context(self._plots)
         values = state()
-        new = open_at_start(values) - self._offered
+        new = open_at_start(values.plots, (knob for knob, _ in values.controls.values())) - self._offered
         self._offered |= new
         self._opened |= new
         shown = show_panels(imgui, values, (size_px[0] / scale, size_px[1] / scale), self._opened)

@@ -1,9 +1,9 @@
 """Lays out the overlay's panels.
 
 The figures of the frames are at the top left, with the program's plots below them. The figures of the physics process
-are at the top right. The keys are along the bottom, and the banners are above the keys. The middle of the picture is free even at 800x600. Every figure
-has its unit beside it. The strip that shows the modes of the frames has a legend in words. Items that are rarely
-needed are folded until the user opens them, for example the sliders of injected troubles.
+are at the top right. The keys are along the bottom, and the banners are above the keys. The middle of the picture is
+free even at 800x600. Every figure has its unit beside it. The strip that shows the modes of the frames has a legend in
+words. Items that are rarely needed are folded until the user opens them, for example the sliders of injected troubles.
 
 Always: at any size of the window, no panel overlaps another or extends beyond the window. A small window shows fewer
 items.
@@ -17,12 +17,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.interaction.controls import SECTION
 from twixt.render.input.sliders import BUFFER, TROUBLES, Turn
 from twixt.render.measure.amounts import rate_text, time_text
 from twixt.render.overlay import widgets as ui
 from twixt.render.overlay.panel_state import MODES, OverlayState
-from twixt.render.overlay.plot_panel import plot_items, section_of
+from twixt.render.overlay.plot_panel import plot_items
 from twixt.render.overlay.widgets import PanelItem, breaks, fitting
 
 PANEL_WIDTH = 264.0
@@ -35,8 +34,6 @@ PANEL_SHARE, KEYS_SHARE, BANNERS_END = 0.5, 0.2, 0.8
 # Width of a key's entry without its two texts. It is the width of the button's border and of the gaps.
 KEY_WIDTH = 26.0
 SMOOTH, TROUBLE, KEYS = "smooth", "trouble", "keys"
-# Largest number of controls of a section that is open at the start. More would cover the picture.
-MOST_OPENED = 12
 # Largest width of the plots, as a share of the window's width, if that is more than PANEL_WIDTH.
 PLOTS_SHARE = 0.3
 # Height that the figures of the frames leave for the first plot.
@@ -60,19 +57,6 @@ def show_panels(imgui: Any, state: OverlayState, size: tuple[float, float], open
     """
     ui.style(imgui)
     return _Layout(imgui, state, size, opened).shown()
-
-
-def open_at_start(state: OverlayState) -> set[str]:
-    """Names of the sections that are open when they are shown first: all plots, and each section of controls that is the
-    default one or has sliders or buttons, unless it has more than MOST_OPENED controls."""
-    found = {section_of(plot) for plot in state.plots}
-    of_sections: dict[str, list[str]] = {}
-    for knob, _ in state.controls.values():
-        of_sections.setdefault(knob.section, []).append(knob.kind)
-    for section, its in of_sections.items():
-        if len(its) <= MOST_OPENED and (section == SECTION or set(its) != {"toggle"}):
-            found.add(section)
-    return found
 
 
 class _Layout:

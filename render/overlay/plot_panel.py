@@ -6,17 +6,21 @@ show only their names. Lengths are in units of text size.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from twixt.ipc.interaction.controls import SECTION
 from twixt.ipc.interaction.overlay import Range
 from twixt.ipc.interaction.plots import OverlayPlot, PlotSeries
+from twixt.render.input.sliders import Knob
 from twixt.render.overlay import widgets as ui
 from twixt.render.overlay.widgets import PanelItem, breaks
 
+# Largest number of controls of a section that is open at the start. More would cover the picture.
+MOST_OPENED = 12
 # Smallest and largest height of the lines of a plot.
 LEAST_HEIGHT, MOST_HEIGHT = 46.0, 150.0
 # Least height of the lines for numbers on the x axis, and least width for numbers on the y axis.
@@ -30,6 +34,19 @@ COLORS = (
     *((0.35, 0.70, 0.90), (0.90, 0.62, 0.0), (0.0, 0.75, 0.55), (0.95, 0.90, 0.25), (0.80, 0.47, 0.65)),
     *((0.90, 0.40, 0.20), (0.75, 0.75, 0.80), (0.45, 0.55, 0.95)),
 )
+
+
+def open_at_start(plots: Sequence[OverlayPlot], knobs: Iterable[Knob]) -> set[str]:
+    """Names of the sections that are open when they are shown first: all plots, and each section of controls that is
+    the default one or has sliders or buttons, unless it has more than MOST_OPENED controls. knobs: all controls."""
+    found = {section_of(plot) for plot in plots}
+    of_sections: dict[str, list[str]] = {}
+    for knob in knobs:
+        of_sections.setdefault(knob.section, []).append(knob.kind)
+    for section, its in of_sections.items():
+        if len(its) <= MOST_OPENED and (section == SECTION or set(its) != {"toggle"}):
+            found.add(section)
+    return found
 
 
 def section_of(plot: OverlayPlot) -> str:

@@ -28,8 +28,8 @@ import numpy as np
 from twixt.ipc.config.rules import SplitSide
 from twixt.ipc.errors import InvalidType, InvalidValue, refusal, text_of
 from twixt.ipc.process import interrupts
+from twixt.ipc.process.renamed import closed_attributes, former_arguments
 from twixt.ipc.process.user_code import CODE_FOLDERS, code_folders
-from twixt.ipc.renamed import closed_attributes, former_arguments
 from twixt.ipc.ring.segments import HostEnded
 from twixt.ipc.scene import Camera, Scene, Sphere, check_camera
 from twixt.ipc.scene.scene import with_camera

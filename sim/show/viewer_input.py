@@ -36,7 +36,7 @@ from twixt.ipc.interaction.overlay import (
     checked_texts,
     texts_as_message,
 )
-from twixt.ipc.renamed import former_arguments
+from twixt.ipc.process.renamed import former_arguments
 from twixt.ipc.scene import Camera
 from twixt.ipc.session.host import Host
 from twixt.ipc.session.viewers import ReceivedActions

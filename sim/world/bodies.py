@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.config.rules import is_finite
 from twixt.ipc.errors import named_arguments, refusal, text_of
-from twixt.ipc.renamed import closed_attributes, former_arguments
+from twixt.ipc.process.renamed import closed_attributes, former_arguments
 from twixt.ipc.ring.layout import ColumnForm
 from twixt.ipc.rotation import XYZW, QuatOrder, in_xyzw
 from twixt.ipc.scene import Scene
@@ -28,13 +28,7 @@ from twixt.ipc.snapshot import BODY, HAS_COLOR, VISIBLE, new_bodies, turn_betwee
 from twixt.sim.world.body_fields import count_corrections, cut, renew, rgba, without_mask
 from twixt.sim.world.colors import ColorRows
 from twixt.sim.world.columns import Column, Columns, checked_columns, require_bodies
-from twixt.sim.world.tracking import (
-    Corrections,
-    LostSums,
-    WrittenVelocities,
-    plain,
-    visibility_mask,
-)
+from twixt.sim.world.tracking import Corrections, LostSums, WrittenVelocities, plain, visibility_mask
 
 # When the array of records grows, it gets spare records. Their number is this share of the array's length. With spare
 # records, adding bodies one by one copies each record only a few times.
@@ -45,14 +39,7 @@ MOST_SUMMED = 32_768
 BodyIndex = int | slice | ArrayLike
 
 
-@closed_attributes(
-    {
-        "published_columns": "_published_columns",
-        "column_layout": "_column_layout",
-        "note_lost_sums": "_note_lost_sums",
-        "lost_sums": "_lost_sums",
-    }
-)
+@closed_attributes({})
 @named_arguments
 class Bodies:
     """The bodies of a world; at first `count` visible bodies at the origin. Units are metres, radians and seconds;

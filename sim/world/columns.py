@@ -11,7 +11,6 @@ Always: a column has one row per body, one row per part of the bodies, or a sing
 
 from __future__ import annotations
 
-import difflib
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -21,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.config.rules import COLOR, DRAWN_PARTS, SCALE3, VISIBLE_PARTS, is_rule, unknown_rule
-from twixt.ipc.errors import InvalidType, InvalidValue, named_arguments, refusal, text_of
+from twixt.ipc.errors import InvalidType, InvalidValue, named_arguments, near_name, refusal, text_of
 from twixt.ipc.ring import budget
 from twixt.ipc.ring.layout import (
     BODY_ROWS,
@@ -176,9 +175,8 @@ class Columns(Mapping[str, NDArray[Any]]):
         declared = self.declared
         for name in passed:
             if name not in declared:
-                near = difflib.get_close_matches(str(name), declared, n=1)
-                known = f"show(columns={{...}}) declares them, and {_listed(declared)}"
-                hint = f"did you mean {near[0]!r}?" if near else known
+                near, declares = near_name(str(name), [*declared]), "show(columns={...}) declares them, and "
+                hint = f"did you mean {near!r}?" if near else declares + _listed(declared)
                 raise InvalidValue(f"publish has no column {name!r}; {hint}")
         return {
             name: declared[name]._converted(f"column {name!r}", value, self.rows_of(name, count))

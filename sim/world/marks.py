@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.errors import InvalidValue, named_arguments, refusal, text_of
+from twixt.ipc.process.renamed import closed_attributes, former_arguments
 from twixt.ipc.process.user_code import suggestion_for
-from twixt.ipc.renamed import closed_attributes, former_arguments
 from twixt.ipc.rotation import COMPONENTS, XYZW, QuatOrder, is_w_first
 from twixt.ipc.scene.surfaces import Extras
 from twixt.ipc.snapshot import MARK, MARK_KINDS, NO_MARKS, RECORD

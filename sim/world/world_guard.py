@@ -30,8 +30,8 @@ from twixt.ipc.interaction.controls import (
 )
 from twixt.ipc.interaction.events import Pull
 from twixt.ipc.interaction.plots import PlotRecorder
+from twixt.ipc.process.renamed import say_renamed
 from twixt.ipc.process.user_code import UserCodeCrashed, UserCodeRefused, calling_user_code, user_crash
-from twixt.ipc.renamed import say_renamed
 from twixt.ipc.ring.slot import OpenSlot
 from twixt.ipc.scene import Scene
 from twixt.ipc.scene.surfaces import NO_EXTRAS, Extras, surface_rows

@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 import twixt
+from twixt.ipc.errors import install_command
 from twixt.sim.show.view import View
 
 jedi = pytest.importorskip("jedi")
 
 ROOT = Path(__file__).parents[2]
-LINE = "twixt's MuJoCo viewer needs the package mujoco; install it with: pip install 'twixt[mujoco]'"
+LINE = f"twixt's MuJoCo viewer needs the package mujoco; install it with: {install_command('mujoco')}"
 # Subpackages of twixt. Programs use parts of some of them, such as `twixt.render.playback`.
 PARTS = {"cli", "ipc", "render", "sim"}
 

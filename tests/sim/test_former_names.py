@@ -56,10 +56,6 @@ ATTRIBUTES: list[tuple[Any, str, Any, str]] = [
     (SCENE, "is_outlined", True, 'Scene.look == "flat"'),
     (SCENE, "distinct_shapes", (Sphere(), Sphere(2.0)), "shape_list(scene).table"),
     (SCENE, "shape_index", shape_list(SCENE).rows, "shape_list(scene).rows"),
-    *(
-        (BODIES, name, getattr(BODIES, f"_{name}"), f"Bodies._{name}")
-        for name in ("published_columns", "column_layout", "note_lost_sums", "lost_sums")
-    ),
 ]
 
 

@@ -14,8 +14,8 @@ from twixt.render.input.sliders import Knob, SliderRange
 from twixt.render.measure.frame_rows import FrameRow
 from twixt.render.overlay.imgui_context import LabelOverlay
 from twixt.render.overlay.overlay import LAYOUTS_AT_ONCE, Overlay
-from twixt.render.overlay.panel_layout import open_at_start
 from twixt.render.overlay.panel_state import MODES, REMEMBERED, DrawnAge, OverlayState, PanelFigures, PlotHistory
+from twixt.render.overlay.plot_panel import open_at_start
 from twixt.render.scene.labels import PlacedLabel
 
 TROUBLES = {"slow_physics": (20.0, 120.0), "stall": (500.0, 5.0), "drop": (5.0,), "delay": (80.0, 20.0)}
@@ -443,7 +443,7 @@ def test_folds_of_controls_are_open_at_the_start_until_the_user_folds_them(fresh
         (knobs("toggle", "show", 3), False), (knobs("slider", "controls", 13), False),
     ):  # fmt: skip
         (section,) = {knob.section for knob, _ in controls.values()}
-        assert open_at_start(state_of(controls=controls)) == ({section} if are_open else set())
+        assert open_at_start((), (knob for knob, _ in controls.values())) == ({section} if are_open else set())
     controls = knobs("slider", "controls", 3)
     fresh.show(frames=FRAMES_PER_LAYOUT * 2, controls=controls, troubles={})
     unfolded = fresh.height_px(528, 800)

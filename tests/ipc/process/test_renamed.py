@@ -12,7 +12,7 @@ import pytest
 
 from twixt.ipc import renamed
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.renamed import (
+from twixt.ipc.process.renamed import (
     FormerArgument,
     FormerAttribute,
     closed_attributes,
