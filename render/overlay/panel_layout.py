@@ -178,10 +178,8 @@ class _Layout:
         width = max(self._panel_width, PLOTS_SHARE * self._width)
         top += ui.MARGIN
         room = end - top - ui.MARGIN - 2 * ui.PADDING
-        if not self._state.plots or self._inside <= 0:
-            return
-        items = plot_items(self._imgui, self._state.plots, self._opened, width - 2 * ui.MARGIN, room)
-        if items:
+        plots = self._state.plots if self._inside > 0 else ()
+        if items := plot_items(self._imgui, plots, self._opened, width - 2 * ui.MARGIN, room):
             with self._panel("plots", (ui.MARGIN, top), (0, 0), width, room + 2 * ui.PADDING):
                 for item in items:
                     item.draw()

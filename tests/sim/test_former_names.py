@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from twixt import Bodies, Button, Camera, Marks, OverlayFigure, OverlayText, Scene, Slider, Sphere, Toggle, show
-from twixt.ipc import renamed
+from twixt.ipc.process import renamed
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene.groups import rows_of_groups, rows_of_parents
 from twixt.ipc.scene.scene import packed_scene, shape_list, with_camera, with_parents, with_shapes

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from twixt.ipc import renamed
+from twixt.ipc.process import renamed
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.process.renamed import (
     FormerArgument,
