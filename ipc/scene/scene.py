@@ -319,6 +319,8 @@ def unpacked_scene(packed: bytes, before: Scene | None = None) -> Scene:
     """
     try:
         return Scene(**unpacked_fields(packed, before))
+    except SceneError:
+        raise
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         raise SceneError(f"the scene received is damaged ({error}); restart the simulation") from error
 
