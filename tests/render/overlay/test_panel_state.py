@@ -66,7 +66,7 @@ def test_the_frames_of_the_start_are_left_out_as_in_the_report() -> None:
 
 
 def facts(own_loop: bool = False, *intervals_ms: float) -> PanelFacts:
-    link: Any = SimpleNamespace(status={}, ended=None)
+    link: Any = SimpleNamespace(received=SimpleNamespace(plots=()), status={}, ended=None)
     settings = ViewerSettings("auto", "auto", overlay=True, own_loop=own_loop)
     return PanelFacts(link, settings, ClockState("ahead", 0, 0, 1.0, False, ""), publish_intervals_ms=intervals_ms)
 
