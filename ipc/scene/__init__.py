@@ -1,9 +1,8 @@
 """The scene and the values in it.
 
 scene defines `Scene`. shapes, mesh, material, camera and groups define the values of a scene's fields. parts gives the
-rows of part columns. surfaces gives the rows of vertices. packing encodes shapes in a scene's message. mesh_files
-reads
-mesh files. checks checks values.
+rows of part columns. surfaces gives the rows of vertices. shape_list has one shape per body. packing encodes shapes in
+a scene's message. mesh_files reads mesh files. checks checks values.
 """
 
 from twixt.ipc.scene.camera import Camera, check_camera
@@ -12,8 +11,8 @@ from twixt.ipc.scene.groups import ColorBy, Group
 from twixt.ipc.scene.material import Material, Texture
 from twixt.ipc.scene.mesh import Mesh
 from twixt.ipc.scene.scene import Scene
+from twixt.ipc.scene.shape_list import MAX_DISTINCT_SHAPES
 from twixt.ipc.scene.shapes import (
-    MAX_DISTINCT_SHAPES,
     SHAPES,
     Box,
     Capsule,

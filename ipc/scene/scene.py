@@ -50,7 +50,8 @@ from twixt.ipc.scene.groups import (
 )
 from twixt.ipc.scene.material import Material, Texture
 from twixt.ipc.scene.packing import Contents, packed_shapes, unpacked_shapes
-from twixt.ipc.scene.shapes import Shape, ShapeList, Sphere, shapes_of
+from twixt.ipc.scene.shape_list import ShapeList
+from twixt.ipc.scene.shapes import Shape, Sphere, shapes_of
 
 LOOKS = ("lit", "flat", "unlit")
 # Largest number of characters of a label. A longer text would not fit into a picture.
