@@ -1,8 +1,8 @@
 """The scene and the values in it.
 
 scene defines `Scene`. shapes, mesh, material, camera and groups define the values of a scene's fields. parts gives the
-rows of part columns. surfaces gives the rows of vertices. shape_list has one shape per body. packing encodes shapes in
-a scene's message. mesh_files reads mesh files. checks checks values.
+rows of part columns. surfaces gives the rows of vertices. shape_list has one shape per body. scene_message and packing
+encode the message of a scene and its shapes. mesh_files reads mesh files. checks checks values.
 """
 
 from twixt.ipc.scene.camera import Camera, check_camera
