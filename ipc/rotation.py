@@ -67,8 +67,9 @@ def rotation(axis: ArrayLike, angle: ArrayLike) -> NDArray[np.float64]:
 def turn_towards(
     direction: ArrayLike, up: ArrayLike = (0.0, 0.0, 1.0), forward: Literal["x", "z"] = "x"
 ) -> NDArray[np.float64]:
-    """Unit quaternions xyzw that turn a body's forward axis to a direction, and its up axis as near to `up` as
-    possible.
+    """Unit quaternions xyzw that turn a body's forward axis to a direction.
+
+    The body's up axis is then as near to `up` as possible.
 
         bodies.orientation = twixt.turn_towards(bodies.velocity)               # cars that look where they drive
         bodies.orientation[i] = twixt.turn_towards(end - start, forward="z")   # a capsule along a segment

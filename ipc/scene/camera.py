@@ -77,14 +77,14 @@ class Camera:
         TwixtError: An argument is invalid. The error is a SceneError.
     """
 
-    eye: Vector
-    target: Vector
-    fov_y_deg: float
-    body: int | None
-    orthographic_height: float | None
-    rotates_with_body: bool
-    up: Vector
-    principal_point: tuple[float, float]
+    eye: Vector = (6.0, -8.0, 5.0)
+    target: Vector = (0.0, 0.0, 0.0)
+    fov_y_deg: float = 45.0
+    body: int | None = None
+    orthographic_height: float | None = None
+    rotates_with_body: bool = True
+    up: Vector = Z_UP
+    principal_point: tuple[float, float] = CENTRE
 
     def __init__(
         self,

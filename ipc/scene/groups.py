@@ -55,8 +55,8 @@ class Group:
     """
 
     bodies: Sequence[int]
-    interpolation: str | None
-    delay_ms: float
+    interpolation: str | None = None
+    delay_ms: float = 0.0
 
     def __init__(self, bodies: Iterable[int], interpolation: str | None = None, delay_ms: float = 0.0) -> None:
         indices = items(bodies)
@@ -99,10 +99,10 @@ class ColorBy:
     """
 
     column: str
-    low: float
-    high: float
-    low_color: Color
-    high_color: Color
+    low: float = 0.0
+    high: float = 1.0
+    low_color: Color = (0.16, 0.36, 0.86)
+    high_color: Color = (1.00, 0.38, 0.16)
 
     def __init__(
         self,

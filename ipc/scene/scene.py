@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -128,21 +128,21 @@ class Scene:
         TwixtError: An argument is invalid. The error is a SceneError.
     """
 
-    shapes: Sequence[Shape]
-    camera: Camera | None
-    ground_z: float | None
-    outline: tuple[Vector, Vector] | None
-    background: Color | Texture
-    light: Vector
-    brightness: float
-    parents: Mapping[int, int]
-    groups: Mapping[str, Group]
-    columns: Mapping[str, str]
-    color_by: ColorBy | None
-    look: str
-    pattern: bool
-    labels: Sequence[str]
-    part_columns: Sequence[str]
+    shapes: Sequence[Shape] = ()
+    camera: Camera | None = None
+    ground_z: float | None = 0.0
+    outline: tuple[Vector, Vector] | None = None
+    background: Color | Texture = (0.17, 0.18, 0.20)
+    light: Vector = (0.3, -0.6, 0.8)
+    brightness: float = 1.0
+    parents: Mapping[int, int] = field(default_factory=dict)
+    groups: Mapping[str, Group] = field(default_factory=dict)
+    columns: Mapping[str, str] = field(default_factory=dict)
+    color_by: ColorBy | None = None
+    look: str = LOOKS[0]
+    pattern: bool = False
+    labels: Sequence[str] = ()
+    part_columns: Sequence[str] = ()
 
     def __init__(
         self,

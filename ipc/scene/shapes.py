@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass, field
 
 from numpy.typing import ArrayLike
 
@@ -46,9 +46,9 @@ class Sphere:
         material: An image on the surface, and its highlights. All shapes except `Compound` have this field.
     """
 
-    radius: float
-    color: Paint | None
-    material: Material | None
+    radius: float = 0.5
+    color: Paint | None = None
+    material: Material | None = None
 
     def __init__(self, radius: float = 0.5, color: ArrayLike | None = None, material: Material | None = None) -> None:
         set_field(self, "radius", lengths("Sphere.radius", radius, 1)[0])
@@ -72,9 +72,9 @@ class Box:
         material: An image on the surface, and its highlights.
     """
 
-    size: Vector
-    color: Paint | None
-    material: Material | None
+    size: Vector = (1.0, 1.0, 1.0)
+    color: Paint | None = None
+    material: Material | None = None
 
     def __init__(
         self, size: ArrayLike = (1.0, 1.0, 1.0), color: ArrayLike | None = None, material: Material | None = None
@@ -100,9 +100,9 @@ class Plane:
         material: An image on the surface, and its highlights.
     """
 
-    size: tuple[float, float]
-    color: Paint | None
-    material: Material | None
+    size: tuple[float, float] = (10.0, 10.0)
+    color: Paint | None = None
+    material: Material | None = None
 
     def __init__(
         self, size: ArrayLike = (10.0, 10.0), color: ArrayLike | None = None, material: Material | None = None
@@ -132,10 +132,10 @@ class Capsule:
         material: An image on the surface, and its highlights.
     """
 
-    radius: float
-    length: float
-    color: Paint | None
-    material: Material | None
+    radius: float = 0.25
+    length: float = 1.0
+    color: Paint | None = None
+    material: Material | None = None
 
     def __init__(
         self,
@@ -169,10 +169,10 @@ class Cylinder:
         material: An image on the surface, and its highlights.
     """
 
-    radius: float
-    length: float
-    color: Paint | None
-    material: Material | None
+    radius: float = 0.5
+    length: float = 1.0
+    color: Paint | None = None
+    material: Material | None = None
 
     def __init__(
         self, radius: float = 0.5, length: float = 1.0, color: ArrayLike | None = None, material: Material | None = None
@@ -199,9 +199,9 @@ class Ellipsoid:
         material: An image on the surface, and its highlights.
     """
 
-    size: Vector
-    color: Paint | None
-    material: Material | None
+    size: Vector = (1.0, 1.0, 1.0)
+    color: Paint | None = None
+    material: Material | None = None
 
     def __init__(
         self, size: ArrayLike = (1.0, 1.0, 1.0), color: ArrayLike | None = None, material: Material | None = None
@@ -236,8 +236,9 @@ class Part:
     """
 
     shape: OneShape
-    position: Vector
-    orientation: Quaternion
+    position: Vector = (0.0, 0.0, 0.0)
+    orientation: Quaternion = NOT_TURNED
+    quat: InitVar[QuatOrder] = field(default=XYZW, kw_only=True)
 
     def __init__(
         self,
@@ -291,8 +292,10 @@ class Compound:
 
     @property
     def reach(self) -> float:
-        """Radius of a sphere around the body's position that contains all parts, in metres. The radius is 0 if there
-        are no parts."""
+        """Radius of a sphere around the body's position that contains all parts, in metres.
+
+        The radius is 0 if there are no parts.
+        """
         return max((math.hypot(*part.position) + part.shape.reach for part in self.parts), default=0.0)
 
 
