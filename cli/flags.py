@@ -21,6 +21,7 @@ from click.shell_completion import CompletionItem
 
 from twixt.ipc.config.flags import INTERPOLATIONS, Config, flag_name
 from twixt.ipc.config.rules import ALL_TRAILS
+from twixt.ipc.errors import TwixtError
 
 # Words that are meant as the value of an option whose value may be left out: numbers, "all", and misspelled ones.
 OPTIONAL_VALUE = re.compile(r"[+-]?(\d|\.\d|(all|inf|nan)\w{0,2}$)", re.IGNORECASE)
@@ -77,6 +78,8 @@ class Read(click.ParamType):
             return value
         try:
             return self.read(value)
+        except TwixtError:
+            raise
         except ValueError as error:
             self.fail(f"{value!r} does not read as {self.name} ({error})", parameter, context)
 

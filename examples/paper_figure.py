@@ -7,7 +7,7 @@ import numpy as np
 from twixt import Bodies, Camera, Capsule, Scene, Sphere, World
 
 LINKS = 40  # of a chain
-COLORS = np.uint8([(38, 70, 83), (42, 157, 143), (231, 111, 81), (90, 90, 95)])
+COLORS = np.array([(38, 70, 83), (42, 157, 143), (231, 111, 81), (90, 90, 95)], np.uint8)
 
 
 class Catenaries(World):

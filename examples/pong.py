@@ -18,14 +18,9 @@ class Pong(World):
     def __init__(self, seed: int = 0):
         self.random, self.bodies = np.random.default_rng(seed), Bodies(5)
         self.bodies.position[1:, :2] = [(-2.8, 0), (2.8, 0), (0, -2.1), (0, 2.1)]
-        shapes, camera = [Sphere(0.12, color=(0.9, 0.35, 0.2))], Camera((0, 0, 1), (0, 0, 0), orthographic_height=5)
-        self.scene = Scene(
-            [*shapes, PADDLE, PADDLE, WALL, WALL],
-            camera=camera,
-            look="flat",
-            ground_z=None,
-            background=(0.94, 0.94, 0.9),
-        )
+        shapes = [Sphere(0.12, color=(0.9, 0.35, 0.2)), PADDLE, PADDLE, WALL, WALL]
+        camera, paper = Camera((0, 0, 1), (0, 0, 0), orthographic_height=5), (0.94, 0.94, 0.9)
+        self.scene = Scene(shapes, camera=camera, look="flat", ground_z=None, background=paper)
         self.shoot(1)
 
     def shoot(self, direction: float) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from twixt.ipc.errors import TwixtError, text_of
+from twixt.ipc.errors import InvalidType, InvalidValue, text_of
 
 # Order of the numbers of a quaternion. Records, arrays of bodies and scenes always have the order "xyzw".
 QuatOrder = Literal["xyzw", "wxyz"]
@@ -31,7 +31,7 @@ def is_w_first(quat: object) -> bool:
     if isinstance(quat, str) and quat in COMPONENTS:
         return quat != XYZW
     advice = "" if isinstance(quat, str) else "; pass the quaternions as orientation"
-    raise TwixtError(f'quat must be "xyzw" or "wxyz", got {text_of(quat)}{advice}')
+    raise InvalidValue(f'quat must be "xyzw" or "wxyz", got {text_of(quat)}{advice}')
 
 
 def in_xyzw(values: ArrayLike | None, quat: QuatOrder) -> ArrayLike | None:
@@ -90,7 +90,7 @@ def turn_towards(
         TwixtError: For other shapes and types, for numbers that are not finite, and for a direction of length 0.
     """
     if not isinstance(forward, str) or forward not in AXES:
-        raise TwixtError(f'turn_towards(forward) must be "x" or "z", got {text_of(forward)}')
+        raise InvalidValue(f'turn_towards(forward) must be "x" or "z", got {text_of(forward)}')
     towards, ups = _directions("turn_towards(direction)", direction), _directions("turn_towards(up)", up)
     shape = (*_common_shape("turn_towards needs one up for each direction", towards.shape[:-1], ups.shape[:-1]), 3)
     towards, ups = np.broadcast_to(towards, shape), np.broadcast_to(ups, shape)
@@ -126,7 +126,7 @@ def _directions(name: str, value: ArrayLike) -> NDArray[np.float64]:
     largest = np.abs(vectors).max(axis=-1, keepdims=True)  # without it, squares could overflow or become 0
     if not largest.all():
         row = f" in row {np.flatnonzero(largest == 0)[0]}" if vectors.ndim > 1 else ""
-        raise TwixtError(f"{name} must be longer than 0, got [0, 0, 0]{row}; leave it out, or give another direction")
+        raise InvalidValue(f"{name} must be longer than 0, got [0, 0, 0]{row}; leave it out, or give another direction")
     scaled = vectors / largest
     return scaled / np.linalg.norm(scaled, axis=-1, keepdims=True)
 
@@ -136,14 +136,14 @@ def _numbers(name: str, value: ArrayLike, row: tuple[int, ...]) -> NDArray[np.fl
     try:
         array: NDArray[Any] = np.asarray(value)
     except Exception as error:  # the conversion of another library's array may raise any exception
-        raise TwixtError(f"{name} must be a numpy array or numbers, got {type(value).__name__} ({error})") from error
+        raise InvalidType(f"{name} must be a numpy array or numbers, got {type(value).__name__} ({error})") from error
     rows = array.ndim - len(row)
     if array.dtype.kind not in "fiu" or rows not in (0, 1) or array.shape[rows:] != row:
         wanted = "a number or numbers of shape (n,)" if not row else "numbers of shape (3,) or (n, 3)"
-        raise TwixtError(f"{name} must be {wanted}, got {array.dtype} of shape {array.shape}")
+        raise InvalidValue(f"{name} must be {wanted}, got {array.dtype} of shape {array.shape}")
     found = array.astype(np.float64)
     if not np.isfinite(found).all():
-        raise TwixtError(f"{name} must be finite, got {found[~np.isfinite(found)][0]}")
+        raise InvalidValue(f"{name} must be finite, got {found[~np.isfinite(found)][0]}")
     return found
 
 
@@ -151,4 +151,4 @@ def _common_shape(rule: str, first: tuple[int, ...], second: tuple[int, ...]) ->
     try:
         return np.broadcast_shapes(first, second)
     except ValueError as error:
-        raise TwixtError(f"{rule}, got {first[0]} and {second[0]}") from error
+        raise InvalidValue(f"{rule}, got {first[0]} and {second[0]}") from error

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from twixt.ipc.errors import TwixtError, text_of
+from twixt.ipc.errors import InvalidValue, text_of
 from twixt.ipc.process.user_code import suggestion_for
 
 _WORDS = {
@@ -47,7 +47,7 @@ def names_of(key: Any) -> tuple[str, ...]:
             word = key.lower()
             known = _OTHER_WORDS.get(word, word)
             hint = f'did you mean "{known}"?' if known in _ALL_NAMES else suggestion_for(word, sorted(_ALL_NAMES))
-        raise TwixtError(
+        raise InvalidValue(
             f'a key must be named by its character, such as "a", "1" or "[", or by a word, such as "left", '
             f'"space", "f1" or "shift", got {text_of(key)}{hint and "; "}{hint}'
         )

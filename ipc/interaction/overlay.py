@@ -291,7 +291,7 @@ class OverlayFigure:
         for name in ("x_range", "y_range"):
             set_field(self, name, _checked_range(f"{name} of a figure", getattr(self, name)))
         if not isinstance(self.kind, str) or self.kind not in KINDS:
-            raise TwixtError(f'kind of a figure must be "lines" or "bars", got {text_of(self.kind)[:40]}')
+            raise InvalidValue(f'kind of a figure must be "lines" or "bars", got {text_of(self.kind)[:40]}')
         set_field(self, "has_legend", bool(self.has_legend))
 
 

@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.errors import TwixtError, text_of
+from twixt.ipc.errors import InvalidType, InvalidValue, TwixtError, text_of
 from twixt.ipc.process.notices import print_notice
 
 # Largest number of plots, and of series in all plots together. More would not fit into a window.
@@ -275,7 +275,7 @@ def _last_run(points: Points) -> Points:
 
 def _check_name(what: str, name: Any) -> None:
     if not (isinstance(name, str) and 0 < len(name) <= LONGEST_NAME and name.isprintable()):
-        raise TwixtError(
+        raise InvalidValue(
             f"{what} must be a text of 1 to {LONGEST_NAME} characters in one line, got {text_of(name)[:80]}"
         )
 
@@ -290,11 +290,11 @@ def _number(plot: str, what: str, value: Any) -> float:
         except (TypeError, ValueError):
             pass
     got = f"an array of shape {shape}; plot its mean, or each element as a series" if shape else text_of(value)[:60]
-    raise TwixtError(f"plot {plot!r}: {what} must be one number, got {got}")
+    raise InvalidType(f"plot {plot!r}: {what} must be one number, got {got}")
 
 
 def _refuse_count(plot: str, values: Sequence[Any]) -> NoReturn:
-    raise TwixtError(
+    raise InvalidValue(
         f"plot {plot!r} takes x and series by name, x and y, or y alone, got {len(values)} numbers; "
         'such as plot("energy", t, kinetic=k, potential=p)'
     )

@@ -2,7 +2,8 @@
 
 A former name works for one release. Its first use in a process prints one line with the new name.
 
-Always: a former name is neither in `dir()` nor known to type checkers. Reading an attribute that exists costs nothing.
+Always: a former name is not in `dir()` of an instance, and type checkers do not know it. Reading an attribute that
+exists costs nothing.
 """
 
 from __future__ import annotations
@@ -83,35 +84,45 @@ def _accepting(
     return accepting
 
 
+class _FormerName:
+    """Descriptor of an attribute's former name, for instances. Classes do not have the name, so `help` does not show it.
+
+    found: the new name, or the expression that replaces the attribute.
+    """
+
+    def __init__(self, owner: type, name: str, found: str | FormerAttribute) -> None:
+        self._form = f"{owner.__name__}.{found}" if isinstance(found, str) else found.form
+        self._former, self._found = f"{owner.__name__}.{name}", found
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        if instance is None:
+            raise AttributeError(f"{self._former} is now called {self._form}")
+        say_renamed(self._former, self._form)
+        return getattr(instance, self._found) if isinstance(self._found, str) else self._found.read(instance)
+
+
 def former_attributes(former: Mapping[str, str | FormerAttribute]) -> Callable[[Class], Class]:
-    """Class decorator: instances have their attributes and methods under former names as well. Reading any other
-    attribute that does not exist raises AttributeError with the most similar name.
+    """Class decorator: instances have their attributes and methods under former names as well. `dir` of an instance does
+    not list them. Other attributes are read as fast as without it, which `__getattr__` would not allow.
 
     former: for each former name, the new name.
     """
 
     def decorate(owner: Class) -> Class:
-        def read(self: Any, name: str) -> Any:
-            if hasattr(owner, name):  # The attribute is a property that raised AttributeError.
-                return object.__getattribute__(self, name)
-            found = former.get(name)
-            if found is None:
-                _refuse(self, name)
-            if isinstance(found, str):
-                say_renamed(f"{owner.__name__}.{name}", f"{owner.__name__}.{found}")
-                return getattr(self, found)
-            say_renamed(f"{owner.__name__}.{name}", found.form)
-            return found.read(self)
-
-        setattr(owner, "__getattr__", read)  # noqa: B010
+        if not former:
+            return owner
+        for name, found in former.items():
+            setattr(owner, name, _FormerName(owner, name, found))
+        listed: Any = owner.__dir__
+        setattr(owner, "__dir__", lambda self: [name for name in listed(self) if name not in former])  # noqa: B010
         return owner
 
     return decorate
 
 
 def closed_attributes(former: Mapping[str, str]) -> Callable[[Class], Class]:
-    """Class decorator: as `former_attributes`, and assigning an attribute that does not exist raises AttributeError
-    with the most similar name. Public attributes of instances must be annotated in the class. Names with a leading
+    """Class decorator: as `former_attributes`, and to assign an attribute that does not exist raises AttributeError with
+    the most similar name. Public attributes of instances must be annotated in the class. Names with a leading
     underscore may be assigned, and so may all names of subclasses.
 
     An assignment costs one more call in Python.

@@ -102,6 +102,8 @@ def _read(told: str) -> _Order:
         fields = json.loads(told)
         pid, spawned_ns = int(fields["pid"]), int(fields["spawned_ns"])
         return _Order(Config.from_json(fields["config"]), str(fields["name"]), pid, spawned_ns)
+    except TwixtError:
+        raise
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
         raise TwixtError("_view is how a run starts a viewer of its own; start one yourself with: twixt view") from None
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from twixt.ipc.errors import TwixtError, text_of
+from twixt.ipc.errors import InvalidValue, text_of
 from twixt.ipc.scene.checks import SceneError, vector
 from twixt.ipc.session.messages import MOST_DRAGGABLE
 
@@ -53,7 +53,7 @@ def checked_position(position: Any) -> tuple[float, float, float]:
     try:
         return vector("position of a draggable body", position)
     except SceneError as error:
-        raise TwixtError(f"{error}; give x, y, z in metres") from None
+        raise InvalidValue(f"{error}; give x, y, z in metres") from None
 
 
 def draggable_body(host: Host, body: Any, bodies: int, position: Any) -> DraggableBody:
@@ -63,19 +63,19 @@ def draggable_body(host: Host, body: Any, bodies: int, position: Any) -> Draggab
     count = bodies if newest is None else len(newest.bodies)
     is_whole = isinstance(body, int | np.integer) and not isinstance(body, bool)
     if not (is_whole and 0 <= body < count):
-        raise TwixtError(f"draggable(body) must be the index of one of {count} bodies, got {text_of(body)}")
+        raise InvalidValue(f"draggable(body) must be the index of one of {count} bodies, got {text_of(body)}")
     body = int(body)
     if position is not None:
         actions.dragged[body] = checked_position(position)
     elif body not in actions.dragged:
         published = np.full(3, np.nan) if newest is None else newest.bodies["position"][body]
         if not np.isfinite(published).all():
-            raise TwixtError(
+            raise InvalidValue(
                 f"body {body} has no position yet; publish it first, or give its position: "
                 f"view.draggable({body}, position=(x, y, z))"
             )
         actions.dragged[body] = checked_position(published)
     if len(actions.dragged) > MOST_DRAGGABLE:
         del actions.dragged[body]
-        raise TwixtError(f"a view may have {MOST_DRAGGABLE} draggable bodies at most; make fewer bodies draggable")
+        raise InvalidValue(f"a view may have {MOST_DRAGGABLE} draggable bodies at most; make fewer bodies draggable")
     return DraggableBody(actions, body)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from twixt.ipc.errors import TwixtError, text_of
+from twixt.ipc.errors import InvalidValue, text_of
 
 if TYPE_CHECKING:
     from twixt.sim.show.session import ViewerSession
@@ -52,7 +52,7 @@ def checked_dt_s(dt: Any) -> float:
     """Returns `dt` in seconds. Raises TwixtError for anything but a finite number of at least a nanosecond."""
     is_number = isinstance(dt, int | float | np.integer | np.floating) and not isinstance(dt, bool)
     if not (is_number and 1e-9 <= dt < 1e9):
-        raise TwixtError(
+        raise InvalidValue(
             f"real_time(dt) must be seconds from one iteration to the next, >= 1e-9, got {text_of(dt)}; "
             "without dt it is the view's own"
         )

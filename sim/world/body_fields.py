@@ -207,7 +207,7 @@ def length(field: str, value: ArrayLike, is_single: bool = False) -> int:
             return 1
         rule = f"{field} must have one row per body, shape (n, {WIDTHS[field]})"
         advice = f"; for one body: {field}=({text_of(value)},)" if is_row else ""
-        raise TwixtError(f"{rule}, got {kind_of(array)}{advice}")
+        raise InvalidValue(f"{rule}, got {kind_of(array)}{advice}")
     if not shape:
         raise InvalidType(f"{field} must be an array with one row per body, got {text_of(value)}")
     return shape[0]

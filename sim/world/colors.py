@@ -15,7 +15,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import ArrayLike, NDArray
 
-from twixt.ipc.errors import TwixtError
+from twixt.ipc.errors import InvalidValue
 from twixt.ipc.scene.checks import check_colors, color_bytes
 from twixt.ipc.snapshot import HAS_COLOR
 from twixt.sim.world.body_fields import array_of, colors_of, finite_colors, rgba
@@ -56,7 +56,7 @@ class ColorRows(NamedTuple):
         try:
             part[key] = in_type_of(part, values)
         except ValueError as error:
-            raise TwixtError(
+            raise InvalidValue(
                 f"{self.name} takes (r, g, b) or (r, g, b, a), or as many numbers as are written: {error}"
             ) from error
         if self.flags is not None:
@@ -98,7 +98,7 @@ class ColorArray(np.ndarray):
         outs = options.get("out", ())
         for target in outs or (inputs[:1] if method == "at" else ()):
             if isinstance(target, ColorArray) and target.rows is not None and target.dtype == np.uint8:
-                raise TwixtError(
+                raise InvalidValue(
                     f"{target.rows.name} cannot be changed in place by {ufunc.__name__}, since it holds bytes; "
                     "change numbers from 0 to 1 and assign them: color[:, :3] = 0.5 * (color[:, :3] / 255)"
                 )

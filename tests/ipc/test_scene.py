@@ -464,7 +464,7 @@ def test_a_part_keeps_its_orientation_as_xyzw_whatever_order_it_was_given_in() -
     assert Part(Sphere(), orientation=np.array((4, 1, 2, 3)), quat="wxyz") == usual
     assert Part(Sphere(), quat="wxyz").orientation == (0, 0, 0, 1)
     scene = Scene([Compound([other])])
-    assert Scene.from_bytes(scene.to_bytes()).shapes == scene.shapes
+    assert unpacked_scene(packed_scene(scene).to_bytes()).shapes == scene.shapes
 
 
 def test_a_part_that_is_replaced_keeps_its_orientation_or_takes_a_new_one_in_its_order() -> None:

@@ -125,7 +125,7 @@ def test_the_wheel_is_twixt_viewers_and_contains_twixt_and_its_program_alone(whe
     assert message_from_bytes(files[info])["Name"] == "twixt-viewer"
     assert {name.split("/")[0] for name in files} == {"twixt", "twixt_viewer.py", info.split("/")[0]}
     tops = {name.split("/")[1] for name in files if name.startswith("twixt/")}
-    assert tops == {"__init__.py", "__main__.py", "py.typed", "cli", "ipc", "sim", "render"}
+    assert tops == {"__init__.py", "__main__.py", "py.typed", "cli", "ipc", "sim", "render", "mujoco_viewer.py"}
 
 
 def test_the_sdist_builds_the_same_wheel_and_contains_no_tests(wheel: Path, sdist: Path, tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_without_matplotlib_a_run_without_a_display_leaves_its_report_and_says_w
     pip(programs, "install", str(wheel))
     done = run(programs, "twixt", "run", "metronome", "--size", "64x48", "--seconds", "0.3")
     assert done.returncode == 0, done.stderr
-    assert "frames.interval_ms" in done.stdout
+    assert "All figures and conditions: --full" in done.stdout
     assert (
         f"no plot, because matplotlib is not installed; install it with: {install_command('matplotlib')}" in done.stderr
     )

@@ -62,6 +62,7 @@ def public_properties() -> dict[str, str | None]:
         f"{name}.{attribute}": inspect.getdoc(value)
         for name, kind in public_classes().items()
         for attribute, value in own_attributes(kind)
+        if hasattr(kind, attribute)  # classes do not have the former names of attributes
         if not isinstance(value, type) and hasattr(type(value), "__get__") and not callable(value)
         if not isinstance(value, staticmethod | classmethod) and not inspect.ismemberdescriptor(value)
     }

@@ -12,6 +12,7 @@ import pytest
 
 import twixt
 from twixt.ipc.errors import install_command
+from twixt.ipc.process.renamed import _FormerName
 from twixt.sim.show.view import View
 
 jedi = pytest.importorskip("jedi")
@@ -117,7 +118,8 @@ def completed(project: jedi.Project, code: str) -> set[str]:
 
 
 def public(kind: type) -> set[str]:
-    return {name for name in dir(kind) if not name.startswith("_")}
+    former = {name for each in kind.__mro__ for name, value in vars(each).items() if isinstance(value, _FormerName)}
+    return {name for name in dir(kind) if not name.startswith("_")} - former
 
 
 def test_an_editor_completes_the_front_door(project: jedi.Project) -> None:

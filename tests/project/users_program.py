@@ -43,8 +43,13 @@ class Orbit(twixt.World):
         self.bodies.columns["heat"][: self.count] = np.abs(np.sin(self.phase))
         self.surfaces[self.count][:, 2] += dt
         self.bodies.teleport(0, (0, 0, 1))
+        self.plot("phase", first=self.phase[0])
         self.marks.clear()
         self.marks.add("arrow", self.bodies.position, to=self.bodies.position + UP, size=0.02)
+
+    def on_key(self, event: twixt.UserEvent) -> None:
+        if event.key_name == "left" and event.action == "press":
+            self.speed.value = 0.0
 
 
 def shapes() -> list[twixt.Part]:
@@ -56,7 +61,7 @@ def shapes() -> list[twixt.Part]:
         twixt.Part(twixt.Plane((2, 2))),
         twixt.Part(twixt.Capsule(0.2, 1)),
         twixt.Part(twixt.Cylinder(0.2, 1)),
-        twixt.Part(twixt.Ellipsoid((1, 2, 3)), position=(0, 0, 1)),
+        twixt.Part(twixt.Ellipsoid((1, 2, 3)), position=(0, 0, 1), orientation=(1, 0, 0, 0), quat="wxyz"),
     ]
 
 
@@ -143,18 +148,26 @@ def loop(**options: Unpack[twixt.ViewerOptions]) -> twixt.View:
         view.set_images([twixt.OverlayImage((0, 0, 2, 2), np.zeros((2, 2, 3), np.uint8))])
         line = twixt.OverlayLine([(0, 0), (1, 1)], "energy")
         view.set_figures([twixt.OverlayFigure((0, 0, 200, 100), [line], title="energy")])
-        for step in range(3):
-            if not view.is_open or is_paused.value:
+        turns = np.stack([twixt.rotation((0, 0, 1), 0.1), twixt.turn_towards((1, 1, 0))])
+        goal = view.draggable(0, position=(0, 0, 1))
+        for step, t in enumerate(view.real_time(1e-3)):
+            if step == 3 or is_paused.value or view.keys.held("left") or view.keys.pressed("space"):
                 break
             if kick.pressed():
                 state[:, 2] += 1
             state = advance(state, view.forces(), gravity.value)
             view.publish(
-                position=state, color=[(1, 0, 0), (0, 1, 0)], columns={"heat": [0.0, 1.0]}, cut=[step == 0] * 2
+                position=[goal.position, state[1]],
+                orientation=turns,
+                color=[(1, 0, 0), (0, 1, 0)],
+                columns={"heat": [0.0, 1.0]},
+                cut=[step == 0] * 2,
             )
+            view.plot("height", t, first=state[0, 2], second=state[1, 2])
             for event in view.events():
                 handle(event)
         view.camera = twixt.Camera((6, 4, 3))
+        view.screenshot("end.png", overlay=True)
     return view
 
 

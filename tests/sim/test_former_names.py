@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from twixt import Bodies, Button, Camera, Marks, OverlayFigure, OverlayText, Scene, Slider, Sphere, Toggle, show
-from twixt.ipc.process import renamed
 from twixt.ipc.errors import TwixtError
+from twixt.ipc.process import renamed
 from twixt.ipc.scene.groups import rows_of_groups, rows_of_parents
 from twixt.ipc.scene.scene import packed_scene, shape_list, with_camera, with_parents, with_shapes
 from twixt.sim.show.view import View
@@ -233,8 +233,6 @@ def test_a_misspelt_attribute_is_refused_with_the_right_one(instance: Any, wrong
     said = f'^{type(instance).__name__} has no attribute "{wrong}"; did you mean "{right}"\\?$'
     with pytest.raises(AttributeError, match=said):
         setattr(instance, wrong, 1)
-    with pytest.raises(AttributeError, match=said):
-        getattr(instance, wrong)
 
 
 def test_a_misspelt_attribute_of_a_view_is_refused_and_the_view_goes_on(view: View) -> None:
@@ -242,8 +240,6 @@ def test_a_misspelt_attribute_of_a_view_is_refused_and_the_view_goes_on(view: Vi
     for wrong, right in (("camra", "camera"), ("scen", "scene")):
         with pytest.raises(AttributeError, match=f'^View has no attribute "{wrong}"; did you mean "{right}"'):
             setattr(any_view, wrong, None)
-    with pytest.raises(AttributeError, match='^View has no attribute "is_opn"; did you mean "is_open"'):
-        any_view.is_opn  # noqa: B018
     view.publish(position=np.zeros((2, 3)))
     view.camera = CAMERA
     assert view.camera == CAMERA

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from twixt.ipc.process import renamed
 from twixt.ipc.errors import TwixtError
+from twixt.ipc.process import renamed
 from twixt.ipc.process.renamed import (
     FormerArgument,
     FormerAttribute,
@@ -44,10 +44,6 @@ class Wall:
     def __init__(self, color: str = "white") -> None:
         self.color = color
         self._coats = 0
-
-    @property
-    def broken(self) -> str:
-        raise AttributeError("the wall itself")
 
     def paint(self, color: str) -> str:
         self.color, self._coats = color, self._coats + 1
@@ -85,7 +81,7 @@ def test_an_argument_that_never_was_is_refused_as_python_does() -> None:
 def test_signatures_and_dir_have_only_the_new_names() -> None:
     assert list(inspect.signature(area).parameters) == ["size", "offset"]
     assert list(inspect.signature(Wall).parameters) == ["color"]
-    assert not {"colour", "paint_it"} & {*dir(Wall), *dir(Wall())}
+    assert not {"colour", "paint_it"} & {*dir(Wall())}
 
 
 def test_a_former_attribute_is_read_called_and_assigned(capsys: pytest.CaptureFixture[str]) -> None:
@@ -109,10 +105,8 @@ def test_an_attribute_that_does_not_exist_is_refused_with_the_most_similar_one()
     wall, said = Wall(), '^Wall has no attribute "colr"; did you mean "color"\\?$'
     with pytest.raises(AttributeError, match=said):
         wall.colr = "red"
-    with pytest.raises(AttributeError, match=said):
+    with pytest.raises(AttributeError, match="colr"):
         wall.colr  # noqa: B018
-    with pytest.raises(AttributeError, match='^Wall has no attribute "zzz"$'):
-        wall.zzz  # type: ignore[attr-defined]  # noqa: B018
     with pytest.raises(
         AttributeError, match='^Wall has no attribute "zzz"; keep values of your own in other variables$'
     ):
@@ -129,11 +123,6 @@ def test_names_with_an_underscore_and_subclasses_are_open() -> None:
     assert (wall._mine, own.mine) == (3, 3)  # type: ignore[attr-defined]
 
 
-def test_a_property_that_raises_says_why() -> None:
-    with pytest.raises(AttributeError, match="^the wall itself$"):
-        Wall().broken  # noqa: B018
-
-
 def test_copies_and_pickles_work() -> None:
     for other in (copy.copy(Wall("red")), copy.deepcopy(Wall("red")), pickle.loads(pickle.dumps(Wall("red")))):
         assert other.color == "red"
@@ -144,3 +133,8 @@ def test_each_name_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
         say_renamed("a", "b")
         say_renamed("c", "d")
     assert capsys.readouterr().err == "twixt: a is now called b\ntwixt: c is now called d\n"
+
+
+def test_reading_is_as_fast_as_in_any_class() -> None:
+    """CPython does not specialise reads of attributes in classes with `__getattr__`."""
+    assert not any(hasattr(kind, "__getattr__") for kind in (Wall, Place))
