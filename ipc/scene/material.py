@@ -180,18 +180,28 @@ class Material:
     specular: float = 0.5
     emission: float = 0.0
 
-    def __post_init__(self) -> None:
-        if self.texture is not None and not isinstance(self.texture, Texture):
+    def __init__(
+        self,
+        texture: Texture | None = None,
+        repeat: ArrayLike = (1.0, 1.0),
+        per_metre: bool = False,
+        roughness: float = 0.5,
+        specular: float = 0.5,
+        emission: float = 0.0,
+    ) -> None:
+        if texture is not None and not isinstance(texture, Texture):
             raise SceneTypeError(
-                f"Material.texture must be a Texture, such as Texture.checker(), or None, got {text_of(self.texture)}"
+                f"Material.texture must be a Texture, such as Texture.checker(), or None, got {text_of(texture)}"
             )
+        set_field(self, "texture", texture)
         try:
-            set_field(self, "repeat", lengths("Material.repeat", self.repeat, 2))
+            set_field(self, "repeat", lengths("Material.repeat", repeat, 2))
         except SceneError:
-            raise SceneError(f"Material.repeat must be two finite numbers > 0, got {text_of(self.repeat)}") from None
-        set_field(self, "per_metre", flag("Material.per_metre", self.per_metre))
-        for name, (low, high) in SHARES.items():
-            value = number(f"Material.{name}", getattr(self, name))
+            raise SceneError(f"Material.repeat must be two finite numbers > 0, got {text_of(repeat)}") from None
+        set_field(self, "per_metre", flag("Material.per_metre", per_metre))
+        for name, given in (("roughness", roughness), ("specular", specular), ("emission", emission)):
+            low, high = SHARES[name]
+            value = number(f"Material.{name}", given)
             if not low <= value <= high:
                 raise SceneError(f"Material.{name} must be from {low:g} to {high:g}, got {text_of(value)}")
             set_field(self, name, value)

@@ -73,7 +73,7 @@ def scene_of_arrays(points: Floats) -> twixt.Scene:
     turned = twixt.Part(twixt.Capsule(), orientation=twixt.rotation(UP, 0.5))
     mesh = twixt.Mesh(points, np.array([(0, 1, 2)]), color=np.array((255, 0, 0), np.uint8))
     sky = twixt.Texture.gradient(red, np.zeros(3))
-    plane = twixt.Plane(points[2, :2], material=twixt.Material(sky))
+    plane = twixt.Plane(points[2, :2], material=twixt.Material(sky, points[2, :2]))
     scene = twixt.Scene(
         [twixt.Compound([part, turned]), mesh, plane, twixt.Ellipsoid(points[2]), twixt.Sphere(color=red)],
         camera=camera,
