@@ -60,7 +60,13 @@ NO_DISPLAY = f"no display ({' and '.join(DISPLAY_VARIABLES)} are not set)"
 
 
 class TwixtError(Exception):
-    """An input is refused, or something is missing. The message names the value, the rule and what the user can do."""
+    """An input is refused, or something is missing.
+
+    The message names the value, the rule and what the user can do.
+
+    Attributes:
+        exit_code: Exit code of a command that ends with this error.
+    """
 
     exit_code = REFUSED
 

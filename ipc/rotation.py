@@ -48,11 +48,15 @@ def rotation(axis: ArrayLike, angle: ArrayLike) -> NDArray[np.float64]:
 
         view.publish(orientation=twixt.rotation((0, 0, 1), yaw))  # yaw: radians about z, (n,)
 
-    - axis: (3,), or (n, 3) with one row for each rotation; of any length except 0.
-    - angle: radians, a number or (n,).
+    Args:
+        axis: (3,), or (n, 3) with one row for each rotation. Its length may be any except 0.
+        angle: Radians, a number or (n,).
 
-    Returns (4,) if both are given for one rotation, else (n, 4). Raises TwixtError for other shapes and types, for
-    numbers that are not finite, and for an axis of length 0.
+    Returns:
+        (4,) if both are given for one rotation, else (n, 4).
+
+    Raises:
+        TwixtError: For other shapes and types, for numbers that are not finite, and for an axis of length 0.
     """
     axes = _directions("rotation(axis)", axis)
     angles = _numbers("rotation(angle)", angle, ())
@@ -63,21 +67,27 @@ def rotation(axis: ArrayLike, angle: ArrayLike) -> NDArray[np.float64]:
 def turn_towards(
     direction: ArrayLike, up: ArrayLike = (0.0, 0.0, 1.0), forward: Literal["x", "z"] = "x"
 ) -> NDArray[np.float64]:
-    """Unit quaternions xyzw that turn a body's forward axis to a direction, and its up axis as near to `up` as
-    possible.
+    """Unit quaternions xyzw that turn a body's forward axis to a direction.
+
+    The body's up axis is then as near to `up` as possible.
 
         bodies.orientation = twixt.turn_towards(bodies.velocity)               # cars that look where they drive
         bodies.orientation[i] = twixt.turn_towards(end - start, forward="z")   # a capsule along a segment
 
-    - direction, up: (3,), or (n, 3) with one row for each rotation; of any length except 0.
-    - forward: "x": the x axis is turned to the direction, and the z axis is near `up`. "z": the z axis is turned to
-      the direction, and the y axis is near `up`. Use "z" for capsules and cylinders, which extend along z.
-
-    If a direction is parallel to `up`, the rotation is the shortest one of the forward axis to the direction; of two
+    If a direction is parallel to `up`, the rotation is the shortest one of the forward axis to the direction. Of two
     half turns it is the one about the up axis.
 
-    Returns (4,) if both are given for one rotation, else (n, 4). Raises TwixtError for other shapes and types, for
-    numbers that are not finite, and for a direction of length 0.
+    Args:
+        direction: (3,), or (n, 3) with one row for each rotation. Its length may be any except 0.
+        up: (3,) or (n, 3), as for `direction`.
+        forward: "x": the x axis is turned to the direction, and the z axis is near `up`. "z": the z axis is turned to
+            the direction, and the y axis is near `up`. Use "z" for capsules and cylinders, which extend along z.
+
+    Returns:
+        (4,) if both are given for one rotation, else (n, 4).
+
+    Raises:
+        TwixtError: For other shapes and types, for numbers that are not finite, and for a direction of length 0.
     """
     if not isinstance(forward, str) or forward not in AXES:
         raise InvalidValue(f'turn_towards(forward) must be "x" or "z", got {text_of(forward)}')

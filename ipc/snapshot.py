@@ -138,13 +138,25 @@ def vertex_records(vertices: int) -> int:
 class Snapshot:
     """The state of all bodies after a step, in private arrays (not in shared memory).
 
-    bodies: structured array of dtype `BODY` and shape (n,). columns: for each name, an array of n rows. marks:
-    structured array of dtype `MARK` and shape (m,); m may differ between snapshots. vertices: array of shape (v, 3) in
-    metres, with the vertices of all deforming bodies in the order of the bodies. Each vertex is in its body's frame.
-    If there are no vertices, these bodies have their rest shapes. part_columns: for each name, an array of p rows, one
-    row per part of the bodies. part_bodies: array of shape (p,) with the index in `bodies` of each part's body. The
-    index is -1 if that body is not in `bodies`. The array is empty if the scene is not known. world_columns: for each
-    name, an array of one row. scene_version: version of the scene that these bodies belong to.
+    Attributes:
+        sim_time_ns: Simulated time of the state, in ns.
+        bodies: Structured array of dtype `BODY` and shape (n,).
+        columns: For each name, an array of n rows.
+        tick: Number of steps since the world began.
+        due_ns: Wall instant at which this state is due, in ns of `time.perf_counter_ns`.
+        published_ns: Wall instant at which readers could first read this state, in ns.
+        rate: Simulated seconds per wall second that the physics process achieves.
+        dt_ns: Simulated time of one step, in ns.
+        step_cost_ns: Wall time that the step took, in ns.
+        world_epoch: Number that changes at every reset.
+        marks: Structured array of dtype `MARK` and shape (m,); m may differ between snapshots.
+        vertices: Array of shape (v, 3) in metres, with the vertices of all deforming bodies in the order of the bodies.
+            Each vertex is in its body's frame. If there are no vertices, these bodies have their rest shapes.
+        part_columns: For each name, an array of p rows, one row per part of the bodies.
+        part_bodies: Array of shape (p,) with the index in `bodies` of each part's body. The index is -1 if that body is
+            not in `bodies`. The array is empty if the scene is not known.
+        world_columns: For each name, an array of one row.
+        scene_version: Version of the scene that these bodies belong to.
     """
 
     sim_time_ns: int

@@ -46,11 +46,21 @@ def _no_receiver() -> None:
 @former_arguments(FORMER_ARGUMENTS)
 @named_arguments
 class Slider:
-    """A number from `low` to `high` that the user may change. value: the current number; the program may assign
-    another number in that range. section: name of the slider's section in the overlay. Raises TwixtError for an
-    invalid argument or number.
+    """A number from `low` to `high` that the user may change.
 
-    on_change: function that is called after the program has assigned a value.
+    Args:
+        name: The slider's label in the overlay, a text of 1 to 60 characters.
+        value: The number at the start.
+        low: Lowest number.
+        high: Highest number.
+        section: Name of the slider's section in the overlay, a text of 1 to 60 characters.
+
+    Attributes:
+        value: The current number. The program may assign another number from `low` to `high`.
+        on_change: Function that is called after the program has assigned a value.
+
+    Raises:
+        TwixtError: An argument or an assigned number is invalid.
     """
 
     name: str
@@ -101,9 +111,21 @@ class Slider:
 @former_arguments(FORMER_ARGUMENTS)
 @named_arguments
 class Toggle:
-    """A switch that the user may turn on or off. value: the current state; the program may assign True or False.
-    is_on: the same state as a plain attribute, which is faster to read. Do not assign to `is_on`. section, on_change:
-    as for a Slider. Raises TwixtError for an invalid argument or state."""
+    """A switch that the user may turn on or off.
+
+    Args:
+        name: The switch's label in the overlay, a text of 1 to 60 characters.
+        value: The state at the start.
+        section: Name of the switch's section in the overlay, a text of 1 to 60 characters.
+
+    Attributes:
+        value: The current state. The program may assign True or False.
+        is_on: The same state as a plain attribute, which is faster to read. Do not assign to `is_on`.
+        on_change: Function that is called after the program has assigned a state.
+
+    Raises:
+        TwixtError: An argument or an assigned state is invalid.
+    """
 
     name: str
     section: str
@@ -140,7 +162,15 @@ class Toggle:
 @former_arguments(FORMER_ARGUMENTS)
 @named_arguments
 class Button:
-    """A button that the user may press. section: as for a Slider. Raises TwixtError for an invalid argument."""
+    """A button that the user may press.
+
+    Args:
+        name: The button's label in the overlay, a text of 1 to 60 characters.
+        section: Name of the button's section in the overlay, a text of 1 to 60 characters.
+
+    Raises:
+        TwixtError: An argument is invalid.
+    """
 
     name: str
     section: str
@@ -151,7 +181,11 @@ class Button:
         self._is_pressed = False
 
     def pressed(self) -> bool:
-        """True if the user has pressed the button at least one time since the last call of `pressed`."""
+        """True if the user has pressed the button at least one time since the last call of `pressed`.
+
+        Returns:
+            True or False. The next call returns False unless the user has pressed the button again.
+        """
         pressed, self._is_pressed = self._is_pressed, False
         return pressed
 

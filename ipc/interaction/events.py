@@ -47,12 +47,26 @@ class UserAction:
     KIND: ClassVar[str]
 
     def to_fields(self) -> dict[str, Any]:
-        """Returns the action as the fields of a message."""
+        """Returns the action as the fields of a message.
+
+        Returns:
+            A value for each field, by name.
+        """
         return asdict(self)  # type: ignore[call-overload, no-any-return]  # each subclass is a dataclass
 
     @classmethod
     def from_fields(cls, fields: dict[str, Any]) -> Self:
-        """Returns the action with these fields, which `to_fields` made. Raises ActionError for any other fields."""
+        """Returns the action with these fields, which `to_fields` made.
+
+        Args:
+            fields: A value for each field, by name.
+
+        Returns:
+            The action.
+
+        Raises:
+            TwixtError: The fields are invalid. The error is an ActionError.
+        """
         try:
             return cls(**fields)
         except (TypeError, ValueError, ArithmeticError) as error:
@@ -61,29 +75,33 @@ class UserAction:
 
 @dataclass(frozen=True)
 class UserEvent(UserAction):
-    """One event. name: "key", "click" or "reset" (the user pressed R in the viewer).
+    """One event: what a user did in a viewer.
 
-    Fields of a key event:
-    key: GLFW's code for the key's place on the keyboard. The code is the same in all keyboard layouts. For letters and
-    digits the code is the character at this place on a US keyboard, such as `ord("A")`. action: "press", "repeat" or
-    "release". mods: GLFW's bits (Shift 1, Ctrl 2, Alt 4, Super 8). is_viewers: True if the viewer itself has acted on
-    the key. key_name: such as "a", "1", "left", "space", "f1" or "left_shift"; see `KEY_NAMES`. It is the character
-    that the key types without Shift in the user's keyboard layout, so "z" is the key that is labelled Z. A key that
-    types another character, such as a Cyrillic one, has its name on a US keyboard. The keys of the row of digits are
-    "0" to "9" in all layouts. It is "" for a key without a name.
+    Key events have `key`, `action`, `mods`, `is_viewers` and `key_name`. Click events have `button`, `clicks`, `body`
+    and `point`. Key and click events have `pointer_px` and `pointer`.
 
-    Fields of a click event:
-    button: "left", "right" or "middle". clicks: 2 for a double click. body: index of the body that was hit; None if no
-    body was hit. point: the point that was hit, in metres, in the world frame.
-
-    Fields of key and click events:
-    pointer_px: position of the pointer in the window, x and y in framebuffer pixels from the top left; None if the
-    pointer is outside the window. pointer: the point under the pointer in the plane that faces the camera and contains
-    the camera's target, in metres, in the world frame. In a 2D world this is the point under the pointer. None if the
-    pointer is not on the picture.
-
-    acted_ns: wall instant at which the user acted, in ns. draw_time_ns: simulated time of the picture that the user
-    saw, in ns.
+    Attributes:
+        name: "key", "click" or "reset" (the user pressed R in the viewer).
+        key: GLFW's code for the key's place on the keyboard. The code is the same in all keyboard layouts. For letters
+            and digits the code is the character at this place on a US keyboard, such as `ord("A")`.
+        action: "press", "repeat" or "release".
+        mods: GLFW's bits (Shift 1, Ctrl 2, Alt 4, Super 8).
+        is_viewers: True if the viewer itself has acted on the key.
+        button: "left", "right" or "middle".
+        clicks: 2 for a double click.
+        body: Index of the body that was hit. None if no body was hit.
+        point: The point that was hit, in metres, in the world frame.
+        acted_ns: Wall instant at which the user acted, in ns.
+        draw_time_ns: Simulated time of the picture that the user saw, in ns.
+        key_name: Such as "a", "1", "left", "space", "f1" or "left_shift"; see `KEY_NAMES`. It is the character that the
+            key types without Shift in the user's keyboard layout, so "z" is the key that is labelled Z. A key that
+            types another character, such as a Cyrillic one, has its name on a US keyboard. The keys of the row of
+            digits are "0" to "9" in all layouts. It is "" for a key without a name.
+        pointer_px: Position of the pointer in the window, x and y in framebuffer pixels from the top left. None if the
+            pointer is outside the window.
+        pointer: The point under the pointer in the plane that faces the camera and contains the camera's target, in
+            metres, in the world frame. In a 2D world this is the point under the pointer. None if the pointer is not on
+            the picture.
     """
 
     KIND: ClassVar[str] = "event"

@@ -35,9 +35,17 @@ FORMER_COLUMNS = {"left": "text", "right": "value"}
 @named_arguments
 @dataclass(frozen=True)
 class OverlayText:
-    """Text over the picture. place: one of `PLACES`. text, value: texts of the left and the right column, with
-    newlines between lines; each text may be empty. size: size of the letters as a multiple of the overlay's usual
-    size. Raises TwixtError for an invalid argument."""
+    """Text over the picture.
+
+    Args:
+        place: "top left", "top right", "bottom left", "bottom right", "top", "bottom", "left" or "right".
+        text: Text of the left column, with newlines between lines. It may be empty.
+        value: Text of the right column, with newlines between lines. It may be empty.
+        size: Size of the letters as a multiple of the overlay's usual size, from 0.25 to 8.
+
+    Raises:
+        TwixtError: An argument is invalid.
+    """
 
     place: str = PLACES[0]
     text: str = ""
@@ -103,9 +111,16 @@ Rect = tuple[int, int, int, int]
 @named_arguments
 @dataclass(frozen=True, eq=False)
 class OverlayImage:
-    """An image over the picture. rect: left edge, bottom edge, width and height in pixels of the window. The edges are
-    measured from the window's lower left corner. The image is stretched to this rectangle. pixels: (rows, columns,
-    3) uint8, the top row first; the array is not copied. Raises TwixtError for an invalid argument."""
+    """An image over the picture.
+
+    Args:
+        rect: Left edge, bottom edge, width and height in pixels of the window. The edges are measured from the window's
+            lower left corner. The image is stretched to this rectangle.
+        pixels: Array of shape (rows, columns, 3) and dtype uint8, the top row first. The array is not copied.
+
+    Raises:
+        TwixtError: An argument is invalid.
+    """
 
     rect: Rect
     pixels: NDArray[np.uint8]
@@ -199,16 +214,23 @@ KINDS: tuple[FigureKind, ...] = get_args(FigureKind)
 @named_arguments
 @dataclass(frozen=True, eq=False)
 class OverlayLine:
-    """A line of a figure. points: array of shape (n, 2) with x and y of each point. name: the line's name in the
-    legend. If the name is empty, the legend has no entry for the line. color: (red, green, blue), each from 0 to 1, or
-    np.uint8 from 0 to 255. If `color` is None, the line has a colour that differs from the colours of the neighbouring
-    lines. Raises TwixtError for an invalid argument."""
+    """A line of a figure.
+
+    Args:
+        points: Array of shape (n, 2) with x and y of each point.
+        name: The line's name in the legend. If the name is empty, the legend has no entry for the line.
+        color: (red, green, blue), each from 0 to 1, or np.uint8 from 0 to 255. If `color` is None, the line has a
+            colour that differs from the colours of the neighbouring lines.
+
+    Raises:
+        TwixtError: An argument is invalid.
+    """
 
     points: NDArray[np.float64]
     name: str = ""
     color: Color | None = None
 
-    def __init__(self, points: ArrayLike, name: str = "", color: Color | None = None) -> None:
+    def __init__(self, points: ArrayLike, name: str = "", color: ArrayLike | None = None) -> None:
         try:
             found = np.array(points, np.float64)
         except (TypeError, ValueError):
@@ -230,10 +252,22 @@ def _kind_of(are_bars: Any, _others: Mapping[str, Any]) -> FigureKind:
 @named_arguments
 @dataclass(frozen=True, eq=False)
 class OverlayFigure:
-    """A figure over the picture. rect: left edge, bottom edge, width and height in pixels of the window. The edges are
-    measured from the window's lower left corner. x_range, y_range: range of each axis, (low, high). If a range is
-    None, the axis covers the range of the points. kind: "lines" to join the points by lines, "bars" to draw each
-    point as a bar. has_legend: True to show the names of the lines. Raises TwixtError for an invalid argument."""
+    """A figure over the picture: lines or bars with axes.
+
+    Args:
+        rect: Left edge, bottom edge, width and height in pixels of the window. The edges are measured from the window's
+            lower left corner.
+        lines: The lines, at most 100.
+        title: Text above the figure. It may be empty.
+        x_label: Text below the x axis. It may be empty.
+        x_range: Range of the x axis, (low, high). If it is None, the axis covers the range of the points.
+        y_range: Range of the y axis, as for `x_range`.
+        kind: "lines" to join the points by lines, "bars" to draw each point as a bar.
+        has_legend: True to show the names of the lines.
+
+    Raises:
+        TwixtError: An argument is invalid.
+    """
 
     rect: Rect
     lines: Sequence[OverlayLine]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from twixt.ipc.errors import named_arguments, text_of
 from twixt.ipc.process.renamed import FormerArgument, FormerAttribute, former_arguments, former_attributes
@@ -54,19 +55,26 @@ def _height_of(orthographic: Any, others: Mapping[str, Any]) -> Any:
 @named_arguments
 @dataclass(frozen=True)
 class Camera:
-    """A camera at `eye` that looks at `target`. Positions are in metres, angles in degrees.
+    """A camera at `eye` that looks at `target`.
 
-    orthographic_height: None for a perspective picture, or the height that an orthographic picture shows, in metres.
-    An orthographic picture also shows objects that are very near to the camera. `fov_y_deg` and the distance between
-    `eye` and `target` have no effect on it.
-    body: None, or the index of a body that the camera moves with. `eye` and `target` are then in that body's frame.
-    rotates_with_body: True if the camera also turns with that body, False if it only moves with the body.
-    up: vector of any length that points up in the picture. If `body` is given, `up` is in that body's frame. It must
-    not be parallel to the line of sight. Only the default `up` may be parallel to the line of sight. The camera then
-    looks straight down; x points to the right and y points up, as on a map.
-    principal_point: position of `target` in the picture, as two distances from the picture's middle: to the right and
-    up. Each distance is a fraction of the picture's height, from -1 to 1. (0, 0) is the middle. `principal_point`
-    changes neither the angle of view nor the height that the picture shows.
+    Args:
+        eye: Position of the camera, in metres.
+        target: Point that the camera looks at, in metres. It must differ from `eye`.
+        fov_y_deg: Vertical angle of view, in degrees, from 1 to 170.
+        body: None, or the index of a body that the camera moves with. `eye` and `target` are then in that body's frame.
+        orthographic_height: None for a perspective picture, or the height that an orthographic picture shows, in
+            metres. An orthographic picture also shows objects that are very near to the camera. `fov_y_deg` and the
+            distance between `eye` and `target` have no effect on it.
+        rotates_with_body: True if the camera also turns with `body`. False if it only moves with the body.
+        up: Vector of any length that points up in the picture. If `body` is given, `up` is in that body's frame. It
+            must not be parallel to the line of sight. Only the default `up` may be parallel to the line of sight. The
+            camera then looks straight down; x points to the right and y points up, as on a map.
+        principal_point: Position of `target` in the picture, as two distances from the picture's middle: to the right
+            and up. Each distance is a fraction of the picture's height, from -1 to 1. (0, 0) is the middle.
+            `principal_point` changes neither the angle of view nor the height that the picture shows.
+
+    Raises:
+        TwixtError: An argument is invalid. The error is a SceneError.
     """
 
     eye: Vector = (6.0, -8.0, 5.0)
@@ -78,25 +86,33 @@ class Camera:
     up: Vector = Z_UP
     principal_point: tuple[float, float] = CENTRE
 
-    def __post_init__(self) -> None:
-        for name in ("eye", "target"):
-            set_field(self, name, vector(f"Camera.{name}", getattr(self, name)))
-        set_field(self, "fov_y_deg", number("Camera.fov_y_deg", self.fov_y_deg))
+    def __init__(
+        self,
+        eye: ArrayLike = (6.0, -8.0, 5.0),
+        target: ArrayLike = (0.0, 0.0, 0.0),
+        fov_y_deg: float = 45.0,
+        body: int | None = None,
+        orthographic_height: float | None = None,
+        rotates_with_body: bool = True,
+        up: ArrayLike = Z_UP,
+        principal_point: ArrayLike = CENTRE,
+    ) -> None:
+        set_field(self, "eye", vector("Camera.eye", eye))
+        set_field(self, "target", vector("Camera.target", target))
+        set_field(self, "fov_y_deg", number("Camera.fov_y_deg", fov_y_deg))
         if math.dist(self.eye, self.target) == 0:
             raise SceneError(f"Camera.eye and Camera.target must differ, got {text_of(self.eye)} for both")
         if not 1 <= self.fov_y_deg <= 170:
             raise SceneError(f"Camera.fov_y_deg must be from 1 to 170, got {text_of(self.fov_y_deg)}")
-        if self.body is not None:
-            set_field(self, "body", body_index("Camera.body", self.body))
+        set_field(self, "body", None if body is None else body_index("Camera.body", body))
         # Defaults are not checked. This saves time, because a world may make a new camera in every step.
-        if self.up is not Z_UP:
-            set_field(self, "up", vector("Camera.up", self.up))
+        set_field(self, "up", Z_UP if up is Z_UP else vector("Camera.up", up))
+        if up is not Z_UP:
             self._require_up()
-        if self.principal_point is not CENTRE:
-            set_field(self, "principal_point", self._principal_point())
-        if self.orthographic_height is not None:
-            set_field(self, "orthographic_height", self._height())
-        set_field(self, "rotates_with_body", flag("Camera.rotates_with_body", self.rotates_with_body))
+        is_centred = principal_point is CENTRE
+        set_field(self, "principal_point", CENTRE if is_centred else _principal_point(principal_point))
+        set_field(self, "orthographic_height", None if orthographic_height is None else _height(orthographic_height))
+        set_field(self, "rotates_with_body", flag("Camera.rotates_with_body", rotates_with_body))
 
     def _require_up(self) -> None:
         x, y, z = _unit(self.up)
@@ -110,30 +126,30 @@ class Camera:
                 "leave it out for z up"
             )
 
-    def _principal_point(self) -> tuple[float, float]:
-        given = self.principal_point
-        try:
-            x, y = (number("Camera.principal_point", value) for value in given)
-            if max(abs(x), abs(y)) <= 1:
-                return x, y
-        except (TypeError, ValueError):
-            pass
-        raise SceneError(
-            "Camera.principal_point must be two numbers from -1 to 1, shares of the picture's height from its middle, "
-            f"got {text_of(given)}"
-        )
 
-    def _height(self) -> float:
-        given = self.orthographic_height
-        try:
-            if not isinstance(given, bool | np.bool_):
-                return lengths("Camera.orthographic_height", given, 1)[0]
-        except SceneError:
-            pass
-        raise SceneError(
-            "Camera.orthographic_height must be the height of the picture in metres, > 0, or None for perspective, "
-            f"got {text_of(given)}"
-        )
+def _principal_point(given: Any) -> tuple[float, float]:
+    try:
+        x, y = (number("Camera.principal_point", value) for value in given)
+        if max(abs(x), abs(y)) <= 1:
+            return x, y
+    except (TypeError, ValueError):
+        pass
+    raise SceneError(
+        "Camera.principal_point must be two numbers from -1 to 1, shares of the picture's height from its middle, "
+        f"got {text_of(given)}"
+    )
+
+
+def _height(given: Any) -> float:
+    try:
+        if not isinstance(given, bool | np.bool_):
+            return lengths("Camera.orthographic_height", given, 1)[0]
+    except SceneError:
+        pass
+    raise SceneError(
+        "Camera.orthographic_height must be the height of the picture in metres, > 0, or None for perspective, "
+        f"got {text_of(given)}"
+    )
 
 
 def _unit(vector: Vector) -> Vector:

@@ -13,7 +13,7 @@ from operator import index
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.config import flags
 from twixt.ipc.config.rules import is_reference, is_rule, unknown_rule
@@ -43,42 +43,60 @@ LAST_BODY = (1 << 31) - 1
 class Group:
     """A group of bodies that are drawn with their own interpolation method, or later than the other bodies.
 
-    bodies: indices of the bodies. interpolation: one of twixt.ipc.config.flags.INTERPOLATIONS, or module:Class. If
-    `interpolation` is None, the group has the interpolation method of the run. delay_ms: delay of this group, in ms of
-    simulated time. The group is drawn in an earlier state than the other bodies.
+    Args:
+        bodies: Indices of the bodies, in any order. They are stored as a tuple.
+        interpolation: One of twixt.ipc.config.flags.INTERPOLATIONS, or module:Class. If `interpolation` is None, the
+            group has the interpolation method of the run.
+        delay_ms: Delay of this group, in ms of simulated time. The group is drawn in an earlier state than the other
+            bodies.
+
+    Raises:
+        TwixtError: An argument is invalid. The error is a SceneError.
     """
 
     bodies: Sequence[int]
     interpolation: str | None = None
     delay_ms: float = 0.0
 
-    def __post_init__(self) -> None:
-        bodies = items(self.bodies)
-        if bodies is None:
-            raise SceneTypeError(f"Group.bodies must be indices of bodies, such as [4, 5], got {text_of(self.bodies)}")
-        set_field(self, "bodies", tuple(body_index("Group.bodies", body) for body in bodies))
+    def __init__(self, bodies: Iterable[int], interpolation: str | None = None, delay_ms: float = 0.0) -> None:
+        indices = items(bodies)
+        if indices is None:
+            raise SceneTypeError(f"Group.bodies must be indices of bodies, such as [4, 5], got {text_of(bodies)}")
+        set_field(self, "bodies", tuple(body_index("Group.bodies", body) for body in indices))
         if len(set(self.bodies)) < len(self.bodies):
             twice = next(body for body in self.bodies if self.bodies.count(body) > 1)
             raise SceneError(f"Group.bodies must name each body once, got {twice} twice")
-        method = self.interpolation
-        is_known = method is None or (isinstance(method, str) and method in flags.INTERPOLATIONS)
-        if not is_known and not is_reference(method):
+        is_known = interpolation is None or (isinstance(interpolation, str) and interpolation in flags.INTERPOLATIONS)
+        if not is_known and not is_reference(interpolation):
             raise SceneError(
                 f"Group.interpolation must be one of {', '.join(flags.INTERPOLATIONS)}, module:Class for one of "
-                f"your own, or None for the run's, got {text_of(method)}"
+                f"your own, or None for the run's, got {text_of(interpolation)}"
             )
-        delay_ms = number("Group.delay_ms", self.delay_ms)
-        if not 0 <= delay_ms <= LONGEST_DELAY_MS:
-            raise SceneError(f"Group.delay_ms must be >= 0 and <= {LONGEST_DELAY_MS:g}, got {text_of(self.delay_ms)}")
-        set_field(self, "delay_ms", delay_ms)
+        set_field(self, "interpolation", interpolation)
+        set_field(self, "delay_ms", number("Group.delay_ms", delay_ms))
+        if not 0 <= self.delay_ms <= LONGEST_DELAY_MS:
+            raise SceneError(f"Group.delay_ms must be >= 0 and <= {LONGEST_DELAY_MS:g}, got {text_of(delay_ms)}")
 
 
 @named_arguments
 @dataclass(frozen=True)
 class ColorBy:
-    """The colour of each body shows a number. A column has this number for each body. The number is first clamped to
-    the range from `low` to `high`. The body's colour is then interpolated linearly: it is `low_color` at `low` and
-    `high_color` at `high`. It replaces the red, green and blue of the body and of its shapes."""
+    """The colour of each body shows a number. A column has this number for each body.
+
+    The number is first clamped to the range from `low` to `high`. The body's colour is then interpolated linearly: it
+    is `low_color` at `low` and `high_color` at `high`. It replaces the red, green and blue of the body and of its
+    shapes.
+
+    Args:
+        column: Name of the column.
+        low: Number at which a body has the colour `low_color`.
+        high: Number at which a body has the colour `high_color`. It must differ from `low`.
+        low_color: Red, green and blue, each from 0 to 1, or np.uint8 from 0 to 255.
+        high_color: Red, green and blue, as for `low_color`.
+
+    Raises:
+        TwixtError: An argument is invalid. The error is a SceneError.
+    """
 
     column: str
     low: float = 0.0
@@ -86,15 +104,23 @@ class ColorBy:
     low_color: Color = (0.16, 0.36, 0.86)
     high_color: Color = (1.00, 0.38, 0.16)
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.column, str) or not self.column:
-            raise SceneTypeError(f"ColorBy.column must be the name of a column, got {text_of(self.column)}")
-        for name in ("low", "high"):
-            set_field(self, name, number(f"ColorBy.{name}", getattr(self, name)))
+    def __init__(
+        self,
+        column: str,
+        low: float = 0.0,
+        high: float = 1.0,
+        low_color: ArrayLike = (0.16, 0.36, 0.86),
+        high_color: ArrayLike = (1.00, 0.38, 0.16),
+    ) -> None:
+        if not isinstance(column, str) or not column:
+            raise SceneTypeError(f"ColorBy.column must be the name of a column, got {text_of(column)}")
+        set_field(self, "column", column)
+        for name, value in (("low", low), ("high", high)):
+            set_field(self, name, number(f"ColorBy.{name}", value))
         if self.low == self.high:
             raise SceneError(f"ColorBy.low and high must differ, got {self.low:g} and {self.high:g}")
-        for name in ("low_color", "high_color"):
-            color = color_or_none(f"ColorBy.{name}", getattr(self, name))
+        for name, given in (("low_color", low_color), ("high_color", high_color)):
+            color = color_or_none(f"ColorBy.{name}", given)
             if color is None:
                 raise SceneError(f"ColorBy.{name} must be (red, green, blue), each {COLOR_RANGE}, got None")
             set_field(self, name, color)

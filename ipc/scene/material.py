@@ -50,12 +50,17 @@ SHARES = {"roughness": (0.05, 1.0), "specular": (0.0, 1.0), "emission": (0.0, 1.
 @named_arguments
 @dataclass(frozen=True)
 class Texture:
-    """An image for surfaces. pixels: array of shape (h, w, 3 or 4) and dtype u1, the top row first. Each pixel has
-    red, green, blue and possibly alpha.
+    """An image for surfaces.
 
-    A cube texture has six square images; its array of pixels has the shape (6, h, h, 3 or 4). The images are the sides
-    of a cube around the shape, towards +x, -x, +y, -y, +z, -z. Each image is oriented as in OpenGL's cube maps. Raises
-    SceneError for an invalid array.
+    A cube texture has six square images. The images are the sides of a cube around the shape, towards +x, -x, +y, -y,
+    +z, -z. Each image is oriented as in OpenGL's cube maps.
+
+    Args:
+        pixels: Array of shape (h, w, 3 or 4) and dtype u1, the top row first. Each pixel has red, green, blue and
+            possibly alpha. For a cube texture, the array has the shape (6, h, h, 3 or 4). The array is copied.
+
+    Raises:
+        TwixtError: The array is invalid. The error is a SceneError.
     """
 
     pixels: NDArray[np.uint8] = field(compare=False, repr=False)
@@ -69,18 +74,44 @@ class Texture:
 
     @staticmethod
     @named_arguments
-    def checker(first: Any = (0.2, 0.3, 0.4), second: Any = (0.1, 0.2, 0.3), size_px: int = CHECKER_PX) -> Texture:
-        """Returns a checkerboard of two by two squares. `first` is the colour of the upper left and the lower right
-        square. size_px: width and height of the image, in px. Raises SceneError for an invalid argument."""
+    def checker(
+        first: ArrayLike = (0.2, 0.3, 0.4), second: ArrayLike = (0.1, 0.2, 0.3), size_px: int = CHECKER_PX
+    ) -> Texture:
+        """Returns a checkerboard of two by two squares.
+
+        Args:
+            first: Colour of the upper left and the lower right square: red, green, blue and possibly alpha, each from 0
+                to 1, or np.uint8 from 0 to 255.
+            second: Colour of the other two squares, as for `first`.
+            size_px: Width and height of the image, in px.
+
+        Returns:
+            The texture.
+
+        Raises:
+            TwixtError: An argument is invalid. The error is a SceneError.
+        """
         half = _side("Texture.checker: size_px", size_px) // 2
         colors = _colors("Texture.checker", first, second)
         return Texture(colors[np.kron([[0, 1], [1, 0]], np.ones((max(half, 1),) * 2, int))])
 
     @staticmethod
     @named_arguments
-    def gradient(top: Any, bottom: Any, size_px: int = CHECKER_PX) -> Texture:
-        """Returns a gradient from the colour `top` to the colour `bottom`. size_px: width and height of the image, in
-        px. Raises SceneError for an invalid argument."""
+    def gradient(top: ArrayLike, bottom: ArrayLike, size_px: int = CHECKER_PX) -> Texture:
+        """Returns a gradient from the colour `top` to the colour `bottom`.
+
+        Args:
+            top: Colour of the top row: red, green, blue and possibly alpha, each from 0 to 1, or np.uint8 from 0 to
+                255.
+            bottom: Colour of the bottom row, as for `top`.
+            size_px: Width and height of the image, in px.
+
+        Returns:
+            The texture.
+
+        Raises:
+            TwixtError: An argument is invalid. The error is a SceneError.
+        """
         side = _side("Texture.gradient: size_px", size_px)
         upper, lower = _colors("Texture.gradient", top, bottom).astype(float)
         column = np.rint(np.linspace(upper, lower, side)).astype(np.uint8)
@@ -88,9 +119,18 @@ class Texture:
 
     @staticmethod
     def from_file(path: str | os.PathLike[str]) -> Texture:
-        """Returns the image of a PNG file, a JPEG file, or another file that pillow can read. If the width or the
-        height is larger than `MOST_SIDE_PX`, the image is shrunk and a notice is printed. Raises SceneError with
-        the file's name if the file cannot be read."""
+        """Returns the image of a PNG file, a JPEG file, or another file that pillow can read.
+
+        Args:
+            path: The file. If the width or the height of its image is larger than 4096 px, the image is shrunk and a
+                notice is printed.
+
+        Returns:
+            The texture.
+
+        Raises:
+            TwixtError: The file cannot be read. The error is a SceneError with the file's name.
+        """
         return Texture(_pixels_of_file(path))
 
     @property
@@ -118,14 +158,19 @@ class Texture:
 class Material:
     """Look of a surface, except its colour.
 
-    texture: an image that is multiplied by the shape's colour. On a plane, the image is upright if the plane's front
-    is seen with x to the right. On a mesh, `uv` places the image. On other shapes, the image is projected along the
-    shape's z axis. A cube texture surrounds these other shapes on all sides. repeat: number of times that the image is
-    repeated along the shape's x and y axes. `repeat` has no effect on a mesh. per_metre: if True, `repeat` is the
-    number of times per metre, whatever the shape's size.
-    roughness: width of the highlight, from 0.05 (a point, as on a mirror) to 1. specular: strength of the highlight,
-    from 0 to 1. emission: fraction of the colour that is visible without light, from 0 to 1. Raises SceneError for an
-    invalid field.
+    Args:
+        texture: An image that is multiplied by the shape's colour. On a plane, the image is upright if the plane's
+            front is seen with x to the right. On a mesh, `uv` places the image. On other shapes, the image is projected
+            along the shape's z axis. A cube texture surrounds these other shapes on all sides.
+        repeat: Number of times that the image is repeated along the shape's x and y axes. `repeat` has no effect on a
+            mesh.
+        per_metre: If True, `repeat` is the number of times per metre, whatever the shape's size.
+        roughness: Width of the highlight, from 0.05 (a point, as on a mirror) to 1.
+        specular: Strength of the highlight, from 0 to 1.
+        emission: Fraction of the colour that is visible without light, from 0 to 1.
+
+    Raises:
+        TwixtError: An argument is invalid. The error is a SceneError.
     """
 
     texture: Texture | None = None
@@ -135,18 +180,28 @@ class Material:
     specular: float = 0.5
     emission: float = 0.0
 
-    def __post_init__(self) -> None:
-        if self.texture is not None and not isinstance(self.texture, Texture):
+    def __init__(
+        self,
+        texture: Texture | None = None,
+        repeat: ArrayLike = (1.0, 1.0),
+        per_metre: bool = False,
+        roughness: float = 0.5,
+        specular: float = 0.5,
+        emission: float = 0.0,
+    ) -> None:
+        if texture is not None and not isinstance(texture, Texture):
             raise SceneTypeError(
-                f"Material.texture must be a Texture, such as Texture.checker(), or None, got {text_of(self.texture)}"
+                f"Material.texture must be a Texture, such as Texture.checker(), or None, got {text_of(texture)}"
             )
+        set_field(self, "texture", texture)
         try:
-            set_field(self, "repeat", lengths("Material.repeat", self.repeat, 2))
+            set_field(self, "repeat", lengths("Material.repeat", repeat, 2))
         except SceneError:
-            raise SceneError(f"Material.repeat must be two finite numbers > 0, got {text_of(self.repeat)}") from None
-        set_field(self, "per_metre", flag("Material.per_metre", self.per_metre))
-        for name, (low, high) in SHARES.items():
-            value = number(f"Material.{name}", getattr(self, name))
+            raise SceneError(f"Material.repeat must be two finite numbers > 0, got {text_of(repeat)}") from None
+        set_field(self, "per_metre", flag("Material.per_metre", per_metre))
+        for name, given in (("roughness", roughness), ("specular", specular), ("emission", emission)):
+            low, high = SHARES[name]
+            value = number(f"Material.{name}", given)
             if not low <= value <= high:
                 raise SceneError(f"Material.{name} must be from {low:g} to {high:g}, got {text_of(value)}")
             set_field(self, name, value)

@@ -41,15 +41,21 @@ UNIT_WITHIN = 1e-5
 class Mesh:
     """A surface of triangles in the body's own frame.
 
-    vertices: array of shape (v, 3), in metres. faces: array of shape (f, 3) with indices of vertices,
-    counter-clockwise as seen from outside. normals: None, "smooth" or an array of directions of shape (v, 3). None
-    draws each face flat. "smooth" takes, at each vertex, the mean normal of the faces around the vertex, weighted by
-    the faces' areas. color: colour of the surface, as in `Sphere`. deforms: True for cloth, skins and soft bodies. Each
-    snapshot then has new vertices, and `vertices` is the rest shape. The viewer computes the normals of such a mesh:
-    flat if `normals` is None, else smooth.
-    uv: array of shape (v, 2) with the position of each vertex in the material's image. The first number is the
-    distance from the left as a fraction of the width. The second is the distance from the bottom as a fraction of the
-    height. Both are from 0 to 1; beyond this range the image repeats. Raises SceneError for an invalid field.
+    Args:
+        vertices: Array of shape (v, 3), in metres.
+        faces: Array of shape (f, 3) with indices of vertices, counter-clockwise as seen from outside.
+        normals: None, "smooth" or an array of directions of shape (v, 3). None draws each face flat. "smooth" takes, at
+            each vertex, the mean normal of the faces around the vertex, weighted by the faces' areas.
+        color: Colour of the surface, as in `Sphere`.
+        deforms: True for cloth, skins and soft bodies. Each snapshot then has new vertices, and `vertices` is the rest
+            shape. The viewer computes the normals of such a mesh: flat if `normals` is None, else smooth.
+        uv: Array of shape (v, 2) with the position of each vertex in the material's image. The first number is the
+            distance from the left as a fraction of the width. The second is the distance from the bottom as a fraction
+            of the height. Both are from 0 to 1; beyond this range the image repeats.
+        material: An image on the surface, and its highlights.
+
+    Raises:
+        TwixtError: An argument is invalid. The error is a SceneError.
     """
 
     vertices: NDArray[np.float32] = field(compare=False, repr=False)
@@ -66,7 +72,7 @@ class Mesh:
         vertices: ArrayLike,
         faces: ArrayLike,
         normals: ArrayLike | str | None = None,
-        color: Any = None,
+        color: ArrayLike | None = None,
         deforms: bool = False,
         uv: ArrayLike | None = None,
         material: Material | None = None,
@@ -86,13 +92,22 @@ class Mesh:
 
     @staticmethod
     @named_arguments
-    def height_field(heights: ArrayLike, size: ArrayLike, color: Any = None) -> Mesh:
-        """Returns a terrain over a rectangle of `size` (x, y) metres. heights: array of shape (r, c), in metres; r and
-        c are at least 2.
+    def height_field(heights: ArrayLike, size: ArrayLike, color: ArrayLike | None = None) -> Mesh:
+        """Returns a terrain over a rectangle.
 
         The rectangle's middle is the body's position. Columns of `heights` follow x and rows follow y, both in
-        ascending order. The surface has smooth normals, and its front faces up. Raises SceneError for an invalid
-        argument.
+        ascending order. The surface has smooth normals, and its front faces up.
+
+        Args:
+            heights: Array of shape (r, c), in metres; r and c are at least 2.
+            size: Lengths of the rectangle along x and y, in metres.
+            color: Colour of the surface, as in `Sphere`.
+
+        Returns:
+            The mesh.
+
+        Raises:
+            TwixtError: An argument is invalid. The error is a SceneError.
         """
         vertices, faces = _height_field(heights, size)
         return Mesh(vertices, faces, SMOOTH, color)
@@ -103,15 +118,25 @@ class Mesh:
         path: str | os.PathLike[str],
         scale: float = 1.0,
         normals: ArrayLike | str | None = AS_IN_FILE,
-        color: Any = None,
+        color: ArrayLike | None = None,
     ) -> Mesh:
-        """Returns the mesh of an STL, OBJ, GLB or PLY file. All parts of the file become one mesh. scale: factor by
-        which all lengths are multiplied.
+        """Returns the mesh of an STL, OBJ, GLB or PLY file. All parts of the file become one mesh.
 
-        normals: "file" takes the normals in the file, or flat faces if the file has no normals. All other values mean
-        the same as for `Mesh`. The axes of the file are kept. Colours and textures are not read. This needs trimesh
-        (extra `mesh`). A file that was read before is read from the cache on disk (`TWIXT_CACHE`).
-        Raises SceneError for a file that cannot be read.
+        The axes of the file are kept. Colours and textures are not read. This needs trimesh (extra `mesh`). A file that
+        was read before is read from the cache on disk (`TWIXT_CACHE`).
+
+        Args:
+            path: The file.
+            scale: Factor by which all lengths are multiplied.
+            normals: "file" takes the normals in the file, or flat faces if the file has no normals. All other values
+                mean the same as for `Mesh`.
+            color: Colour of the surface, as in `Sphere`.
+
+        Returns:
+            The mesh.
+
+        Raises:
+            TwixtError: The file cannot be read. The error is a SceneError.
         """
         if (factor := number("scale", scale)) <= 0:
             raise SceneError(f"scale must be > 0, got {scale!r}")
@@ -129,8 +154,16 @@ class Mesh:
             _from_files[key] = made
         return made
 
-    def recolored(self, color: Paint | None, material: Material | None = None) -> Mesh:
-        """Returns a mesh with the same arrays, and with this colour and material."""
+    def recolored(self, color: ArrayLike | None, material: Material | None = None) -> Mesh:
+        """Returns a mesh with the same arrays, and with this colour and material.
+
+        Args:
+            color: Colour of the surface, as in `Sphere`.
+            material: An image on the surface, and its highlights.
+
+        Returns:
+            The mesh. It shares the arrays with this one.
+        """
         other = copy.copy(self)
         set_field(other, "material", material_or_none("Mesh.material", material))
         set_field(other, "color", paint_or_none("Mesh.color", color))

@@ -1,5 +1,4 @@
-"""The scene of a world has everything that does not change with every step. This module also encodes the message by
-which a scene is sent.
+"""The scene of a world has everything that does not change with every step.
 
 A scene has the shapes and the colours of the bodies, the camera, the ground, the light, the parents of bodies, and the
 rules for drawing groups and columns. A scene is published at the start, and again with a new version after each
@@ -14,14 +13,14 @@ Always: a `Scene` that exists is valid; an invalid scene raises SceneError. A sc
 from __future__ import annotations
 
 import copy
-import json
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.errors import named_arguments, text_of
 from twixt.ipc.process.renamed import FormerArgument, FormerAttribute, former_arguments, former_attributes
@@ -48,15 +47,18 @@ from twixt.ipc.scene.groups import (
     rows_of_groups,
     rows_of_parents,
 )
-from twixt.ipc.scene.material import Material, Texture
-from twixt.ipc.scene.packing import Contents, packed_shapes, unpacked_shapes
-from twixt.ipc.scene.shapes import Shape, ShapeList, Sphere, shapes_of
+from twixt.ipc.scene.material import Texture
+from twixt.ipc.scene.scene_message import PackedScene, packed_fields, unpacked_fields
+from twixt.ipc.scene.shape_list import ShapeList
+from twixt.ipc.scene.shapes import Shape, shapes_of
 
 LOOKS = ("lit", "flat", "unlit")
 # Largest number of characters of a label. A longer text would not fit into a picture.
 LONGEST_LABEL = 200
 # Largest brightness of a scene. With a larger brightness, everything would be white.
 MOST_BRIGHTNESS = 4.0
+# Default of parents, groups and columns. It is never changed.
+NOTHING: Mapping[Any, Any] = MappingProxyType({})
 
 
 def _look_of(unlit: Any, _others: Mapping[str, Any]) -> str:
@@ -93,27 +95,37 @@ FORMER_ATTRIBUTES: dict[str, str | FormerAttribute] = {
 class Scene:
     """Everything about a world that does not change with every step: shapes, colours, camera, groups, columns.
 
-    shapes: one shape per body, in the order of the bodies. Bodies after the last shape have that last shape. camera: a
-    Camera. If `camera` is None, the camera shows all bodies. ground_z: height in metres of a grid of lines;
-    None for no grid. outline: two opposite corners of a box that is drawn as thin lines, for example
-    the walls of a container. If `outline` is None, there is no box. background: a colour, or a Texture around
-    everything. The texture has the six sides of a cube (towards +x, -x, +y, -y, +z, -z), or it has one image. The top
-    row of this single image is straight up, and its bottom row is straight down. An example is the sky
-    `Texture.gradient(top, bottom)`.
-    brightness: factor by which the brightness of lit surfaces is multiplied, from 0 to MOST_BRIGHTNESS. parents: for
-    each child, its parent; both are indices of bodies. A child's record has the child's pose in the parent's frame.
-    Parents apply to snapshots that were published with this scene. If a body's parent changes between two snapshots,
-    the body is interpolated in the world's frame. groups: groups of bodies, by name. A group is drawn with its own
-    interpolation method or delay. A body may be in one group only. look: "lit", "flat" or "unlit". "flat" and "unlit"
-    draw plain colours without light, pattern and shadows. "flat" also draws a thin dark outline around each body. Use
-    "unlit" to measure pixels. pattern: True to draw round shapes in two tones of their colour, so that their rotation
-    is visible. columns: for each column, the rule by which its values are blended. twixt sets this field from the
-    columns that are declared to `Bodies` or `show`. part_columns: names of the columns with a row for each part.
-    twixt sets this field in the same way as `columns`.
-    color_by: the column that determines the colours of the bodies. If `color_by` is None, a body's colour is the colour
-    of its shape times the body's own colour (`Bodies.color`). A shape without a colour has a colour of the palette, or
-    white if the body's own colour is given. A colour is (red, green, blue), each from 0 to 1, or np.uint8 from 0 to
-    255. labels: texts for marks. A mark whose `label` is i + 1 has the text `labels[i]` beside it.
+    A colour is (red, green, blue), each from 0 to 1, or np.uint8 from 0 to 255.
+
+    Args:
+        shapes: One shape per body, in the order of the bodies. Bodies after the last shape have that last shape.
+        camera: A Camera. If `camera` is None, the camera shows all bodies.
+        ground_z: Height in metres of a grid of lines. None for no grid.
+        outline: Two opposite corners, in metres, of a box that is drawn as thin lines, for example the walls of a
+            container. If `outline` is None, there is no box.
+        background: A colour, or a Texture around everything. The texture has the six sides of a cube (towards +x, -x,
+            +y, -y, +z, -z), or it has one image. The top row of this single image is straight up, and its bottom row is
+            straight down. An example is the sky `Texture.gradient(top, bottom)`.
+        light: Direction towards the light, a vector of any length except 0.
+        brightness: Factor by which the brightness of lit surfaces is multiplied, from 0 to 4.
+        parents: For each child, its parent; both are indices of bodies. A child's record has the child's pose in the
+            parent's frame. Parents apply to snapshots that were published with this scene. If a body's parent changes
+            between two snapshots, the body is interpolated in the world's frame.
+        groups: Groups of bodies, by name. A group is drawn with its own interpolation method or delay. A body may be in
+            one group only.
+        columns: For each column, the rule by which its values are blended. twixt sets this field from the columns that
+            are declared to `Bodies` or `show`.
+        color_by: The column that determines the colours of the bodies. If `color_by` is None, a body's colour is the
+            colour of its shape times the body's own colour (`Bodies.color`). A shape without a colour has a colour of
+            the palette, or white if the body's own colour is given.
+        look: "lit", "flat" or "unlit". "flat" and "unlit" draw plain colours without light, pattern and shadows. "flat"
+            also draws a thin dark outline around each body. Use "unlit" to measure pixels.
+        pattern: True to draw round shapes in two tones of their colour, so that their rotation is visible.
+        labels: Texts for marks. A mark whose `label` is i + 1 has the text `labels[i]` beside it.
+        part_columns: Names of the columns with a row for each part. twixt sets this field in the same way as `columns`.
+
+    Raises:
+        TwixtError: An argument is invalid. The error is a SceneError.
     """
 
     shapes: Sequence[Shape] = ()
@@ -121,7 +133,7 @@ class Scene:
     ground_z: float | None = 0.0
     outline: tuple[Vector, Vector] | None = None
     background: Color | Texture = (0.17, 0.18, 0.20)
-    light: Vector = (0.3, -0.6, 0.8)  # direction towards the light
+    light: Vector = (0.3, -0.6, 0.8)
     brightness: float = 1.0
     parents: Mapping[int, int] = field(default_factory=dict)
     groups: Mapping[str, Group] = field(default_factory=dict)
@@ -132,39 +144,71 @@ class Scene:
     labels: Sequence[str] = ()
     part_columns: Sequence[str] = ()
 
-    def __post_init__(self) -> None:
-        set_field(self, "shapes", ShapeList.of(self.shapes))
-        check_camera("Scene.camera", self.camera)
-        if self.ground_z is not None:
-            set_field(self, "ground_z", number("Scene.ground_z", self.ground_z))
-        set_field(self, "outline", _corners(self.outline))
-        set_field(self, "background", _background(self.background))
-        set_field(self, "light", vector("Scene.light", self.light))
+    def __init__(
+        self,
+        shapes: Sequence[Shape] = (),
+        camera: Camera | None = None,
+        ground_z: float | None = 0.0,
+        outline: ArrayLike | Sequence[ArrayLike] | None = None,
+        background: ArrayLike | Texture = (0.17, 0.18, 0.20),
+        light: ArrayLike = (0.3, -0.6, 0.8),
+        brightness: float = 1.0,
+        parents: Mapping[int, int] = NOTHING,
+        groups: Mapping[str, Group] = NOTHING,
+        columns: Mapping[str, str] = NOTHING,
+        color_by: ColorBy | None = None,
+        look: str = LOOKS[0],
+        pattern: bool = False,
+        labels: Sequence[str] = (),
+        part_columns: Sequence[str] = (),
+    ) -> None:
+        set_field(self, "shapes", ShapeList.of(shapes))
+        check_camera("Scene.camera", camera)
+        set_field(self, "camera", camera)
+        set_field(self, "ground_z", None if ground_z is None else number("Scene.ground_z", ground_z))
+        set_field(self, "outline", _corners(outline))
+        set_field(self, "background", _background(background))
+        set_field(self, "light", vector("Scene.light", light))
         if not any(self.light):
             raise SceneError("Scene.light must not be the zero vector; it points towards the light")
-        set_field(self, "brightness", number("Scene.brightness", self.brightness))
+        set_field(self, "brightness", number("Scene.brightness", brightness))
         if not 0 <= self.brightness <= MOST_BRIGHTNESS:
-            raise SceneError(f"Scene.brightness must be from 0 to {MOST_BRIGHTNESS:g}, got {text_of(self.brightness)}")
-        if not isinstance(self.look, str) or self.look not in LOOKS:
-            raise SceneError(f'Scene.look must be "lit", "flat" or "unlit", got {text_of(self.look)}')
-        set_field(self, "pattern", flag("Scene.pattern", self.pattern))
-        if self.color_by is not None and not isinstance(self.color_by, ColorBy):
-            raise SceneTypeError(f"Scene.color_by must be ColorBy(column, low, high), got {text_of(self.color_by)}")
-        set_field(self, "labels", _texts(self.labels))
-        set_field(self, "parents", check_parents(self.parents))
-        set_field(self, "groups", check_groups(self.groups))
-        set_field(self, "columns", check_columns(self.columns))
-        set_field(self, "part_columns", _names_of(self.part_columns, self.columns))
+            raise SceneError(f"Scene.brightness must be from 0 to {MOST_BRIGHTNESS:g}, got {text_of(brightness)}")
+        if not isinstance(look, str) or look not in LOOKS:
+            raise SceneError(f'Scene.look must be "lit", "flat" or "unlit", got {text_of(look)}')
+        set_field(self, "look", look)
+        set_field(self, "pattern", flag("Scene.pattern", pattern))
+        if color_by is not None and not isinstance(color_by, ColorBy):
+            raise SceneTypeError(f"Scene.color_by must be ColorBy(column, low, high), got {text_of(color_by)}")
+        set_field(self, "color_by", color_by)
+        set_field(self, "labels", _texts(labels))
+        set_field(self, "parents", check_parents(parents))
+        set_field(self, "groups", check_groups(groups))
+        set_field(self, "columns", check_columns(columns))
+        set_field(self, "part_columns", _names_of(part_columns, self.columns))
 
     def part_bodies(self, count: int | None = None) -> NDArray[np.intp]:
-        """Returns, for each row of a part column, the index of the body to which the part belongs. The result is an
-        array of shape (p,) for p parts, in ascending order. count: number of bodies; by default the number of
-        shapes. For example, `np.flatnonzero(scene.part_bodies() == 5)` gives the rows of the parts of body 5, in
-        the order of its parts."""
+        """Returns, for each row of a part column, the index of the body to which the part belongs.
+
+            np.flatnonzero(scene.part_bodies() == 5)  # rows of the parts of body 5, in the order of its parts
+
+        Args:
+            count: Number of bodies. By default the number of shapes.
+
+        Returns:
+            Array of shape (p,) for p parts, in ascending order.
+        """
         return part_bodies(self, len(self.shapes) if count is None else count)
 
     def check_bodies(self, count: int) -> None:
-        """Raises SceneError if parents, groups or the camera name a body with an index of `count` or more."""
+        """Checks that the bodies exist that parents, groups and the camera name.
+
+        Args:
+            count: Number of bodies.
+
+        Raises:
+            TwixtError: A body has an index of `count` or more. The error is a SceneError.
+        """
         named = {
             "Scene.parents": max([*self.parents, *self.parents.values()], default=-1),
             **{f"group {name!r}": max(group.bodies, default=-1) for name, group in self.groups.items()},
@@ -253,62 +297,10 @@ def _texts(labels: Any) -> tuple[str, ...]:
     return texts
 
 
-# The message of a scene has a line of JSON, u2 indices of shapes, u4 indices of bodies, and the contents.
-#
-# Shapes are sent as a table of the distinct shapes and one index per body, so that a scene of many equal bodies has a
-# small message. Contents are the pixels of textures and the arrays of meshes. They are identified by digests. Contents
-# that the receiver has already are left out. The texture of a background is sent as the texture of an additional
-# shape, after the scene's shapes.
-# Always: the unpacked fields are consistent with each other; `Scene` checks their values.
-
-FORMAT = 11
-
-
-class PackedScene(NamedTuple):
-    """A scene that is encoded for sending. tables: everything except the contents. Equal scenes have equal tables."""
-
-    tables: bytes
-    contents: Contents
-
-    def to_bytes(self, known: Collection[bytes] = ()) -> bytes:
-        """Returns the message without the contents whose digests are in `known`. `unpacked_fields` reads the
-        message."""
-        arrays = [array for digest, content in self.contents.items() if digest not in known for array in content]
-        return b"".join([self.tables, *map(np.ndarray.tobytes, arrays)])
-
-
 def packed_scene(scene: Scene) -> PackedScene:
     """Returns the scene, encoded for sending. The scene's contents are not copied. Raises SceneError if its meshes and
     textures are too large for a message."""
-    shapes, contents = packed_shapes(_table(scene))
-    head = {
-        "format": FORMAT,
-        **shapes,
-        "camera": None if scene.camera is None else asdict(scene.camera),
-        "ground_z": scene.ground_z,
-        "outline": scene.outline,
-        "background": None if isinstance(scene.background, Texture) else scene.background,
-        "light": scene.light,
-        "brightness": scene.brightness,
-        "look": scene.look,
-        "pattern": scene.pattern,
-        "labels": scene.labels,
-        "columns": scene.columns,
-        "part_columns": scene.part_columns,
-        "color_by": None if scene.color_by is None else asdict(scene.color_by),
-        "groups": [
-            {"name": name, "interpolation": group.interpolation, "delay_ms": group.delay_ms}
-            for name, group in scene.groups.items()
-        ],
-        "bodies": len(scene.shapes),
-        "parents": len(scene.parents),
-        "members": [len(group.bodies) for group in scene.groups.values()],
-    }
-    rows = [*scene.parents, *scene.parents.values()]
-    for group in scene.groups.values():
-        rows.extend(group.bodies)
-    indices = shape_list(scene).rows.astype("<u2").tobytes() + np.array(rows, "<u4").tobytes()
-    return PackedScene(json.dumps(head).encode() + b"\n" + indices, contents)
+    return packed_fields(vars(scene))
 
 
 def unpacked_scene(packed: bytes, before: Scene | None = None) -> Scene:
@@ -318,66 +310,11 @@ def unpacked_scene(packed: bytes, before: Scene | None = None) -> Scene:
     without a check or a copy.
     """
     try:
-        return Scene(**unpacked_fields(packed, before))
-    except SceneError:
+        return Scene(**unpacked_fields(packed, None if before is None else vars(before)))
+    except SceneError:  # it is a ValueError as well
         raise
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         raise SceneError(f"the scene received is damaged ({error}); restart the simulation") from error
-
-
-def unpacked_fields(packed: bytes, before: Scene | None) -> dict[str, Any]:
-    """Returns the fields, by name, of the scene that `PackedScene.to_bytes` encoded. Raises SceneError for damaged
-    values. A value of a wrong type may raise another exception.
-
-    before: a scene whose meshes and textures the sender left out. `before` is None if nothing was left out.
-    """
-    head_bytes, _, index_bytes = packed.partition(b"\n")
-    head = json.loads(head_bytes)
-    if head["format"] != FORMAT:
-        raise SceneError(f"this viewer reads scenes of format {FORMAT}, got format {head['format']!r}")
-    bodies, children, members = head["bodies"], head["parents"], head["members"]
-    lengths = [children, children, *members]
-    known = () if before is None else _table(before)
-    table, contents = unpacked_shapes(head, index_bytes, 2 * bodies + 4 * sum(lengths), known)
-    if min(lengths) < 0 or len(index_bytes) != 2 * bodies + 4 * sum(lengths) + contents:
-        raise SceneError(f"a scene of {bodies!r} bodies came with {len(index_bytes)} bytes of indices")
-    background = head["background"]
-    if background is None:
-        table, last = table[:-1], table[-1]
-        background = last.material.texture  # type: ignore[union-attr]  # raises if the scene is damaged
-    index = np.frombuffer(index_bytes, "<u2", bodies).astype(np.uint16)
-    if bodies and int(index.max()) >= len(table):
-        raise SceneError(f"a scene of {len(table)} shapes came with the index {index.max()} of one")
-    rows = np.frombuffer(index_bytes, "<u4", sum(lengths), offset=2 * bodies)
-    child, parent, *member = np.split(rows, np.cumsum(lengths)[:-1])
-    return dict(
-        shapes=ShapeList(table, index),
-        camera=None if head["camera"] is None else Camera(**head["camera"]),
-        ground_z=head["ground_z"],
-        outline=head["outline"],
-        background=background,
-        light=head["light"],
-        brightness=head["brightness"],
-        look=head["look"],
-        pattern=head["pattern"],
-        labels=head["labels"],
-        parents=dict(zip(child.tolist(), parent.tolist(), strict=True)),
-        groups={
-            entry.pop("name"): Group(bodies=group.tolist(), **entry)
-            for entry, group in zip(head["groups"], member, strict=True)
-        },
-        columns=head["columns"],
-        part_columns=head["part_columns"],
-        color_by=None if head["color_by"] is None else ColorBy(**head["color_by"]),
-    )
-
-
-def _table(scene: Scene) -> tuple[Shape, ...]:
-    """Returns the distinct shapes. If the background is a texture, an additional shape with this texture comes
-    last."""
-    if not isinstance(scene.background, Texture):
-        return shape_list(scene).table
-    return (*shape_list(scene).table, Sphere(material=Material(scene.background)))
 
 
 def part_bodies(scene: Scene, count: int) -> NDArray[np.intp]:

@@ -34,7 +34,7 @@ from twixt.ipc.system.interface import WakeSender
 if TYPE_CHECKING:
     from twixt.ipc.interaction.plots import PlotRecorder
     from twixt.ipc.ring.segments import HostRing
-    from twixt.ipc.scene.scene import PackedScene
+    from twixt.ipc.scene.scene_message import PackedScene
     from twixt.ipc.session.screenshots import ScreenshotRequests
 
 

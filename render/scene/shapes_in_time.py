@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from twixt.ipc.config.rules import COLOR
 from twixt.ipc.scene import Compound, Scene, Shape
 from twixt.ipc.scene.scene import shape_list, with_shapes
-from twixt.ipc.scene.shapes import ShapeList
+from twixt.ipc.scene.shape_list import ShapeList
 from twixt.ipc.scene.surfaces import deforming
 from twixt.ipc.snapshot import CONTINUITY_MASK, Head, Snapshot
 from twixt.render.draw.bodies.part_changes import are_same, moved_parts, row_shapes

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from twixt.ipc.config.flags import Config
 from twixt.ipc.scene.groups import ParentLog, from_version
 from twixt.ipc.scene.scene import with_camera, with_parents, with_shapes
-from twixt.ipc.scene.shapes import ShapeList
+from twixt.ipc.scene.shape_list import ShapeList
 from twixt.ipc.snapshot import Snapshot
 from twixt.ipc.trace import spans as kinds
 from twixt.render.cores.thread_time import DRAW, USER

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import subprocess
 import sys
@@ -141,6 +142,27 @@ def test_an_editor_completes_the_keywords_of_show(project: jedi.Project) -> None
     (signature,) = script(project, "import twixt\ntwixt.show(").get_signatures()
     assert [parameter.name for parameter in signature.params] == list(inspect.signature(twixt.show).parameters)
     assert completed(project, "import twixt\ntwixt.show(overl") == {"overlay="}
+
+
+@pytest.mark.parametrize("name", ["Box", "Camera", "ColorBy", "Group", "Part", "Scene", "Sphere"])
+def test_an_editor_completes_the_arguments_and_the_fields_of_a_value(project: jedi.Project, name: str) -> None:
+    (signature,) = script(project, f"import twixt\ntwixt.{name}(").get_signatures()
+    parameters = list(inspect.signature(getattr(twixt, name)).parameters)
+    assert [parameter.name for parameter in signature.params] == parameters
+    assert completed(project, f"import twixt\ntwixt.{name}({parameters[0]}") == {f"{parameters[0]}="}
+    assert set(parameters) <= completed(project, f"import twixt\ntwixt.{name}().")
+
+
+def test_the_fields_of_values_have_the_defaults_of_their_constructors() -> None:
+    kinds = [kind for name in twixt.__all__ if dataclasses.is_dataclass(kind := getattr(twixt, name))]
+    assert {twixt.Camera, twixt.Scene, twixt.Part, twixt.Mesh} <= set(kinds)
+    for kind in kinds:
+        parameters = inspect.signature(kind).parameters
+        for field in dataclasses.fields(kind):
+            if field.default is not dataclasses.MISSING and field.init:
+                assert parameters[field.name].default == field.default, (kind, field.name)
+            if field.default_factory is dict and kind is twixt.Scene:
+                assert parameters[field.name].default == {}, field.name
 
 
 @pytest.mark.parametrize("imported", ["from twixt import mujoco_viewer", "import twixt.mujoco_viewer as mujoco_viewer"])

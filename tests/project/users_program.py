@@ -65,6 +65,30 @@ def shapes() -> list[twixt.Part]:
     ]
 
 
+def scene_of_arrays(points: Floats) -> twixt.Scene:
+    """A scene whose vectors and colours are numpy arrays. points: (4, 3), metres."""
+    red = np.array((1.0, 0.0, 0.0))
+    camera = twixt.Camera(eye=points[0], target=points[1], up=UP, principal_point=np.zeros(2))
+    part = twixt.Part(twixt.Box(points[2], red), position=points[3], orientation=twixt.turn_towards(points[3]))
+    turned = twixt.Part(twixt.Capsule(), orientation=twixt.rotation(UP, 0.5))
+    mesh = twixt.Mesh(points, np.array([(0, 1, 2)]), color=np.array((255, 0, 0), np.uint8))
+    sky = twixt.Texture.gradient(red, np.zeros(3))
+    plane = twixt.Plane(points[2, :2], material=twixt.Material(sky, points[2, :2]))
+    scene = twixt.Scene(
+        [twixt.Compound([part, turned]), mesh, plane, twixt.Ellipsoid(points[2]), twixt.Sphere(color=red)],
+        camera=camera,
+        outline=(points[0], (0, 0, 0)),
+        background=red,
+        light=points[2],
+        groups={"first": twixt.Group(np.arange(2))},
+        color_by=twixt.ColorBy("heat", low_color=red),
+    )
+    eye: tuple[float, float, float] = camera.eye
+    size: tuple[float, float, float] = twixt.Box(points[2]).size
+    assert (eye, size, scene.light) == tuple(tuple(points[row].tolist()) for row in (0, 2, 2))
+    return scene
+
+
 def draw(frame: twixt.DrawFrame) -> None:
     """For `--draw users_program:draw`."""
     seconds: float = frame.draw_time_ns / 1e9 + frame.interval_ns / 1e9
@@ -183,6 +207,7 @@ def run() -> None:
     Orbit().step(1 / 60)
     assert not loop(viewer=False).is_open
     assert "must differ" in refused()
+    assert len(scene_of_arrays(1.0 + np.arange(12.0).reshape(4, 3)).shapes) == 5
     step_model("<mujoco/>", viewer=False)
     assert twixt.main(["--version"]) == 0
 

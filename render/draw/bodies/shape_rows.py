@@ -24,7 +24,8 @@ from twixt.ipc.scene.groups import ColorBy
 from twixt.ipc.scene.mesh import Mesh
 from twixt.ipc.scene.parts import PALETTE
 from twixt.ipc.scene.scene import shape_list
-from twixt.ipc.scene.shapes import MAX_DISTINCT_SHAPES, ShapeList, color_of, rgba_of
+from twixt.ipc.scene.shape_list import MAX_DISTINCT_SHAPES, ShapeList
+from twixt.ipc.scene.shapes import color_of, rgba_of
 from twixt.ipc.snapshot import HAS_COLOR, VISIBLE, has_color
 from twixt.render.interpolation.quaternion import normalized, rotate
 

@@ -9,7 +9,7 @@ import pytest
 
 from twixt.ipc.scene.checks import SceneError
 from twixt.ipc.scene.mesh import Mesh
-from twixt.ipc.scene.shapes import ShapeList
+from twixt.ipc.scene.shape_list import ShapeList
 
 CORNERS = np.array([(0, 0, 0), (1, 0, 0), (0, 2, 0), (0, 0, 3)], np.float64)
 FACES = [(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3)]

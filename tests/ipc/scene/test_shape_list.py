@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from twixt.ipc.scene import Box, Capsule, Cylinder, Ellipsoid, Plane, Scene, SceneError, Shape, Sphere
 from twixt.ipc.scene.scene import packed_scene, shape_list, unpacked_scene
-from twixt.ipc.scene.shapes import MAX_DISTINCT_SHAPES, ShapeList
+from twixt.ipc.scene.shape_list import MAX_DISTINCT_SHAPES, ShapeList
 
 KINDS: list[Shape] = [Sphere(), Sphere(0.1), Box(), Plane(), Capsule(), Cylinder(), Ellipsoid()]
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from twixt.ipc.scene import Box, Compound, Mesh, Part, Scene, Shape, Sphere
-from twixt.ipc.scene.shapes import ShapeList
+from twixt.ipc.scene.shape_list import ShapeList
 from twixt.ipc.snapshot import Head
 from twixt.render.scene.shapes_in_time import ShapesInTime, differ_in_shapes_alone
 from twixt.render.snapshots.history import History
