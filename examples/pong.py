@@ -5,7 +5,7 @@ Run it with: twixt run pong:Pong
 
 import numpy as np
 
-from twixt import Bodies, Box, Camera, Scene, Sphere, World
+from twixt import Bodies, Box, Camera, Scene, Shape, Sphere, World
 
 PADDLE, WALL = Box((0.15, 1.0, 0.1), color=(0.2, 0.45, 0.8)), Box((6.0, 0.1, 0.1), color=(0.4, 0.4, 0.45))
 
@@ -18,7 +18,7 @@ class Pong(World):
     def __init__(self, seed: int = 0):
         self.random, self.bodies = np.random.default_rng(seed), Bodies(5)
         self.bodies.position[1:, :2] = [(-2.8, 0), (2.8, 0), (0, -2.1), (0, 2.1)]
-        shapes = [Sphere(0.12, color=(0.9, 0.35, 0.2)), PADDLE, PADDLE, WALL, WALL]
+        shapes: list[Shape] = [Sphere(0.12, color=(0.9, 0.35, 0.2)), PADDLE, PADDLE, WALL, WALL]
         camera, paper = Camera((0, 0, 1), (0, 0, 0), orthographic_height=5), (0.94, 0.94, 0.9)
         self.scene = Scene(shapes, camera=camera, look="flat", ground_z=None, background=paper)
         self.shoot(1)

@@ -151,5 +151,5 @@ def test_a_version_that_was_never_tested_is_named() -> None:
 def test_the_example_runs(capfd: pytest.CaptureFixture[str]) -> None:
     example = ROOT / "examples" / "mujoco_dropin.py"
     assert len(example.read_text().splitlines()) < 40
-    runpy.run_path(str(example))["main"](0.1, viewer=False)
+    runpy.run_path(str(example))["main"](seconds=0.1, viewer=False)
     assert "no effect" not in capfd.readouterr().err

@@ -39,7 +39,9 @@ def test_each_field_of_a_text_is_refused_in_words(launch: Launch) -> None:
         with pytest.raises(TwixtError, match="^the gridpos of a text must be an mjtGridPos, 0 to 7, got"):
             handle.set_texts((None, place, "left", "right"))
     for odd in ODD[1:5] + ODD[8:]:
-        for field, said in enumerate(("the font of a text", "the gridpos of a text", "left of a text", "right of")):
+        for field, said in enumerate(
+            ("the font of a text", "the gridpos of a text", "OverlayText.text", "OverlayText.value")
+        ):
             text = [None, 0, "left", "right"]
             text[field] = odd
             if field < 2 or not isinstance(odd, str):
