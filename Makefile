@@ -79,14 +79,14 @@ types:
 # A first part to run twixt, a second for all else. Bytecode is made here, so that the first start does not wait for it.
 # Copies that hatchling installs, or another package `twixt`, would be imported instead of what is edited here.
 $(VENV)/ready-to-run: requirements.txt pyproject.toml | run-packages
-$(VENV)/ready-to-run: SAYS = to run twixt into $(VENV): about half a minute, 210 MB
+$(VENV)/ready-to-run: SAYS = to run twixt into $(VENV): about half a minute, 290 MB
 $(VENV)/ready-to-run: THEN = echo "setup: twixt itself"; \
 	$(call pip_install,--no-deps --no-build-isolation --editable .); \
 	for site in $(VENV)/lib/python*/site-packages; do rm -rf $$site/twixt $$site/twixt-*info $$site/twixt_viewer.py; done; \
 	$(BIN)/python -m compileall -q twixt_viewer.py twixt.py cli ipc sim render bench
 
 $(VENV)/ready: requirements-dev.txt requirements.txt $(VENV)/ready-to-run | packages
-$(VENV)/ready: SAYS = for tests and benches into $(VENV): about a minute, 300 MB more
+$(VENV)/ready: SAYS = for tests and benches into $(VENV): about a minute, 220 MB more
 $(VENV)/ready: THEN = :
 
 # A virtual environment that was interrupted while it was made has a python and no pip, and is made again.
