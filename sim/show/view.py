@@ -1,222 +1,35 @@
-"""Contains `twixt.show` and the view that it returns. A view has a scene, a camera and a window.
+"""Contains the view that `twixt.show` returns. A view has a scene, a camera and a window.
 
     with twixt.show(scene, dt=0.002) as view:        # starts the viewer as its own process; returns at once
         while view.is_open:
             advance(state)
             view.publish(position=state.xyz, orientation=state.quat)
 
-The module `publishing` publishes states. The module `viewer_input` receives the actions of the viewers' users. The
-module `run_pictures` plots values and requests screenshots.
+The module `show` opens a view. The module `publishing` publishes states. The module `viewer_input` receives the actions
+of the viewers' users. The module `run_pictures` plots values and requests screenshots.
 
-Always: arguments are checked before a viewer is started. A call that raises leaves no name in use and no process.
-After `close`, publishing or assigning a scene or camera has no effect. On a view, the viewer's keys
-for steps, pause and reset have no effect.
+Always: after `close`, publishing or assigning a scene or camera has no effect. On a view, the viewer's keys for steps,
+pause and reset have no effect.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import itertools
-import os
 import weakref
 from collections.abc import Iterator, Mapping
 from types import TracebackType
-from typing import Any, NoReturn, Self
+from typing import NoReturn, Self
 
-import numpy as np
-
-from twixt.ipc.config.rules import SplitSide
-from twixt.ipc.errors import InvalidType, InvalidValue, refusal, text_of
-from twixt.ipc.process import interrupts
-from twixt.ipc.process.renamed import closed_attributes, former_arguments
-from twixt.ipc.process.user_code import CODE_FOLDERS, code_folders
+from twixt.ipc.errors import InvalidType
+from twixt.ipc.process.renamed import closed_attributes
 from twixt.ipc.ring.segments import HostEnded
-from twixt.ipc.scene import Camera, Scene, Sphere, check_camera
+from twixt.ipc.scene import Camera, Scene, check_camera
 from twixt.ipc.scene.scene import with_camera
-from twixt.ipc.scene.surfaces import surface_records
-from twixt.ipc.session import Host, open_listener
-from twixt.ipc.session.listener import unreachable_listener
-from twixt.ipc.system.interface import NoFolder
-from twixt.sim.show.options import FLAGS, config_of, refusing_unknown_options
-from twixt.sim.show.publishing import LONGEST_S, Publishing
+from twixt.sim.show.publishing import Publishing
 from twixt.sim.show.real_time import checked_dt_s, paced
 from twixt.sim.show.run_pictures import RunPictures
 from twixt.sim.show.session import ViewerSession
 from twixt.sim.show.viewer_input import ViewerInput
-from twixt.sim.world.columns import Column, Columns, checked_columns, require_bodies, scene_with_columns
-
-__all__ = ["View", "show"]
-
-_numbers = itertools.count(1)
-
-
-@former_arguments({"count": "capacity"})
-@refusing_unknown_options
-def show(
-    scene: Scene,
-    dt: float | None = None,
-    capacity: int | None = None,
-    *,
-    rate_hz: float | None = None,
-    columns: Mapping[str, Column] | None = None,
-    name: str | None = None,
-    viewer: bool = True,
-    # motion
-    interpolation: str = "auto",
-    chase_ms: float | None = None,
-    clock: str = "auto",
-    prefer: str = "latency",
-    buffer_ms: float | None = None,
-    split: tuple[SplitSide, SplitSide] | None = None,
-    trails: bool | float | str | None = None,
-    # the window
-    pacing: str = "auto",
-    fps: float | None = None,
-    quality: str = "auto",
-    size_px: tuple[int, int] = (800, 600),
-    overlay: bool = True,
-    keys: bool = True,
-    draw: str | None = None,
-    slow_render_ms: float = 0.0,
-    viewer_nice: int = 0,
-    offscreen: bool = False,
-    # the end, and files that the viewer writes
-    seconds: float | None = None,
-    screenshot: str | os.PathLike[str] | None = None,
-    at_s: float | None = None,
-    log: str | os.PathLike[str] | None = None,
-    profile: str | os.PathLike[str] | None = None,
-) -> View:
-    """Open a window that shows `scene`, in a separate process, and return at once.
-
-    - dt: simulated seconds from one publish to the next; used if `sim_time` is not given. By default 1/60.
-    - rate_hz: publishes per simulated second, instead of dt: dt = 1 / rate_hz.
-    - capacity: number of bodies for which memory is reserved; you may publish more.
-    - columns: your own values per body, per part or for the world; see `Column`.
-    - name: the name that other viewers attach to (`twixt view NAME`).
-    - viewer: False to start no viewer.
-
-    Motion:
-    - interpolation: how bodies are drawn between two states: "auto", "hermite", "linear", "none", "latest", "catmull",
-      "quadratic", "extrapolate", "kalman", "chase", or "module:Class" for your own (see `InterpolationMethod`).
-    - chase_ms: how long "chase" takes to reach a new state, in ms; by default the usual gap between two states.
-    - clock: which simulated time a frame draws: "auto", as early as the next state is there in time; "ahead", what is
-      due now; "newest-two", an interval behind; "buffered", a fixed time behind.
-    - prefer: after a stall: "latency", catch up at once; "balanced", gently; "smooth", stay behind.
-    - buffer_ms: how far behind "buffered" stays, in ms; by default taken from the measured jitter.
-    - split: two pictures side by side, a method and a clock each: (("none", ""), ("auto", "")); "" is the view's own.
-    - trails: dots where frames drew each body: True for the last second, a number of seconds, or "all".
-
-    The window:
-    - pacing: what a frame waits for: "auto", "vsync", "timer" or "unlimited".
-    - fps: frames per second, at most; by default the rate of the display.
-    - quality: "auto", "low", "high" or "best".
-    - size_px: width and height of the window, in pixels.
-    - overlay: False to start without the overlay of figures and keys.
-    - keys: False to leave the keyboard to your program.
-    - draw: "module:function", your own function that draws into every frame (see `DrawFunction`).
-    - slow_render_ms: real work that makes every frame take at least so many ms.
-    - viewer_nice: nice value of the viewer's process, 0 to 19.
-    - offscreen: True to draw without a window.
-
-    The end, and files that the viewer writes:
-    - seconds: the view ends after so many seconds.
-    - screenshot: file of a picture (PNG) that is saved at the instant `at_s`.
-    - at_s: when to take the screenshot, in seconds after the first frame; by default 2.
-    - log: file of the frame log (CSV), one row per frame.
-    - profile: file of a trace of both processes, for Perfetto.
-
-    Raises TwixtError for invalid arguments, for a name that is in use, and if memory is short. The error for an invalid
-    argument is also a ValueError, or a TypeError if its type is wrong or it is unknown.
-
-    The loop goes on in each of these cases: there is no display; no folder for the socket is writable (set
-    XDG_RUNTIME_DIR); no program can be started as the viewer (see `twixt.freeze_support`); the viewer crashed. One
-    line on standard error then says which case it is. See `View.is_open`, `View.close_reason` and `View.reopen`.
-    Ctrl-C interrupts only the loop, not the viewer.
-    """
-    flags = {option: value for option, value in locals().items() if option in FLAGS}
-    if not isinstance(scene, Scene):
-        raise InvalidType(f"show needs a Scene, got {type(scene).__name__}; such as show(Scene([Sphere()] * count))")
-    dt_s = _seconds_per_publish(dt, rate_hz)
-    if capacity is not None and not (isinstance(capacity, int | np.integer) and capacity >= 0):
-        raise refusal(capacity, int, np.integer)(
-            f"capacity must be a whole number of bodies >= 0, got {text_of(capacity)}"
-        )
-    if name is None or (isinstance(name, str) and not name):
-        name = f"show-{os.getpid()}-{next(_numbers)}"
-    return _opened(scene, dt_s, capacity, columns, flags, name, viewer)
-
-
-def _seconds_per_publish(dt: float | None, rate_hz: float | None) -> float:
-    """Simulated seconds from one publish to the next. Raises TwixtError if both arguments are given, and for a value out
-    of range."""
-    if rate_hz is None:
-        seconds = 1 / 60 if dt is None else dt
-        if not (isinstance(seconds, int | float | np.number) and 1e-9 <= seconds < LONGEST_S):
-            raise refusal(seconds, int, float, np.number)(
-                f"dt must be seconds of simulated time per publish, >= 1e-9, got {text_of(seconds)}"
-            )
-        return float(seconds)
-    if dt is not None:
-        raise InvalidValue(
-            f"show takes dt or rate_hz, got dt={text_of(dt)} and rate_hz={text_of(rate_hz)}; leave one out"
-        )
-    if not (isinstance(rate_hz, int | float | np.number) and 1 / LONGEST_S < rate_hz <= 1e9):
-        raise refusal(rate_hz, int, float, np.number)(
-            f"rate_hz must be publishes per simulated second, > 0 and <= 1e9, got {text_of(rate_hz)}"
-        )
-    return 1 / float(rate_hz)
-
-
-@interrupts.delayed_ctrl_c()
-def _opened(
-    scene: Scene,
-    dt_s: float,
-    given_capacity: int | None,
-    columns: Mapping[str, Column] | None,
-    flags: Mapping[str, Any],
-    name: str,
-    viewer: bool,
-) -> View:
-    """Opens a view. flags: as for `config_of`. The other parameters are those of `show`."""
-    config = config_of(name, flags)
-    if not len(scene.shapes):
-        scene = dataclasses.replace(scene, shapes=[Sphere()])
-    capacity = max(1, len(scene.shapes) if given_capacity is None else int(given_capacity))
-    scene.check_bodies(max(capacity, len(scene.shapes)))
-    declared = checked_columns(columns)
-    require_bodies(capacity, declared)
-    own = Columns(declared, capacity, scene)
-    scene = scene_with_columns(scene, own.declared)
-    about = {"world": config.world, "loop": "user"}
-    unreachable = ""
-    try:
-        listener = open_listener(name)
-    except NoFolder as error:  # No folder is writable, for example in a read-only container.
-        listener, unreachable = unreachable_listener(name), str(error)
-    try:
-        host = Host(
-            listener,
-            scene,
-            max(capacity + surface_records(scene, capacity), own.part_count(capacity)),
-            own.layout,
-            describe=lambda: {**about, CODE_FOLDERS: code_folders()},
-        )
-    except BaseException:
-        listener.close()
-        raise
-    session = None
-    try:
-        session = ViewerSession(host, config, viewer, unreachable)
-        view = View(session, len(scene.shapes), capacity, round(dt_s * 1e9), own)
-        view._warnings.check_scene(scene)
-        return view
-    except BaseException:
-        if session is not None:
-            session.abandon()
-        host.end()
-        raise
-
+from twixt.sim.world.columns import Column, Columns, scene_with_columns
 
 # Message of the error that `copy`, `deepcopy` and pickle raise.
 NOT_COPIED = (

@@ -31,7 +31,8 @@ from twixt.sim.engines.mujoco.visual.geom_memory import LabelTexts
 from twixt.sim.engines.mujoco.visual.user_geoms import UserGeoms
 from twixt.sim.engines.mujoco.visual.visual_marks import VisualMarks
 from twixt.sim.show.options import ViewerOptions
-from twixt.sim.show.view import NOT_COPIED, show
+from twixt.sim.show.show import show
+from twixt.sim.show.view import NOT_COPIED
 
 if TYPE_CHECKING:
     from mujoco import MjData, MjModel, MjrRect, MjvCamera, MjvOption, MjvPerturb, MjvScene
