@@ -210,8 +210,14 @@ def __dir__() -> list[str]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs the command line and returns the exit code. arguments: words of the command line; by default those of
-    `_sys.argv`. A TwixtError is printed as one line on standard error."""
+    """Runs the command line. A TwixtError is printed as one line on standard error.
+
+    Args:
+        arguments: Words of the command line. By default those of `sys.argv`.
+
+    Returns:
+        The exit code.
+    """
     try:
         from twixt.ipc.process.interrupts import CtrlCRecorder
 

@@ -37,8 +37,12 @@ class Receiver(Protocol):
 
 
 class Screenshot:
-    """A picture that the program has requested. path: absolute path of the file. error: reason why the file was not
-    written; None if it was written, and while that is not known."""
+    """A picture that the program has requested. `View.screenshot` returns it.
+
+    Attributes:
+        path: Absolute path of the file.
+        error: Reason why the file was not written. None if it was written, and while that is not known.
+    """
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -51,7 +55,14 @@ class Screenshot:
         return self._ended.is_set
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Waits until the file is complete or has failed, for at most `timeout_s`. Returns True if it is complete."""
+        """Waits until the file is complete or has failed.
+
+        Args:
+            timeout_s: Longest wait, in seconds. None for no limit.
+
+        Returns:
+            True if the file is complete.
+        """
         return self._ended.wait(timeout_s) and self.error is None
 
     def end(self, error: str | None) -> None:

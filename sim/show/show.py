@@ -71,50 +71,55 @@ def show(
 ) -> View:
     """Open a window that shows `scene`, in a separate process, and return at once.
 
-    - dt: simulated seconds from one publish to the next; used if `sim_time` is not given. By default 1/60.
-    - rate_hz: publishes per simulated second, instead of dt: dt = 1 / rate_hz.
-    - capacity: number of bodies for which memory is reserved; you may publish more.
-    - columns: your own values per body, per part or for the world; see `Column`.
-    - name: the name that other viewers attach to (`twixt view NAME`).
-    - viewer: False to start no viewer.
-
-    Motion:
-    - interpolation: how bodies are drawn between two states: "auto", "hermite", "linear", "none", "latest", "catmull",
-      "quadratic", "extrapolate", "kalman", "chase", or "module:Class" for your own (see `InterpolationMethod`).
-    - chase_ms: how long "chase" takes to reach a new state, in ms; by default the usual gap between two states.
-    - clock: which simulated time a frame draws: "auto", as early as the next state is there in time; "ahead", what is
-      due now; "newest-two", an interval behind; "buffered", a fixed time behind.
-    - prefer: after a stall: "latency", catch up at once; "balanced", gently; "smooth", stay behind.
-    - buffer_ms: how far behind "buffered" stays, in ms; by default taken from the measured jitter.
-    - split: two pictures side by side, a method and a clock each: (("none", ""), ("auto", "")); "" is the view's own.
-    - trails: dots where frames drew each body: True for the last second, a number of seconds, or "all".
-
-    The window:
-    - pacing: what a frame waits for: "auto", "vsync", "timer" or "unlimited".
-    - fps: frames per second, at most; by default the rate of the display.
-    - quality: "auto", "low", "high" or "best".
-    - size_px: width and height of the window, in pixels.
-    - overlay: False to start without the overlay of figures and keys.
-    - keys: False to leave the keyboard to your program.
-    - draw: "module:function", your own function that draws into every frame (see `DrawFunction`).
-    - slow_render_ms: real work that makes every frame take at least so many ms.
-    - viewer_nice: nice value of the viewer's process, 0 to 19.
-    - offscreen: True to draw without a window.
-
-    The end, and files that the viewer writes:
-    - seconds: the view ends after so many seconds.
-    - screenshot: file of a picture (PNG) that is saved at the instant `at_s`.
-    - at_s: when to take the screenshot, in seconds after the first frame; by default 2.
-    - log: file of the frame log (CSV), one row per frame.
-    - profile: file of a trace of both processes, for Perfetto.
-
-    Raises TwixtError for invalid arguments, for a name that is in use, and if memory is short. The error for an invalid
-    argument is also a ValueError, or a TypeError if its type is wrong or it is unknown.
+    The arguments from `interpolation` to `trails` are about motion. Those from `pacing` to `offscreen` are about the
+    window. Those from `seconds` to `profile` are about the end, and about files that the viewer writes.
 
     The loop goes on in each of these cases: there is no display; no folder for the socket is writable (set
     XDG_RUNTIME_DIR); no program can be started as the viewer (see `twixt.freeze_support`); the viewer crashed. One
     line on standard error then says which case it is. See `View.is_open`, `View.close_reason` and `View.reopen`.
     Ctrl-C interrupts only the loop, not the viewer.
+
+    Args:
+        scene: Shapes of the bodies, camera, ground and light. Body i has the i-th shape.
+        dt: Simulated seconds from one publish to the next, >= 1e-9. Used if `sim_time` is not given. By default 1/60.
+        capacity: Number of bodies for which memory is reserved. You may publish more. By default one for each shape.
+        rate_hz: Publishes per simulated second, instead of `dt`: dt = 1 / rate_hz.
+        columns: Your own values per body, per part or for the world, by name. See `Column`.
+        name: Name that other viewers attach to (`twixt view NAME`). By default a name with the process id.
+        viewer: False to start no viewer.
+        interpolation: How bodies are drawn between two states: "auto", "hermite", "linear", "none", "latest", "catmull",
+            "quadratic", "extrapolate", "kalman", "chase", or "module:Class" for your own (see `InterpolationMethod`).
+        chase_ms: How long "chase" takes to reach a new state, in ms. By default the usual gap between two states.
+        clock: Which simulated time a frame draws: "auto", as early as the next state is there in time; "ahead", what is
+            due now; "newest-two", an interval behind; "buffered", a fixed time behind.
+        prefer: What follows a stall: "latency", catch up at once; "balanced", catch up gently; "smooth", stay behind.
+        buffer_ms: How far behind "buffered" stays, in ms. By default taken from the measured jitter.
+        split: Two pictures side by side, a method and a clock each: (("none", ""), ("auto", "")). "" is the view's own
+            method or clock.
+        trails: Dots where frames drew each body: True for the last second, a number of seconds, or "all".
+        pacing: What a frame waits for: "auto", "vsync", "timer" or "unlimited".
+        fps: Frames per second, at most. By default the rate of the display.
+        quality: "auto", "low", "high" or "best".
+        size_px: Width and height of the window, in pixels.
+        overlay: False to start without the overlay of figures and keys.
+        keys: False to leave the keyboard to your program.
+        draw: "module:function", your own function that draws into every frame (see `DrawFunction`).
+        slow_render_ms: Real work that makes every frame take at least so many ms.
+        viewer_nice: Nice value of the viewer's process, 0 to 19.
+        offscreen: True to draw without a window.
+        seconds: The view ends after so many seconds.
+        screenshot: File of a picture (PNG) that is saved at the instant `at_s`.
+        at_s: When to take the screenshot, in seconds after the first frame. By default 2.
+        log: File of the frame log (CSV), one row per frame.
+        profile: File of a trace of both processes, for Perfetto.
+
+    Returns:
+        The view, to which your loop publishes states. Keep it in a variable: a view is closed when the last reference
+        to it is gone.
+
+    Raises:
+        TwixtError: An argument is invalid, the name is in use, or memory is short. The error for an invalid argument is
+            also a ValueError, or a TypeError if its type is wrong or it is unknown.
     """
     flags = {option: value for option, value in locals().items() if option in FLAGS}
     if not isinstance(scene, Scene):

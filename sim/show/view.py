@@ -42,11 +42,13 @@ NOT_COPIED = (
     {"closed_because": "close_reason", "users_camera": "user_camera", "actions": "_actions", "listen": "_listen"}
 )
 class View(Publishing, ViewerInput, RunPictures):
-    """A view: one or several windows to which a loop publishes. Returned by `show`. Only one thread at a time may
-    publish; any thread may call `close`.
+    """A view: one or several windows to which a loop publishes. `show` returns it.
 
-    name: the name that other viewers attach to (`twixt view NAME`). A view is closed when the last reference to it is
-    gone.
+    Only one thread at a time may publish. Any thread may call `close`. A view is closed when the last reference to it
+    is gone.
+
+    Attributes:
+        name: Name that other viewers attach to (`twixt view NAME`).
     """
 
     name: str
@@ -60,25 +62,32 @@ class View(Publishing, ViewerInput, RunPictures):
 
     @property
     def is_open(self) -> bool:
-        """True while the loop should go on. False after the user has closed the window that `show` opened, after
-        `close`, and after `seconds`, if they are given. It stays True if the viewer crashes or has no display."""
+        """True while the loop should go on.
+
+        False after the user has closed the window that `show` opened, after `close`, and after `seconds`, if they are
+        given. It stays True if the viewer crashes or has no display.
+        """
         return not self._session.is_over
 
     def real_time(self, dt: float | None = None) -> Iterator[float]:
-        """Pace a loop to real time, while `is_open`:
+        """Pace a loop to real time, while `is_open`.
 
             for t in view.real_time():
                 view.publish(position=orbit(t))
 
-        Yields the time of each iteration in seconds: 0, dt, 2 dt and so on. Iteration k begins at the instant
-        start + k * dt, or as soon as the iteration before it has ended. An iteration that is late begins at once, and so
-        do the next ones until the lateness is made good: at most 0.1 s / dt of them, or 2. After a longer stall the loop
-        goes on from now, at the same pace. Ctrl-C ends the wait at once. The viewer's keys for pause and time scale have
-        no effect here.
+        Iteration k begins at the instant start + k * dt, or as soon as the iteration before it has ended. An iteration
+        that is late begins at once, and so do the next ones until the lateness is made good: at most 0.1 s / dt of them,
+        or 2. After a longer stall the loop goes on from now, at the same pace. Ctrl-C ends the wait at once. The
+        viewer's keys for pause and time scale have no effect here.
 
-        - dt: seconds from one iteration to the next; by default the `dt` of the view, which `publish` adds as well.
+        Args:
+            dt: Seconds from one iteration to the next. By default the `dt` of the view, which `publish` adds as well.
 
-        Raises TwixtError for a `dt` below 1e-9 and for anything but a number.
+        Returns:
+            An iterator over the times of the iterations in seconds: 0, dt, 2 dt and so on.
+
+        Raises:
+            TwixtError: `dt` is no number, or below 1e-9.
         """
         return paced(self._session, self._dt_ns / 1e9 if dt is None else checked_dt_s(dt))
 
@@ -89,10 +98,15 @@ class View(Publishing, ViewerInput, RunPictures):
 
     @property
     def scene(self) -> Scene:
-        """The scene of the view. Assign another scene to replace everything in it, the camera included, from the next
-        publish on. What users see in their windows stays in the same place unless the new camera differs from the old
-        one. If the bodies of the new scene have other parts, the columns per part are reset to the colours and sizes
-        of the new scene. Raises TwixtError for a scene that cannot be drawn."""
+        """The scene of the view.
+
+        Assign another scene to replace everything in it, the camera included, from the next publish on. What users see
+        in their windows stays in the same place unless the new camera differs from the old one. If the bodies of the
+        new scene have other parts, the columns per part are reset to the colours and sizes of the new scene.
+
+        Raises:
+            TwixtError: The assigned scene cannot be drawn.
+        """
         return with_camera(self._host.scene.unpacked(), self._host.camera.camera)
 
     @scene.setter
@@ -115,10 +129,20 @@ class View(Publishing, ViewerInput, RunPictures):
                 raise
 
     def add_columns(self, columns: Mapping[str, Column]) -> Columns:
-        """Declare more columns, as with `twixt.show(columns=)`. They are published from the next publish on. Returns
-        all columns of the view. Each is an array. A state is published with the values that these arrays have at that
-        time. The call reallocates the shared memory and sends the scene again. Raises TwixtError as `show` does, and
-        for a column that is already declared differently."""
+        """Declare more columns, as with `twixt.show(columns=)`.
+
+        They are published from the next publish on. A state is published with the values that the arrays have at that
+        time. The call reallocates the shared memory and sends the scene again.
+
+        Args:
+            columns: The declarations of the columns, by name.
+
+        Returns:
+            All columns of the view by name. Each is an array.
+
+        Raises:
+            TwixtError: In the same cases as in `show`, and for a column that is already declared differently.
+        """
         own = self._now.columns
         declared = own.with_more(columns)
         if self._session.is_closed or len(declared) == len(own.declared):
@@ -135,9 +159,14 @@ class View(Publishing, ViewerInput, RunPictures):
 
     @property
     def camera(self) -> Camera | None:
-        """The scene's camera. If it is None, viewers choose a camera that shows all bodies. Assign a camera to move
-        the view of all viewers at once, even if their users have moved it themselves. Only some hundred bytes are
-        sent, whatever the scene. Raises TwixtError for other types, and for a camera on a body that does not exist."""
+        """The scene's camera. If it is None, viewers choose a camera that shows all bodies.
+
+        Assign a camera to move the view of all viewers at once, even if their users have moved it themselves. Only some
+        hundred bytes are sent, whatever the scene.
+
+        Raises:
+            TwixtError: The assigned value has another type, or is a camera on a body that does not exist.
+        """
         return self._host.camera.camera
 
     @camera.setter
@@ -156,7 +185,10 @@ class View(Publishing, ViewerInput, RunPictures):
         """Open a window again after it was closed or its viewer crashed. Does nothing if there is a window.
 
         `is_open` becomes True again, and `seconds` are counted from this call on. The new viewer writes no files
-        (`log`, `screenshot`, `profile`). The files of the first viewer stay. Raises TwixtError after `close`.
+        (`log`, `screenshot`, `profile`). The files of the first viewer stay.
+
+        Raises:
+            TwixtError: The view was closed with `close`, or this is a forked child.
         """
         self._session.reopen()
 
@@ -165,8 +197,10 @@ class View(Publishing, ViewerInput, RunPictures):
         raise TypeError(NOT_COPIED.format("a view of twixt.show"))
 
     def close(self) -> None:
-        """Send the end message to all viewers, close the window and free everything. Any thread may call this method.
-        Further calls do nothing."""
+        """Send the end message to all viewers, close the window and free everything.
+
+        Any thread may call this method. Further calls do nothing.
+        """
         self._session.close()
 
     def __enter__(self) -> Self:
