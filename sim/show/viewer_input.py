@@ -225,7 +225,7 @@ class ViewerInput:
         Viewers get the newest texts, at most five times a second.
 
         Args:
-            texts: The texts, or one text; () shows none. The first 64 are shown.
+            texts: The texts, or one text; () shows none. The first 32 are shown.
 
         Raises:
             TwixtError: `texts` is anything else.

@@ -42,8 +42,19 @@ from twixt.sim.world.body_fields import array_refusal, kind_of, without_mask
 class Surfaces:
     """Vertices of the deforming bodies of a scene; `surfaces[body]` is a writable float32 array (v, 3).
 
-    count: number of bodies, by default one for each shape of the scene. rows: the deforming bodies, and the rows of
-    each in `vertices`. Raises TwixtError for a scene in which no body deforms.
+    At first the vertices are those of the meshes. The length is the number of deforming bodies. Iteration yields their
+    indices.
+
+    Args:
+        scene: Scene of the bodies.
+        count: Number of bodies. By default one for each shape of the scene.
+
+    Attributes:
+        vertices: Vertices of all deforming bodies, one body after the other, float32 (all v, 3). They are in metres, in
+            the own frame of each body.
+
+    Raises:
+        TwixtError: No body of the scene deforms, or an argument is invalid.
     """
 
     def __init__(self, scene: Scene, count: int | None = None) -> None:
@@ -72,13 +83,29 @@ class Surfaces:
         return iter(self.rows.bodies.tolist())
 
     def __getitem__(self, body: int) -> NDArray[np.float32]:
-        """View of the vertices of one body, (v, 3), in metres in the body's own frame. Raises TwixtError for a body
-        that does not deform."""
+        """View of the vertices of one body.
+
+        Args:
+            body: Index of the body.
+
+        Returns:
+            float32 (v, 3), in metres in the body's own frame.
+
+        Raises:
+            TwixtError: The body does not deform.
+        """
         return self.vertices[self.rows.rows(self._place(body))]
 
     def __setitem__(self, body: int, vertices: ArrayLike) -> None:
-        """Copies `vertices`, (v, 3), into the vertices of one body. Raises TwixtError for vertices of another shape or
-        type."""
+        """Copies vertices into those of one body.
+
+        Args:
+            body: Index of the body.
+            vertices: (v, 3), in metres in the body's own frame.
+
+        Raises:
+            TwixtError: The body does not deform, or the vertices have another shape or type.
+        """
         target = self[body]
         target[...] = checked_vertices(f"surfaces[{body}]", vertices, len(target))
 

@@ -39,42 +39,54 @@ SHORTEST_DT, LONGEST_DT = 1e-6, 86_400.0
 class World:
     """Base class of worlds. A subclass sets `self.bodies` and `self.scene` in `__init__` and writes `step`.
 
-    `reset`, `diagnostics`, `on_key` and `write_bodies` are optional. So is `apply_force(i, force, point)`, which is called
-    before each step while a user drags body i with Ctrl held. force: (3,), N. point: (3,), metres, where the force
-    acts. Both are float64 arrays in world coordinates.
+    All other members are optional. One of them has no default: `apply_force(i, force, point)` is called before each step
+    while a user drags body i with Ctrl held. force: (3,), N. point: (3,), metres, where the force acts. Both are float64
+    arrays in world coordinates.
+
+    Attributes:
+        bodies: The bodies of the world.
+        scene: Shapes of the bodies, camera, ground and light.
+        dt: Seconds of simulated time per step, by default 1/60. Set it in the class or in `__init__`. It must not change
+            afterwards. --physics-hz overrides it: `self.dt` then has that value before `__init__` runs.
+        marks: Optional. Arrows, lines, contact points and other marks. To use them, set `self.marks = Marks()` in
+            `__init__`. A reset removes all marks.
+        surfaces: Optional. Vertices of bodies that deform. To use them, set `self.surfaces = Surfaces(self.scene)` in
+            `__init__`.
+        controls: Optional. Sliders, switches and buttons in the overlay. `step` reads their values. See `Slider`.
+        own_keys: Optional, beside `on_key`. Names of keys, such as "space" or "w", that belong to the world: the viewer
+            does not act on them. Set it in the class or in `__init__`.
     """
 
-    # Seconds of simulated time per step. Set it in the class or in `__init__`; it must not change afterwards.
-    # --physics-hz overrides it: `self.dt` then has that value before `__init__` runs.
     dt: float = 1 / 60
     bodies: Bodies
     scene: Scene
-    # Optional. Arrows, lines, contact points and other marks. To use them, set `self.marks = Marks()` in `__init__`. A
-    # reset removes all marks.
     marks: Marks = None  # type: ignore[assignment]  # a world that makes marks has them in all its methods
+    surfaces: Surfaces = None  # type: ignore[assignment]  # as for marks
+    controls: Sequence[Control] = ()
+    own_keys: Sequence[str] = ()
+
     # For worlds of engines: advice that the user sees if numbers are not finite. The default advice is to look in `step`
     # for a division by zero.
     _way_out: str = ""
-    # Optional. Vertices of bodies that deform. To use them, set `self.surfaces = Surfaces(self.scene)` in `__init__`.
-    surfaces: Surfaces = None  # type: ignore[assignment]  # as for marks
-
-    # Optional. Sliders, switches and buttons in the overlay. `step` reads their values. See `twixt.Slider`.
-    controls: Sequence[Control] = ()
-    # Optional, beside `on_key`. Names of keys, such as "space" or "w", that belong to the world: the viewer does not act
-    # on them. Set it in the class or in `__init__`.
-    own_keys: Sequence[str] = ()
-
     # Recorder of live plots during a run; None for a world that is stepped without one.
     _plot_recorder: PlotRecorder | None = None
 
     def step(self, dt: float) -> None:
-        """Advances the world by `dt` seconds."""
+        """Advances the world by `dt` seconds of simulated time.
+
+        Args:
+            dt: Seconds of simulated time.
+        """
         raise NotImplementedError(f"{type(self).__name__} has no step(self, dt); write one that advances its bodies")
 
     def reset(self, *args: Any, **kwargs: Any) -> None:
         """Optional: returns the world to its initial state. Define it as `reset(self, seed)` or `reset(self)`.
 
         If a world does not define it, a reset constructs a new world instead.
+
+        Args:
+            *args: The seed, if your method accepts it by position.
+            **kwargs: The seed, if your method has a parameter `seed`.
         """
         raise NotImplementedError(f"{type(self).__name__} has no reset(self, seed); make another one instead")
 
@@ -86,6 +98,9 @@ class World:
         events wait for the next step. Keys on which the viewer itself acts are left out, such as Space and T; name them
         in `own_keys`, or run with --no-keys. When the window loses the keyboard, and when the viewer ends, held keys
         are released.
+
+        Args:
+            event: The event.
         """
 
     def _is_outdated(self) -> bool:
@@ -94,13 +109,30 @@ class World:
         return False
 
     def diagnostics(self) -> Mapping[str, float]:
-        """Optional: returns numbers to show in the overlay, by name. The method is called a few times a second."""
+        """Optional: returns numbers to show in the overlay. The method is called a few times a second.
+
+        Returns:
+            The numbers by name.
+        """
         return {}
 
     def plot(self, name: str, /, *values: float, **series: float) -> None:
-        """Adds a point to the live plot `name` in the overlay: `self.plot("energy", t, kinetic=k, potential=p)` in `step`.
-        Without x, as in `self.plot("error", error)`, x is the simulated time after the present step. All else is as for
-        `View.plot`. Plots are not part of the state. Without a run, and in copies of a world, it does nothing."""
+        """Adds a point to the live plot `name` in the overlay. Call it in `step`.
+
+            self.plot("energy", t, kinetic=k, potential=p)  # x, and one line for each name
+            self.plot("error", error)  # one line; x is the simulated time after the present step
+
+        All else is as for `View.plot`. Plots are not part of the state. Without a run, and in copies of a world, this
+        method does nothing.
+
+        Args:
+            name: Title of the plot.
+            *values: x and then y, or only y. With `series`, x alone or nothing.
+            **series: One value for each line, by the name of the line.
+
+        Raises:
+            TwixtError: In the same cases as in `View.plot`.
+        """
         if self._plot_recorder is not None:
             self._plot_recorder.add(name, values, series)
 
@@ -108,18 +140,22 @@ class World:
         """Optional: writes the bodies after the last step directly into the shared memory that viewers read.
 
         Use this method if there are many bodies and each step rewrites all of them. It avoids a copy from
-        `self.bodies`, which is then filled only on request. records: the records to write, dtype
-        `twixt.ipc.snapshot.BODY`, shape (n,) with n = len(self.bodies). Their content before the call is undefined.
-        Write every field of every record, epochs included. The method is called for each snapshot and whenever the
+        `self.bodies`, which is then filled only on request. The method is called for each snapshot and whenever the
         bodies are read for another reason. The method must not change anything else. It must not store `records` or a
         view of `records`.
+
+        Args:
+            records: The records to write, dtype `twixt.ipc.snapshot.BODY`, shape (n,) with n = len(self.bodies). Their
+                content before the call is undefined. Write every field of every record, epochs included.
         """
         records[:] = self.bodies.records
 
     def write_surfaces(self) -> None:
-        """Optional: writes `self.surfaces` for the state after the last step. Use this method if computing the
-        vertices takes longer than a step. It is called only for each snapshot, and when the surfaces are read for
-        another reason."""
+        """Optional: writes `self.surfaces` for the state after the last step.
+
+        Use this method if computing the vertices takes longer than a step. It is called only for each snapshot, and
+        when the surfaces are read for another reason.
+        """
 
 
 class FormulaWorld(World):
