@@ -302,7 +302,7 @@ class SlotBlock:
             view._refuse("slot", "publish")
         count, view._has_slots = int(count), True
         now, parts, written = view._now, 0, None
-        self._own = {} if self._columns is None else now.columns.converted(self._columns, count)
+        self._own = {} if self._columns is None else now.columns._converted(self._columns, count)
         self._opened: OpenSlot | None = None
         try:
             if now.is_under_way:
@@ -316,7 +316,7 @@ class SlotBlock:
                 return None
             if now.columns.declared:
                 now.fit_columns()
-                parts = now.columns.part_count(count)
+                parts = now.columns._part_count(count)
             self._begin_ns = time.perf_counter_ns()
             most = view._body_limit.allowed(count, self._begin_ns, len(extras.records))
             opened = view._host.ring.begin(count, most, len(extras.records), parts)
@@ -353,9 +353,9 @@ class SlotBlock:
             opened.abort()
             raise
         if now.columns.declared:
-            if opened.count > now.columns.room:
-                now.columns.resize(opened.count)
-            opened.columns = now.columns.published(opened.count) | self._own
+            if opened.count > now.columns._room:
+                now.columns._resize(opened.count)
+            opened.columns = now.columns._published(opened.count) | self._own
         now.next_state, now.next_columns, now.next_slot, now.is_under_way = now.state, self._own, opened, True
         view._send(self._sim_time_ns, opened, self._begin_ns, extras.vertices)
 

@@ -185,8 +185,8 @@ def _opened(
         host = Host(
             listener,
             scene,
-            max(capacity + surface_records(scene, capacity), own.part_count(capacity)),
-            own.layout,
+            max(capacity + surface_records(scene, capacity), own._part_count(capacity)),
+            own._layout,
             describe=lambda: {**about, CODE_FOLDERS: code_folders()},
         )
     except BaseException:

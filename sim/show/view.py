@@ -120,7 +120,7 @@ class View(Publishing, ViewerInput, RunPictures):
         scene = scene_with_columns(scene, self._now.columns.declared)
         scene.check_bodies(max(len(scene.shapes), self._capacity))
         self._warnings.check_scene(scene)
-        self._now.columns.set_scene(scene)
+        self._now.columns._set_scene(scene)
         self._now.shapes = len(scene.shapes)
         try:
             self._publisher.write_scene(scene)
@@ -144,13 +144,13 @@ class View(Publishing, ViewerInput, RunPictures):
             TwixtError: In the same cases as in `show`, and for a column that is already declared differently.
         """
         own = self._now.columns
-        declared = own.with_more(columns)
+        declared = own._with_more(columns)
         if self._session.is_closed or len(declared) == len(own.declared):
             return own
         scene_with_columns(self.scene, declared)
-        own.declare(declared, self.scene)
+        own._declare(declared, self.scene)
         try:
-            self._host.ring.set_columns(own.layout)
+            self._host.ring.set_columns(own._layout)
             self.scene = self.scene
         except HostEnded:
             if not self._session.is_closed:  # Another thread may have closed the view.

@@ -204,7 +204,7 @@ class Bodies(BodyArrays):
         views = self._views
         renew(self._records, i, self._written.flags)  # The body stays hidden until all values are accepted.
         self._free |= dict.fromkeys(reversed(free_rows))
-        self._columns.begin(i)
+        self._columns._begin(i)
         for name, value in (("velocity", velocity), ("angular_velocity", angular_velocity)):
             if value is not None:
                 views[name][i] = value

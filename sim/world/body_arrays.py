@@ -151,7 +151,7 @@ class BodyArrays:
     @property
     def _column_layout(self) -> dict[str, ColumnForm]:
         """Types and rules of the columns in `_published_columns`, by name."""
-        own = self._columns.layout
+        own = self._columns._layout
         return own if self._corrections is None else own | self._corrections.layout
 
     def _note_lost_sums(self) -> None:
@@ -173,7 +173,7 @@ class BodyArrays:
         These are the world's own columns. After the first `correct`, the visual offsets of corrected bodies are added.
         Corrections made since the last call get the time `sim_time_ns`.
         """
-        own = self._columns.published(count)
+        own = self._columns._published(count)
         if self._corrections is None:
             return own
         offsets = self._corrections.published(sim_time_ns)
@@ -191,7 +191,7 @@ class BodyArrays:
 
     def _make_views(self, count: int) -> None:
         self._records = self._storage[:count]
-        self._columns.resize(count, len(self._storage))
+        self._columns._resize(count, len(self._storage))
         if self._corrections:
             self._corrections.resize(count, len(self._storage))
         self._views: dict[str, NDArray[Any]] = {name: self._records[name] for name in BODY.names or ()}

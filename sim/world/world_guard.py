@@ -95,9 +95,9 @@ def check_world(world: World) -> None:
     world.scene.check_bodies(count)
     drawable_scene(world)
     columns = world.bodies.columns
-    if not columns.is_for(world.scene):
+    if not columns._is_for(world.scene):
         raise TwixtError(
-            f"{name}.bodies has part columns of {columns.part_count(count)} rows, for the parts of another scene than "
+            f"{name}.bodies has part columns of {columns._part_count(count)} rows, for the parts of another scene than "
             f"{name}.scene, whose bodies have {len(world.scene.part_bodies(count))}; give the scene that is drawn: "
             "Bodies(count, columns, scene=self.scene)"
         )
