@@ -62,15 +62,6 @@ class DrawFrame:
     each. Positions that are not finite are left out. The methods raise TwixtError if an array has the wrong shape, or a
     colour is out of range.
 
-    Args:
-        interval_ns: Real time since the previous frame, in ns.
-        draw_time_ns: Simulated time of the frame, in ns.
-        alpha: Place of the draw time between the two snapshots, 0..1.
-        previous: Snapshot at or before the draw time.
-        next: Snapshot after the draw time, or None.
-        poses: Drawn poses and columns at the draw time.
-        marks: Marks at the draw time.
-
     Attributes:
         interval_ns: Real time since the previous frame, in ns. It is 0 in the first frame.
         draw_time_ns: Simulated time of the frame, in ns.
@@ -82,6 +73,15 @@ class DrawFrame:
             each part, and columns of the world have one row.
         marks: Marks at the draw time, (m,) of dtype `twixt.ipc.snapshot.MARK`, sorted by key.
     """
+
+    interval_ns: int
+    draw_time_ns: int
+    alpha: float
+    previous: Snapshot
+    next: Snapshot | None
+    poses: Poses
+    columns: dict[str, NDArray[Any]]
+    marks: NDArray[np.void]
 
     def __init__(
         self,

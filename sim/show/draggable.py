@@ -24,10 +24,6 @@ class DraggableBody:
             move_arm_towards(target.position)
             view.publish(position=[target.position, *arm])
 
-    Args:
-        actions: Actions of the users of the view's viewers.
-        body: Index of the body's record.
-
     Attributes:
         body: Index of the body's record.
     """

@@ -41,14 +41,11 @@ class Keys:
     A key that the program has asked for belongs to the program. The viewer then does not act on it, even if it is one
     of the viewer's own keys, such as Space, R or Esc. This applies from the first call with this name on, after at most
     0.2 s. `View.events` still yields the events of these keys.
-
-    Args:
-        host: Host of the view.
-        set_fields: Function that sets fields of the status that viewers receive.
     """
 
     def __init__(self, host: Host, set_fields: Callable[..., None]) -> None:
-        self._host, self._set_fields = host, set_fields
+        self._host = host
+        self._set_fields = set_fields  # sets fields of the status that viewers receive
         self._asked: dict[str, _AskedKey] = {}
 
     def held(self, key: str) -> bool:

@@ -137,18 +137,13 @@ class Columns(Mapping[str, NDArray[Any]]):
     Write into an array, or assign all its rows: `columns["heat"] = values`. `Bodies.columns` and `View.add_columns`
     return it.
 
-    Args:
-        declared: The declarations of the columns, by name.
-        count: Number of bodies.
-        scene: Scene of the bodies. It is needed only for part columns.
-
     Attributes:
         declared: The declarations of the columns, by name.
-
-    Raises:
-        TwixtError: There are part columns, but no scene.
     """
 
+    declared: dict[str, Column]
+
+    # Part columns need the scene of the bodies.
     def __init__(self, declared: Mapping[str, Column], count: int, scene: Scene | None = None) -> None:
         self.declared = dict(declared)
         self._layout = {name: column._form for name, column in declared.items()}  # form of each column, for a `Host`

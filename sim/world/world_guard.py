@@ -102,7 +102,7 @@ def check_world(world: World) -> None:
             "Bodies(count, columns, scene=self.scene)"
         )
     surfaces = checked_surfaces(world)
-    if surfaces is not None and not surfaces.is_for(world.scene, count):
+    if surfaces is not None and not surfaces._is_for(world.scene, count):
         raise TwixtError(
             f"{name}.surfaces was made for bodies {list(surfaces)}, of its {count} bodies "
             f"{surface_rows(world.scene, count).bodies.tolist()} deform; set self.surfaces = Surfaces(self.scene, "
@@ -247,7 +247,7 @@ class GuardedWorld:
         if surfaces is not None:
             write_surfaces(self.world)
             if not self._has_fault:
-                self._warn_of(surfaces.fault(tick, self._way_out))
+                self._warn_of(surfaces._fault(tick, self._way_out))
         return extras_of(marks, surfaces)
 
     def controls(self) -> tuple[Control, ...]:

@@ -45,15 +45,7 @@ DEFAULT_SIZE_PX = (800, 600)
 
 
 class Handle:
-    """The handle of one passive viewer. `launch_passive` returns it.
-
-    Args:
-        model: The model.
-        data: Data of the model.
-        publish_hz: As in `launch_passive`.
-        key_callback: As in `launch_passive`.
-        **options: The options of `twixt.show`.
-    """
+    """The handle of one passive viewer. `launch_passive` returns it."""
 
     def __init__(
         self,

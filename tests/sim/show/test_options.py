@@ -14,7 +14,7 @@ from twixt.ipc.config.flags import BOTH, VIEW, Config
 from twixt.ipc.errors import TwixtError
 from twixt.sim.show.options import ViewerOptions
 
-OWN = ["scene", "dt", "count", "rate_hz", "columns", "name", "viewer"]
+OWN = ["scene", "dt", "capacity", "rate_hz", "columns", "name", "viewer"]
 FLAGS = {field.name: field for field in dataclasses.fields(Config) if field.metadata.get("side") in (VIEW, BOTH)}
 
 
@@ -38,14 +38,14 @@ def test_viewer_options_are_the_keywords_of_show() -> None:
 
 def test_each_keyword_of_show_is_explained() -> None:
     explained = inspect.getdoc(twixt.show) or ""
-    assert [name for name in inspect.signature(twixt.show).parameters if f"- {name}:" not in explained] == ["scene"]
+    assert [name for name in inspect.signature(twixt.show).parameters if f"\n    {name}: " not in explained] == []
 
 
 def test_an_unknown_option_is_a_type_error_with_the_option_that_was_meant() -> None:
     for kind in (TwixtError, TypeError):
         with pytest.raises(kind, match="^show has no option 'overlai'; did you mean \"overlay\""):
             twixt.show(twixt.Scene(), overlai=False)  # type: ignore[call-arg]
-    with pytest.raises(TwixtError, match="^show has no option 'zzz'; there are scene, dt, count, rate_hz"):
+    with pytest.raises(TwixtError, match="^show has no option 'zzz'; there are scene, dt, capacity, rate_hz"):
         twixt.show(twixt.Scene(), zzz=1)  # type: ignore[call-arg]
 
 
@@ -62,7 +62,7 @@ def test_an_unknown_option_is_a_type_error_with_the_option_that_was_meant() -> N
         ({"rate_hz": "60"}, TypeError, "rate_hz must be publishes per simulated second"),
         ({"dt": -1}, ValueError, "dt must be seconds of simulated time per publish"),
         ({"dt": "fast"}, TypeError, "dt must be seconds of simulated time per publish"),
-        ({"count": 1.5}, TypeError, "count must be a whole number of bodies"),
+        ({"capacity": 1.5}, TypeError, "capacity must be a whole number of bodies"),
         ({"fps": -5}, ValueError, "--fps must be a finite number > 0, got -5"),
         ({"fps": "60"}, TypeError, "--fps must be a finite number > 0, got '60'"),
         ({"clock": "late"}, ValueError, "--clock must be one of auto"),

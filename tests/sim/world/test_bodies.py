@@ -129,8 +129,8 @@ def test_a_body_is_placed_by_quaternions_in_either_order() -> None:
         bodies.spawn(np.zeros((2, 3)), np.ma.array(turns), **quat)
     assert usual.orientation[[0, 1, 2, 3]].tolist() == TURNS.astype(np.float32)[[0, 0, 1, 1]].tolist()
     assert other.records.tobytes() == usual.records.tobytes()
-    for name, offsets in usual.published_columns(0).items():
-        assert other.published_columns(0)[name].tobytes() == offsets.tobytes()
+    for name, offsets in usual._published_columns(0).items():
+        assert other._published_columns(0)[name].tobytes() == offsets.tobytes()
 
 
 def test_a_body_that_is_spawned_without_an_orientation_is_not_turned_in_either_order() -> None:
