@@ -65,7 +65,7 @@ class Screenshot:
         """
         return self._ended.wait(timeout_s) and self.error is None
 
-    def end(self, error: str | None) -> None:
+    def _end(self, error: str | None) -> None:
         """Records the answer. error: None if the file is complete."""
         self.error = error
         self._ended.set()
@@ -112,7 +112,7 @@ class ScreenshotRequests:
 
     def fail(self, screenshot: Screenshot, reason: str) -> None:
         """Ends a request without a picture. Prints the reason if it is new."""
-        screenshot.end(reason)
+        screenshot._end(reason)
         without_path = reason.replace(screenshot.path, "")
         if without_path not in self._reasons and len(self._reasons) < MOST_REASONS:
             self._reasons.add(without_path)
@@ -158,7 +158,7 @@ class ScreenshotRequests:
         if screenshot is None or sent_to is not viewer:
             return
         if error is None:
-            screenshot.end(None)
+            screenshot._end(None)
         else:
             self.fail(screenshot, error[:LONGEST_REASON])
         del self._sent[number]
