@@ -67,7 +67,8 @@ if TYPE_CHECKING:
     from twixt.render.scene.user_drawing import DrawFrame, DrawFunction
     from twixt.sim.process.viewer_command import freeze_support
     from twixt.sim.show.options import ViewerOptions
-    from twixt.sim.show.view import View, show
+    from twixt.sim.show.show import show
+    from twixt.sim.show.view import View
     from twixt.sim.world.bodies import Bodies
     from twixt.sim.world.columns import Column
     from twixt.sim.world.marks import Marks
@@ -79,7 +80,8 @@ _HOMES = {
     "Column": "twixt.sim.world.columns",
     "Marks": "twixt.sim.world.marks",
     "Surfaces": "twixt.sim.world.surfaces",
-    **dict.fromkeys(("show", "View"), "twixt.sim.show.view"),
+    "show": "twixt.sim.show.show",
+    "View": "twixt.sim.show.view",
     "ViewerOptions": "twixt.sim.show.options",
     "freeze_support": "twixt.sim.process.viewer_command",
     **dict.fromkeys(
@@ -208,8 +210,14 @@ def __dir__() -> list[str]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs the command line and returns the exit code. arguments: words of the command line; by default those of
-    `_sys.argv`. A TwixtError is printed as one line on standard error."""
+    """Runs the command line. A TwixtError is printed as one line on standard error.
+
+    Args:
+        arguments: Words of the command line. By default those of `sys.argv`.
+
+    Returns:
+        The exit code.
+    """
     try:
         from twixt.ipc.process.interrupts import CtrlCRecorder
 

@@ -31,7 +31,7 @@ from twixt.ipc.scene import Camera, Scene
 from twixt.ipc.scene.shapes import Sphere
 from twixt.render.draw.frame import context
 from twixt.render.measure.frame_log import read_log
-from twixt.sim.show.view import show
+from twixt.sim.show.show import show
 
 COUNTS, QUICK_COUNTS = (1_000, 10_000), (200,)
 # Longest time, in seconds, for the measurement of one viewer with one number of bodies.

@@ -31,7 +31,7 @@ from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.session import Host, Link, attach, open_listener
 from twixt.ipc.snapshot import BODY, Head, new_bodies
 from twixt.sim.process.viewer_command import python_program
-from twixt.sim.show.view import show
+from twixt.sim.show.show import show
 
 # Default number of bodies in a snapshot.
 BODIES = 10_000

@@ -52,7 +52,7 @@ HOMES = {
     "load_world": ("sim.worlds.find",),
     "open_listener": ("ipc.session",),
     "physics_def": ("sim.process.turns", "sim.process.physics"),
-    "show": ("sim.show.view", "sim.show.show"),
+    "show": ("sim.show.show", "sim.show.view"),
     "start_viewer": ("sim.process.viewer_process",),
 }
 

@@ -37,8 +37,12 @@ class Receiver(Protocol):
 
 
 class Screenshot:
-    """A picture that the program has requested. path: absolute path of the file. error: reason why the file was not
-    written; None if it was written, and while that is not known."""
+    """A picture that the program has requested. `View.screenshot` returns it.
+
+    Attributes:
+        path: Absolute path of the file.
+        error: Reason why the file was not written. None if it was written, and while that is not known.
+    """
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -51,10 +55,17 @@ class Screenshot:
         return self._ended.is_set
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Waits until the file is complete or has failed, for at most `timeout_s`. Returns True if it is complete."""
+        """Waits until the file is complete or has failed.
+
+        Args:
+            timeout_s: Longest wait, in seconds. None for no limit.
+
+        Returns:
+            True if the file is complete.
+        """
         return self._ended.wait(timeout_s) and self.error is None
 
-    def end(self, error: str | None) -> None:
+    def _end(self, error: str | None) -> None:
         """Records the answer. error: None if the file is complete."""
         self.error = error
         self._ended.set()
@@ -101,7 +112,7 @@ class ScreenshotRequests:
 
     def fail(self, screenshot: Screenshot, reason: str) -> None:
         """Ends a request without a picture. Prints the reason if it is new."""
-        screenshot.end(reason)
+        screenshot._end(reason)
         without_path = reason.replace(screenshot.path, "")
         if without_path not in self._reasons and len(self._reasons) < MOST_REASONS:
             self._reasons.add(without_path)
@@ -147,7 +158,7 @@ class ScreenshotRequests:
         if screenshot is None or sent_to is not viewer:
             return
         if error is None:
-            screenshot.end(None)
+            screenshot._end(None)
         else:
             self.fail(screenshot, error[:LONGEST_REASON])
         del self._sent[number]

@@ -11,7 +11,7 @@ from twixt.ipc.snapshot import Snapshot
 
 
 class SampledPoses(Protocol):
-    """Result of `InterpolationMethod.sample`: the poses of n bodies; row i is body i.
+    """Result of `InterpolationMethod.sample`: the poses of n bodies. Row i is body i.
 
     The result may also have `scale` (n,), `color` (n, 4), `visible` (n,), `columns` (arrays by name) and
     `draw_time_ns`. If one of these is missing, it is taken from the snapshot at or before the draw time.
@@ -36,12 +36,23 @@ class InterpolationMethod(Protocol):
     """
 
     def add(self, snapshot: Snapshot) -> None:
-        """Stores a snapshot. Snapshots come in order of `sim_time_ns`, or a little later; a snapshot with the
-        `sim_time_ns` of an earlier one replaces it."""
+        """Stores a snapshot.
+
+        Args:
+            snapshot: Snapshots come in order of `sim_time_ns`, or a little later. A snapshot with the `sim_time_ns` of
+                an earlier one replaces it.
+        """
         ...
 
     def sample(self, draw_time_ns: int) -> SampledPoses:
-        """Returns the poses of all bodies at a simulated time, in ns. It is called after at least one `add`."""
+        """Poses of all bodies at a simulated time. It is called after at least one `add`.
+
+        Args:
+            draw_time_ns: Simulated time in ns.
+
+        Returns:
+            The poses of all bodies.
+        """
         ...
 
     def reset(self) -> None:

@@ -58,15 +58,30 @@ class UserAdditions(NamedTuple):
 class DrawFrame:
     """One frame, the argument of a function for `--draw`. Arrays are read-only; row i is body i.
 
-    `draw_time_ns` is the simulated time of the frame, and `interval_ns` the real time since the previous frame (0 in
-    the first frame), both in ns. `alpha`, 0..1, is the place of the draw time between two snapshots. `previous` and
-    `next` are these snapshots (`twixt.Snapshot`); next is None while the picture stands still. `poses` (position,
-    orientation, scale, color, visible) and `columns` are the drawn state at the draw time.
+    A colour is (r, g, b) or (r, g, b, a), 0..1, or np.uint8, 0..255. Pass one colour for all items or one colour for
+    each. Positions that are not finite are left out. The methods raise TwixtError if an array has the wrong shape, or a
+    colour is out of range.
 
-    A colour is (r, g, b) or (r, g, b, a), 0..1, or np.uint8, 0..255. Pass one colour for all
-    items or one colour for each. Positions that are not finite are left out. The methods raise TwixtError if an array
-    has the wrong shape, or a colour is out of range.
+    Attributes:
+        interval_ns: Real time since the previous frame, in ns. It is 0 in the first frame.
+        draw_time_ns: Simulated time of the frame, in ns.
+        alpha: Place of the draw time between the snapshots `previous` and `next`, 0..1.
+        previous: The earlier of the two snapshots (`twixt.Snapshot`).
+        next: The later of the two snapshots. None while the picture stands still.
+        poses: The drawn state at the draw time: position, orientation, scale, color, visible.
+        columns: All columns at the draw time, by name. Columns of bodies have n rows, columns of parts have one row for
+            each part, and columns of the world have one row.
+        marks: Marks at the draw time, (m,) of dtype `twixt.ipc.snapshot.MARK`, sorted by key.
     """
+
+    interval_ns: int
+    draw_time_ns: int
+    alpha: float
+    previous: Snapshot
+    next: Snapshot | None
+    poses: Poses
+    columns: dict[str, NDArray[Any]]
+    marks: NDArray[np.void]
 
     def __init__(
         self,
@@ -84,16 +99,23 @@ class DrawFrame:
         self.previous = _read_only_snapshot(previous)
         self.next = None if next is None else _read_only_snapshot(next)
         self.poses = _read_only_poses(poses)
-        self.marks = _read_only(marks)  # marks at the draw time, (m,) of dtype `twixt.ipc.snapshot.MARK`, sorted by key
-        # All columns at the draw time. Columns of bodies have n rows, columns of parts have one row for each part, and
-        # columns of the world have one row.
+        self.marks = _read_only(marks)
         self.columns = {**self.poses.columns, **self.poses.part_columns, **self.poses.world_columns}
         self._points: dict[float, list[tuple[NDArray[np.floating], NDArray[np.uint8]]]] = {}
         self._lines: list[tuple[NDArray[np.floating], NDArray[np.floating], NDArray[np.uint8]]] = []
         self._labels: list[Label] = []
 
     def points(self, positions: ArrayLike, color: ArrayLike = WHITE, size_px: float = POINT_PX) -> None:
-        """Adds round dots at positions (n, 3), or one dot at (3,), metres. size_px: diameter in pixels, > 0."""
+        """Adds round dots.
+
+        Args:
+            positions: (n, 3), or (3,) for one dot, metres.
+            color: One colour for all dots or one for each.
+            size_px: Diameter in pixels, > 0.
+
+        Raises:
+            TwixtError: A shape is wrong, or a colour or `size_px` is out of range.
+        """
         if not 0 < size_px < np.inf:
             raise InvalidValue(f"frame.points takes a size_px > 0 (pixels), got {size_px!r}")
         places = _places("frame.points", "positions", positions)
@@ -102,23 +124,57 @@ class DrawFrame:
         self._points.setdefault(float(size_px), []).append((places[kept], colors[kept]))
 
     def line(self, a: ArrayLike, b: ArrayLike, color: ArrayLike = WHITE) -> None:
-        """Adds a line from a to b, each (3,), metres."""
+        """Adds a line from `a` to `b`.
+
+        Args:
+            a: Start of the line, (3,), metres.
+            b: End of the line, (3,), metres.
+            color: Colour of the line.
+
+        Raises:
+            TwixtError: A shape is wrong, or a colour is out of range.
+        """
         self._add_lines("frame.line", a, b, color)
 
     def lines(self, starts: ArrayLike, ends: ArrayLike, color: ArrayLike = WHITE) -> None:
-        """Adds n lines. Each goes from a row of `starts` to the same row of `ends`. Both are (n, 3), metres."""
+        """Adds n lines. Each goes from a row of `starts` to the same row of `ends`.
+
+        Args:
+            starts: (n, 3), metres.
+            ends: (n, 3), metres.
+            color: One colour for all lines or one for each.
+
+        Raises:
+            TwixtError: A shape is wrong, or a colour is out of range.
+        """
         self._add_lines("frame.lines", starts, ends, color)
 
     def polyline(self, points: ArrayLike, color: ArrayLike = WHITE) -> None:
-        """Adds a line through points (n, 3), metres, in this order. If each point has a colour of its own, each segment
-        of the line has the colour of its first point."""
+        """Adds a line through points, in their order.
+
+        Args:
+            points: (n, 3), metres.
+            color: One colour for the line or one for each point. If each point has a colour of its own, each segment of
+                the line has the colour of its first point.
+
+        Raises:
+            TwixtError: A shape is wrong, or a colour is out of range.
+        """
         places = _places("frame.polyline", "points", points)
         colors = _colors("frame.polyline", color, len(places))
         self._add_lines("frame.polyline", places[:-1], places[1:], colors[: max(0, len(places) - 1)])
 
     def label(self, position: ArrayLike, text: object, color: ArrayLike = WHITE) -> None:
-        """Adds a text at a position (3,), metres. In each frame, at most MOST_LABELS texts are drawn; further texts are
-        left out."""
+        """Adds a text. In each frame, at most MOST_LABELS texts are drawn; further texts are left out.
+
+        Args:
+            position: (3,), metres.
+            text: The text. Another object is shown as `str` writes it.
+            color: Colour of the text.
+
+        Raises:
+            TwixtError: There is more than one position, a shape is wrong, or a colour is out of range.
+        """
         places = _places("frame.label", "position", position)
         if len(places) != 1:
             raise InvalidValue(f"frame.label takes one position, got {len(places)}; call it once for each")
@@ -147,9 +203,17 @@ class DrawFrame:
 
 
 class DrawFunction(Protocol):
-    """A function for `--draw module:function`. It is called once in each frame. Its result is ignored."""
+    """A function for `--draw module:function`. It is called once in each frame."""
 
-    def __call__(self, frame: DrawFrame, /) -> object: ...
+    def __call__(self, frame: DrawFrame, /) -> object:
+        """Draws into one frame.
+
+        Args:
+            frame: The frame.
+
+        Returns:
+            Any object. It is ignored.
+        """
 
 
 class UserDrawing:

@@ -163,7 +163,7 @@ class PhysicsRun:
         self._dt_log = dt_log_of(config, world.dt)
         capacity = max(
             first_capacity(len(world.bodies), world.marks, world.surfaces),
-            world.bodies.columns.part_count(len(world.bodies)),
+            world.bodies.columns._part_count(len(world.bodies)),
         )
         columns = world.bodies._column_layout
         host = Host(self._listener, drawable_scene(world), capacity, columns, describe=lambda: self._describe(world))
@@ -298,7 +298,7 @@ class PhysicsRun:
         size = Layout.for_bodies(0, world.bodies._column_layout).snapshot_bytes(
             len(world.bodies),
             len(world.marks or ()) + len(() if world.surfaces is None else world.surfaces.records),
-            world.bodies.columns.part_count(len(world.bodies)),
+            world.bodies.columns._part_count(len(world.bodies)),
         )
         channel = {"bytes_per_snapshot": size, "commands_refused": host.commands.refused}
         blocks = {"physics": block, "channel": channel}

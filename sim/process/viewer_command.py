@@ -51,8 +51,9 @@ class ViewerCommand:
 
 
 def freeze_support() -> None:
-    """Lets `show` open windows from a frozen program (PyInstaller, cx_Freeze). The frozen program is then started
-    again as the viewer.
+    """Lets `show` open windows from a frozen program (PyInstaller, cx_Freeze).
+
+    The frozen program is then started again as the viewer.
 
     Call this function first under `if __name__ == "__main__":`, before `multiprocessing.freeze_support()`. In the
     viewer's process, the call runs the viewer and exits. In the program itself, and in a program that is not frozen,

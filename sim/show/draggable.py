@@ -17,14 +17,15 @@ if TYPE_CHECKING:
 
 
 class DraggableBody:
-    """A body that users drag with the mouse. Returned by `View.draggable`.
+    """A body that users drag with the mouse. `View.draggable` returns it.
 
         target = view.draggable(0)
         while view.is_open:
             move_arm_towards(target.position)
             view.publish(position=[target.position, *arm])
 
-    body: index of the body's record.
+    Attributes:
+        body: Index of the body's record.
     """
 
     def __init__(self, actions: ReceivedActions, body: int) -> None:
@@ -32,10 +33,15 @@ class DraggableBody:
 
     @property
     def position(self) -> NDArray[np.float64]:
-        """Position of the body, (3,) in metres, in the world frame; a new array at each call. While a user drags the
-        body, the grabbed point of the body follows the pointer in the plane that faces the camera. Otherwise the
-        position keeps its last value. The program may assign another position; a drag replaces it. twixt does not move
-        the body: publish the position. Raises TwixtError for anything but three finite numbers."""
+        """Position of the body, (3,) in metres, in the world frame; a new array at each call.
+
+        While a user drags the body, the grabbed point of the body follows the pointer in the plane that faces the
+        camera. Otherwise the position keeps its last value. The program may assign another position; a drag replaces
+        it. twixt does not move the body: publish the position.
+
+        Raises:
+            TwixtError: The assigned value is anything but three finite numbers.
+        """
         return np.array(self._actions.dragged[self.body])
 
     @position.setter

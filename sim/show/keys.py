@@ -41,26 +41,45 @@ class Keys:
     A key that the program has asked for belongs to the program. The viewer then does not act on it, even if it is one
     of the viewer's own keys, such as Space, R or Esc. This applies from the first call with this name on, after at most
     0.2 s. `View.events` still yields the events of these keys.
-
-    set_fields: function that sets fields of the status that viewers receive.
     """
 
     def __init__(self, host: Host, set_fields: Callable[..., None]) -> None:
-        self._host, self._set_fields = host, set_fields
+        self._host = host
+        self._set_fields = set_fields  # sets fields of the status that viewers receive
         self._asked: dict[str, _AskedKey] = {}
 
     def held(self, key: str) -> bool:
-        """True while the key is down in any viewer. If it was pressed and released again since the last call with this
-        name, the result is True once. Raises TwixtError for an unknown name."""
+        """True while the key is down in any viewer.
+
+        Args:
+            key: Name of the key.
+
+        Returns:
+            True while the key is down. If it was pressed and released again since the last call with this name, the
+            result is True once.
+
+        Raises:
+            TwixtError: No key has this name.
+        """
         asked = self._asked_for(key)
         presses = self._presses(asked.names)
         was_pressed, asked.held_presses = presses > asked.held_presses, presses
         return was_pressed or not self._host.actions.keys.down.isdisjoint(asked.names)
 
     def pressed(self, key: str) -> bool:
-        """True if the key was pressed at least one time since the last call with this name, even if it is up again.
-        The first call with a name returns False. The repetitions of a key that is held are no presses. Raises
-        TwixtError for an unknown name."""
+        """True if the key was pressed at least one time since the last call with this name.
+
+        The repetitions of a key that is held are no presses.
+
+        Args:
+            key: Name of the key.
+
+        Returns:
+            True if it was pressed, even if it is up again. The first call with a name returns False.
+
+        Raises:
+            TwixtError: No key has this name.
+        """
         asked = self._asked_for(key)
         presses = self._presses(asked.names)
         was_pressed, asked.pressed_presses = presses > asked.pressed_presses, presses

@@ -114,7 +114,7 @@ class LoopWarnings:
         if marks is not None and marks.fault and not self.is_quiet:
             self._warn_once(fault_text(marks.fault, tick, WAY_OUT))
         if surfaces is not None and not self.is_quiet:
-            self._warn_once(surfaces.fault(tick, WAY_OUT))
+            self._warn_once(surfaces._fault(tick, WAY_OUT))
 
     def warn(self, text: str) -> None:
         """Write `text` to the terminal and the overlay."""

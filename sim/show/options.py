@@ -27,11 +27,12 @@ FLAGS = tuple(field.name for field in dataclasses.fields(Config) if field.metada
 
 
 class ViewerOptions(TypedDict, total=False):
-    """Options of a view that a function passes on to `twixt.show` or `mujoco_viewer.launch_passive`. `twixt.show`
-    explains them.
+    """Options of a view that a function passes on to `twixt.show` or `mujoco_viewer.launch_passive`.
 
-    def main(**options: Unpack[twixt.ViewerOptions]) -> None:
-        with twixt.show(scene, **options) as view: ...
+        def main(**options: Unpack[twixt.ViewerOptions]) -> None:
+            with twixt.show(scene, **options) as view: ...
+
+    Each option has the name, the type and the meaning of an argument of `twixt.show`, which explains it.
     """
 
     name: str | None

@@ -85,43 +85,49 @@ class Publishing:
         sim_time: float | None = None,
         **fields: Unpack[BodyFields],
     ) -> None:
-        """Publish the current state of the bodies. Fields that are not passed keep their values, but velocities that
-        are not passed count as unknown.
+        """Publish the current state of the bodies.
 
-        - position: (n, 3), metres. If the scene has one shape and there is no other body, (3,) is accepted. The same
-          holds for a row of the next fields.
-        - orientation: (n, 4), unit quaternions in the order `quat`: "xyzw" (SciPy, ROS, PyBullet) or "wxyz" (MuJoCo,
-          Isaac Sim, Blender). A wrong order cannot be detected, because the length is 1 in both orders.
-        - velocity: (n, 3), m/s. angular_velocity: (n, 3), rad/s, in the world frame.
-        - scale: (n,) or a number.
-        - color: (n, 3 or 4), or one colour for all bodies; numbers from 0 to 1, or np.uint8 from 0 to 255. It is
-          multiplied by the shape's colour. A shape without a colour then counts as white; while no colour is passed, it
-          has a colour of the palette.
-        - visible: bool, (n,). If it is not passed, visibility is unchanged and new bodies are visible.
-        - ids: (n,) whole numbers or texts. Pass ids in every publish or in none. They identify bodies in any order: a
-          new id adds a body, and a missing id removes one.
-        - cut: bool, (n,), or indices of bodies. These bodies jumped and are not blended with their last state.
-        - columns: name -> (n,) or (n, width), or one row for all bodies. Columns that are not passed keep their values.
-          Columns per part have one row for each part (`Scene.part_bodies`) and cannot be combined with ids. Columns of
-          the world have one row.
-        - marks: the marks of this state; if they are not passed, there are none. You may change them after the call.
-        - surfaces: {body: (v, 3)}, the vertices of bodies whose mesh deforms, in metres in the body's own frame. If
-          only one body deforms, the array alone is accepted. The vertices start as the rest shapes and keep their
-          values if they are not passed. They cannot be combined with ids.
-        - sim_time: simulated time in seconds, stored as whole nanoseconds; by default the last one plus `dt`. If it is
-          smaller than the last simulated time, the world restarts (a new world epoch). If it is equal, this state
-          replaces the last one at once, without a blend.
+        Fields that are not passed keep their values, but velocities that are not passed count as unknown. Without ids,
+        the i-th body has the i-th shape. With ids, a new body whose id is a whole number below the number of shapes
+        gets the shape of that number, if no other body has it. Every other new body gets the lowest shape that is free.
+        A body of a view either moves or is cut. A correction whose offset decays needs `Bodies.correct` in a world.
+        After `close`, this method does nothing.
 
-        Raises TwixtError for wrong shapes, types and ranges, and if another publish has not ended yet. A number that
-        is not finite does not stop the loop. It is reported once, in the terminal and in the overlay. A body with such
-        a number is not drawn. But if the number is in a velocity, that velocity is ignored; if it is in a colour, the
-        body is white. A body with an orientation of zeros is drawn without rotation. This is also reported once.
-        Positions are stored as float32 (see `Bodies`). A loss of motion that is visible is reported once.
+        A number that is not finite does not stop the loop. It is reported once, in the terminal and in the overlay. A
+        body with such a number is not drawn. But if the number is in a velocity, that velocity is ignored; if it is in
+        a colour, the body is white. A body with an orientation of zeros is drawn without rotation. This is also
+        reported once. Positions are stored as float32 (see `Bodies`). A loss of motion that is visible is reported
+        once.
 
-        Without ids, the i-th body has the i-th shape. With ids, a new body whose id is a whole number below the number
-        of shapes gets the shape of that number, if no other body has it. Every other new body gets the lowest shape
-        that is free. After `close`, this method does nothing. A body of a view either moves or is cut. A correction
-        whose offset decays needs `Bodies.correct` in a world.
+        Args:
+            position: (n, 3), metres. If the scene has one shape and there is no other body, (3,) is accepted. The same
+                holds for a row of the next fields.
+            orientation: (n, 4), unit quaternions in the order `quat`.
+            velocity: (n, 3), m/s.
+            angular_velocity: (n, 3), rad/s, in the world frame.
+            scale: (n,) or a number.
+            color: (n, 3 or 4), or one colour for all bodies. Numbers from 0 to 1, or np.uint8 from 0 to 255. It is
+                multiplied by the shape's colour. A shape without a colour then counts as white. While no colour is
+                passed, it has a colour of the palette.
+            quat: "xyzw" (SciPy, ROS, PyBullet) or "wxyz" (MuJoCo, Isaac Sim, Blender). A wrong order cannot be
+                detected, because the length is 1 in both orders.
+            visible: bool, (n,). If it is not passed, visibility is unchanged and new bodies are visible.
+            ids: (n,), whole numbers or texts. Pass ids in every publish or in none. They identify bodies in any order:
+                a new id adds a body, and a missing id removes one.
+            cut: bool, (n,), or indices of bodies. These bodies jumped and are not blended with their last state.
+            columns: name -> (n,) or (n, width), or one row for all bodies. Columns that are not passed keep their
+                values. Columns per part have one row for each part (`Scene.part_bodies`) and cannot be combined with
+                ids. Columns of the world have one row.
+            marks: Marks of this state. If they are not passed, there are none. You may change them after the call.
+            surfaces: {body: (v, 3)}, the vertices of bodies whose mesh deforms, in metres in the body's own frame. If
+                only one body deforms, the array alone is accepted. The vertices start as the rest shapes and keep their
+                values if they are not passed. They cannot be combined with ids.
+            sim_time: Simulated time in seconds, stored as whole nanoseconds. By default the last one plus `dt`. If it
+                is smaller than the last simulated time, the world restarts (a new world epoch). If it is equal, this
+                state replaces the last one at once, without a blend.
+
+        Raises:
+            TwixtError: A shape, type or range is wrong, or another publish has not ended yet.
         """
         if self._session.is_closed:
             return
@@ -191,24 +197,34 @@ class Publishing:
         surfaces: GivenSurfaces | None = None,
         sim_time: float | None = None,
     ) -> Iterator[NDArray[np.void]]:
-        """Publish `count` bodies, which a `with` block writes into shared memory without a copy:
+        """Publish `count` bodies, which a `with` block writes into shared memory without a copy.
 
             with view.slot(100_000) as records:
                 records["position"] = state.xyz
 
-        records: dtype `twixt.ipc.snapshot.BODY`, shape (count,). At first they contain visible white bodies at the
-        origin. Later they contain the values of an earlier block, which is not always the latest one. So if you ever
-        change a field, write this field in every block. This includes flags and epochs. A `color` is in bytes; white
-        counts as given only with `flags` |= HAS_COLOR. Values are not checked, but
-        numbers that are not finite are reported as in `publish`. Body i has the i-th shape. columns, marks, surfaces:
-        as in `publish`; columns that are not passed keep their values. Raises TwixtError for a `count` that is not a
-        whole number >= 0. Raises TwixtError also if `publish` was used: a view is published with either `slot` or
-        `publish`.
+        Body i has the i-th shape. At first the records contain visible white bodies at the origin. Later they contain
+        the values of an earlier block, which is not always the latest one. So if you ever change a field, write this
+        field in every block. This includes flags and epochs. A `color` is in bytes; white counts as given only with
+        `flags` |= HAS_COLOR. Values are not checked, but numbers that are not finite are reported as in `publish`.
 
         The snapshot becomes visible when the block ends. If the block raises an error, nothing is published. After
         the block, `records` is read-only. But views of it (`p = records["position"]`) are still writable, and viewers
         read their memory. So create such views anew in each block. If another slot is opened inside the block,
         `records` becomes read-only, and the end of the outer block raises TwixtError.
+
+        Args:
+            count: Number of bodies, a whole number >= 0.
+            columns: As in `publish`. Columns that are not passed keep their values.
+            marks: As in `publish`.
+            surfaces: As in `publish`.
+            sim_time: As in `publish`.
+
+        Yields:
+            The records to write, dtype `twixt.ipc.snapshot.BODY`, shape (count,).
+
+        Raises:
+            TwixtError: `count` is not a whole number >= 0, or `publish` was used: a view is published with either
+                `slot` or `publish`.
         """
         with SlotBlock(self, count, columns, marks, surfaces, sim_time) as opened:
             yield np.zeros(count, BODY) if opened is None else opened.records
@@ -286,7 +302,7 @@ class SlotBlock:
             view._refuse("slot", "publish")
         count, view._has_slots = int(count), True
         now, parts, written = view._now, 0, None
-        self._own = {} if self._columns is None else now.columns.converted(self._columns, count)
+        self._own = {} if self._columns is None else now.columns._converted(self._columns, count)
         self._opened: OpenSlot | None = None
         try:
             if now.is_under_way:
@@ -300,7 +316,7 @@ class SlotBlock:
                 return None
             if now.columns.declared:
                 now.fit_columns()
-                parts = now.columns.part_count(count)
+                parts = now.columns._part_count(count)
             self._begin_ns = time.perf_counter_ns()
             most = view._body_limit.allowed(count, self._begin_ns, len(extras.records))
             opened = view._host.ring.begin(count, most, len(extras.records), parts)
@@ -337,9 +353,9 @@ class SlotBlock:
             opened.abort()
             raise
         if now.columns.declared:
-            if opened.count > now.columns.room:
-                now.columns.resize(opened.count)
-            opened.columns = now.columns.published(opened.count) | self._own
+            if opened.count > now.columns._room:
+                now.columns._resize(opened.count)
+            opened.columns = now.columns._published(opened.count) | self._own
         now.next_state, now.next_columns, now.next_slot, now.is_under_way = now.state, self._own, opened, True
         view._send(self._sim_time_ns, opened, self._begin_ns, extras.vertices)
 

@@ -25,14 +25,21 @@ class RunPictures:
             view.plot("energy", t, kinetic=k, potential=p)  # x, and one line for each name
             view.plot("error", error)  # one line; x is the simulated time of the next publish
 
-        Values are numbers, or arrays without dimensions. NaN and infinities make a gap in the line. If x is smaller
-        than before, the plot begins anew. A call takes about a microsecond for each value and never waits; viewers get
-        the points 10 times a second. Each line keeps its last 1200 points. If there are more than 120 a second, they
-        are thinned to their lowest and highest values, so that 10 s are kept at least. A program has up to 16 plots and
-        64 lines; further ones are ignored and reported once.
+        If x is smaller than before, the plot begins anew. A call takes about a microsecond for each value and never
+        waits; viewers get the points 10 times a second. Each line keeps its last 1200 points. If there are more than
+        120 a second, they are thinned to their lowest and highest values, so that 10 s are kept at least. A program has
+        up to 16 plots and 64 lines; further ones are ignored and reported once. After `close`, this method does
+        nothing.
 
-        Raises TwixtError for values that are no numbers, and for a name that is not a text of 1 to 60 characters in one
-        line. After `close`, it does nothing.
+        Args:
+            name: Title of the plot, 1 to 60 characters in one line.
+            *values: x and then y, or only y. With `series`, x alone or nothing. Numbers, or arrays without dimensions.
+                NaN and infinities make a gap in the line.
+            **series: One value for each line, by the name of the line. The values are as in `values`.
+
+        Raises:
+            TwixtError: A value is no number, the number of values is wrong, or the name is not a text of 1 to 60
+                characters in one line.
         """
         self._plots.add(name, values, series)
 
@@ -40,14 +47,20 @@ class RunPictures:
         """Requests a PNG file of the picture in which the state that was published last is drawn. Returns at once.
 
         The viewer writes the file when its draw time reaches that state; of several viewers, the one that was attached
-        first. A relative path begins in the folder of this program, and `~` is the home folder. overlay: True to write
-        the panels too. Program texts, labels and images are always in the picture.
+        first. The file appears when it is complete; a file that exists is replaced. The loop goes on if a picture
+        cannot be written (no folder, no permission, no viewer, the viewer was closed, or 16 pictures are requested and
+        not written yet); each reason is printed once. A hidden window writes its pictures when it is shown again.
+        `close` waits for the requested pictures for at most 5 s.
 
-        The file appears when it is complete; a file that exists is replaced. `Screenshot.is_done` and
-        `Screenshot.wait(timeout_s)` tell when. The loop goes on if a picture cannot be written (no folder, no
-        permission, no viewer, the viewer was closed, or 16 pictures are requested and not written yet); each reason is
-        printed once. A hidden window writes its pictures when it is shown again. `close` waits for the requested
-        pictures for at most 5 s. Raises TwixtError for a path that does not name a PNG file.
+        Args:
+            path: Path of the file. A relative path begins in the folder of this program, and `~` is the home folder.
+            overlay: True to write the panels too. Program texts, labels and images are always in the picture.
+
+        Returns:
+            The request. `Screenshot.is_done` and `Screenshot.wait(timeout_s)` tell when the file is complete.
+
+        Raises:
+            TwixtError: `path` does not name a PNG file.
         """
         requests, absolute = self._session.host.screenshots, screenshot_path(path)
         reason = self._session.close_reason

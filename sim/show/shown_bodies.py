@@ -110,7 +110,7 @@ class ShownBodies:
         head = self.next_slot.head  # type: ignore[union-attr]  # a publish is under way
         self.tick, self.sim_time_ns, self.state = head.tick + 1, head.sim_time_ns, self.next_state
         if self.next_columns:
-            self.columns.write(self.next_columns)
+            self.columns._write(self.next_columns)
             self.next_columns = {}
         if self.cut_keys.size:
             self.cut_keys = NO_KEYS
@@ -129,19 +129,19 @@ class ShownBodies:
         newest, state = self._ring.newest(), self.state
         if newest is not None and (whole := state.whole) is not None:
             newest = newest._replace(bodies=whole.records, columns=dict(whole.columns))
-        self.columns.resize(count, count)
+        self.columns._resize(count, count)
         self.records = _hidden(count)
         if newest is not None:
             self.records.view(RECORD)[: state.used] = newest.bodies.view(RECORD)[: state.used]
             for name, column in self.columns.items():
-                kept = min(self.columns.rows_of(name, state.used), len(newest.columns[name]))
+                kept = min(self.columns._rows_of(name, state.used), len(newest.columns[name]))
                 column[:kept] = newest.columns[name][:kept].reshape(column[:kept].shape)
         self.state = state._replace(newer_in_snapshot=())
 
     def fit_columns(self) -> None:
         """Declare the columns to the channel, if an interruption has prevented this."""
-        if self.columns.layout != self._ring.columns:
-            self._ring.set_columns(self.columns.layout)
+        if self.columns._layout != self._ring.columns:
+            self._ring.set_columns(self.columns._layout)
 
     def name_of(self, record: int) -> object:
         """Id of the body that had this record in the last write. Without ids, the record's number."""
@@ -191,7 +191,7 @@ class ShownBodies:
         if not (is_repeated := tuple(fields) == state.fields):
             require_known_fields(fields)
         count = _count_of(fields, ids, state, self.shapes)
-        own = {} if columns is None else self.columns.converted(columns, count)
+        own = {} if columns is None else self.columns._converted(columns, count)
         if ids is not None:
             _require_bodies_alone(own, self.columns)
         shown = None if visible is None else body_fields.checked_mask("visible", visible, count)
@@ -211,12 +211,12 @@ class ShownBodies:
                 state = state._replace(newer_in_snapshot=state.fields)
             self.next_state, self.next_slot, self.is_under_way = state, opened, True
             if own:
-                self.columns.write(own)
+                self.columns._write(own)
         else:
             version = state.version if is_repeated else object()
             opened = self._written_anew(fields, own, shown, ids, jumped, count, mark_count, version, w_first)
         if self.columns.declared:
-            opened.columns = self.columns.published(self.next_state.used)
+            opened.columns = self.columns._published(self.next_state.used)
         if mark_count:
             opened.write_marks(marks)
         return opened
@@ -225,7 +225,7 @@ class ShownBodies:
         """A slot in which only `fields` are newly written, because the last publish passed the same fields. None if
         other bytes of the slot are outdated."""
         state, columns = self.state, self.columns
-        parts = columns.part_count(state.used) if columns.declared else 0
+        parts = columns._part_count(state.used) if columns.declared else 0
         opened = self._ring.begin(state.used, marks=marks, parts=parts)
         try:
             contents = opened.tag
@@ -265,14 +265,14 @@ class ShownBodies:
         used = self._apply_match(match)
         for field in fields:
             blocks_of(field, self.records)[match.rows] = blocks[field]
-        self.columns.write(own, match.rows)
+        self.columns._write(own, match.rows)
         if jumped is not None:
             body_fields.cut(self.records["epoch"], np.arange(used)[match.rows][jumped])
         given = ("velocity" in fields, "angular_velocity" in fields, "color" in fields)
         self._flag(match, shown, given)
 
         state = BodyState(matcher, used, count, tuple(fields), version, (), given)
-        parts = self.columns.part_count(used)
+        parts = self.columns._part_count(used)
         opened = self._ring.begin(used, fitting if fitting < most + marks else None, marks, parts)
         try:
             opened.tag = None
@@ -324,9 +324,9 @@ class ShownBodies:
                 larger = _hidden(max(used, have + have // 2))
                 larger.view(RECORD)[:have] = self.records.view(RECORD)
                 self.records = larger
-                self.columns.resize(len(larger), len(larger))
+                self.columns._resize(len(larger), len(larger))
             body_fields.renew(self.records, match.spawned)
-            self.columns.begin(match.spawned)
+            self.columns._begin(match.spawned)
         return used
 
     def _flag(self, match: Match, shown: NDArray[np.bool_] | None, given: tuple[bool, bool, bool]) -> None:

@@ -96,11 +96,13 @@ class ViewerInput:
         self._keys = Keys(host, status.set_fields)
 
     def events(self) -> Iterator[UserEvent]:
-        """User events since the last call: keys, clicks on bodies, and requests for a reset. Each event is yielded
-        once; see `UserEvent`.
+        """User events since the last call: keys, clicks on bodies, and requests for a reset.
 
         Keys that the viewer itself uses are left out. With `keys=False` (`--no-keys`), the viewer uses no keys. It
         leaves single keys to the program as well: those that the program has asked for through `keys`.
+
+        Yields:
+            Each event once; see `UserEvent`.
         """
         self._listen()
         while (event := self._host.actions.next_event()) is not None:
@@ -108,10 +110,15 @@ class ViewerInput:
                 yield event
 
     def forces(self) -> Forces:
-        """Forces on the bodies that users drag with Ctrl held. The result is usually {}. It maps the index of a body's
-        record to a force, (3,) in N, and a torque about the body's position, (3,) in N m. Both are in the world frame.
+        """Forces on the bodies that users drag with Ctrl held.
+
         The force is that of a spring between the body and the pointer, for a body with the density of water. Scale it
-        to the mass of your body. Bodies that are `draggable` are left out."""
+        to the mass of your body. Bodies that are `draggable` are left out.
+
+        Returns:
+            A dict, which is usually empty. It maps the index of a body's record to a force, (3,) in N, and a torque
+            about the body's position, (3,) in N m. Both are in the world frame.
+        """
         found: Forces = {}
         for pull in self._host.actions.pulls:
             if pull.body is None or not pull.is_held or pull.body in self._host.actions.dragged:
@@ -122,9 +129,14 @@ class ViewerInput:
 
     @property
     def controls(self) -> tuple[Control, ...]:
-        """Sliders, switches and buttons in the overlay. `publish` and `is_open` apply the values that users have set.
-        They also send the values that the program has assigned, at most five times a second. Assign a list of
-        `Slider`, `Toggle` and `Button` to replace all controls. Raises TwixtError."""
+        """Sliders, switches and buttons in the overlay.
+
+        `publish` and `is_open` apply the values that users have set. They also send the values that the program has
+        assigned, at most five times a second. Assign a list of `Slider`, `Toggle` and `Button` to replace all controls.
+
+        Raises:
+            TwixtError: The assigned value is no sequence of controls, or has too many.
+        """
         return self._status.controls
 
     @controls.setter
@@ -134,9 +146,23 @@ class ViewerInput:
     @former_arguments(FORMER_ARGUMENTS, "View.slider")
     @named_arguments
     def slider(self, name: str, value: float, low: float, high: float, section: str = SECTION) -> Slider:
-        """Adds a slider, for a number from `low` to `high`, to a section of the overlay. The loop may read and assign
-        `.value`. This costs as little as an attribute. Raises TwixtError for a value outside the range, for
-        a name that the section already has, and after `close`."""
+        """Adds a slider to a section of the overlay.
+
+        The loop may read and assign `.value`. This costs as little as an attribute.
+
+        Args:
+            name: Text beside the slider.
+            value: Value at first, from `low` to `high`.
+            low: Smallest value.
+            high: Largest value.
+            section: Title of the section.
+
+        Returns:
+            The slider.
+
+        Raises:
+            TwixtError: The value is outside the range, the section already has the name, or the view is closed.
+        """
         slider = Slider(name, value, low, high, section)
         self._offer_one_more(slider)
         return slider
@@ -144,7 +170,19 @@ class ViewerInput:
     @former_arguments(FORMER_ARGUMENTS, "View.toggle")
     @named_arguments
     def toggle(self, name: str, value: bool = False, section: str = SECTION) -> Toggle:
-        """Adds a switch. Its `.value` is True or False. In all else it is like a `slider`."""
+        """Adds a switch. In all else it is like a `slider`.
+
+        Args:
+            name: Text beside the switch.
+            value: True if the switch is on at first.
+            section: Title of the section.
+
+        Returns:
+            The switch. Its `.value` is True or False.
+
+        Raises:
+            TwixtError: The section already has the name, or the view is closed.
+        """
         toggle = Toggle(name, value, section)
         self._offer_one_more(toggle)
         return toggle
@@ -152,7 +190,18 @@ class ViewerInput:
     @former_arguments(FORMER_ARGUMENTS, "View.button")
     @named_arguments
     def button(self, name: str, section: str = SECTION) -> Button:
-        """Adds a button. Its `.pressed()` returns True once after each press. In all else it is like a `slider`."""
+        """Adds a button. In all else it is like a `slider`.
+
+        Args:
+            name: Text on the button.
+            section: Title of the section.
+
+        Returns:
+            The button. Its `.pressed()` returns True once after each press.
+
+        Raises:
+            TwixtError: The section already has the name, or the view is closed.
+        """
         button = Button(name, section)
         self._offer_one_more(button)
         return button
@@ -171,20 +220,45 @@ class ViewerInput:
         self.controls = (*self.controls, control)
 
     def set_texts(self, texts: Iterable[OverlayText]) -> None:
-        """Shows these texts over the picture and removes earlier texts; () shows none. Viewers get the newest texts,
-        at most five times a second. Raises TwixtError."""
+        """Shows these texts over the picture and removes earlier texts.
+
+        Viewers get the newest texts, at most five times a second.
+
+        Args:
+            texts: The texts, or one text; () shows none. The first 32 are shown.
+
+        Raises:
+            TwixtError: `texts` is anything else.
+        """
         shown = checked_texts("View.set_texts", texts)
         self._status.set_fields(texts=texts_as_message(shown))
 
     def set_images(self, images: Iterable[OverlayImage]) -> None:
-        """Shows these images over the picture and removes earlier images; () shows none. The pixels are copied, so you
-        may change them after the call. Viewers get the newest images, at most 30 times a second. Raises TwixtError."""
+        """Shows these images over the picture and removes earlier images.
+
+        Viewers get the newest images, at most 30 times a second.
+
+        Args:
+            images: The images, or one image; () shows none. Their pixels are copied, so you may change them after the
+                call.
+
+        Raises:
+            TwixtError: `images` is anything else, or has too many images or bytes.
+        """
         shown = checked_images("View.set_images", images)
         self._host.write_overlay("images", *overlay.images_as_message(shown))
 
     def set_figures(self, figures: Iterable[OverlayFigure]) -> None:
-        """Shows these figures over the picture and removes earlier figures; () shows none. Viewers get the newest
-        figures, at most 10 times a second. Raises TwixtError."""
+        """Shows these figures over the picture and removes earlier figures.
+
+        Viewers get the newest figures, at most 10 times a second.
+
+        Args:
+            figures: The figures, or one figure; () shows none.
+
+        Raises:
+            TwixtError: `figures` is anything else, or has too many figures or points.
+        """
         shown = checked_figures("View.set_figures", figures)
         self._host.write_overlay("figures", *overlay.figures_as_message(shown))
 
@@ -196,8 +270,10 @@ class ViewerInput:
 
     @property
     def user_camera(self) -> Camera | None:
-        """The camera after a user has moved the view. None if no user has moved it since the last assignment to
-        `camera`."""
+        """The camera after a user has moved the view.
+
+        None if no user has moved it since the last assignment to `camera`.
+        """
         moved = self._host.actions.moved
         return moved.camera if moved is not None and moved.camera_version == self._host.camera.version else None
 
@@ -218,15 +294,21 @@ class ViewerInput:
         return self._keys
 
     def draggable(self, body: int, position: ArrayLike | None = None) -> DraggableBody:
-        """Let users drag a body with the left button, with or without Ctrl. Returns the body; its `.position` is where
-        the user has dragged it. Publish this position.
-
-        - body: index of the body's record.
-        - position: its position at first, (3,) in metres; by default the position that was published last.
+        """Let users drag a body with the left button, with or without Ctrl.
 
         A draggable body is left out of `forces`. A second call for the same body returns an object with the same
-        position. Raises TwixtError for a body that does not exist, if neither `position` is given nor a position was
-        published, and after `close`.
+        position.
+
+        Args:
+            body: Index of the body's record.
+            position: Position of the body at first, (3,) in metres. By default the position that was published last.
+
+        Returns:
+            The body. Its `.position` is where the user has dragged it. Publish this position.
+
+        Raises:
+            TwixtError: The body does not exist, neither `position` is given nor a position was published, too many
+                bodies are draggable, or the view is closed.
         """
         if self._host.is_ended:
             raise TwixtError("this view is closed, so no body can be dragged; open another with twixt.show(scene)")

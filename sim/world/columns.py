@@ -38,6 +38,7 @@ from twixt.ipc.scene.parts import part_colors
 from twixt.ipc.scene.scene import part_bodies
 from twixt.ipc.snapshot import BODY, CORRECTED_NS, CORRECTION, NO_OFFSET
 from twixt.sim.world.body_fields import array_of, array_refusal, kind_of
+from twixt.sim.world.body_parts import BodyParts, parts_for
 from twixt.sim.world.colors import ColorRows, part_colors_of
 
 TAKEN_NAMES = (*(BODY.names or ()), "visible", CORRECTION, CORRECTED_NS)
@@ -52,17 +53,27 @@ Rule = str | Callable[[Any, Any, float], Any]
 @named_arguments
 @dataclass(frozen=True)
 class Column:
-    """Declaration of a column with `width` values of `dtype` per row. Viewers blend them by `rule` between snapshots.
-
-    - dtype: bool, or a numpy number type of 1 to 8 bytes ("f4", np.int16 ...).
-    - rule: "linear"; "angle" (radians, the shorter way round); "none" (the value changes at the newer snapshot;
-      "linear" does the same for bools); "latest" (the newest published value at once); or a function (old, new, alpha)
-      or its name, module:function, which is called with all rows at once.
-    - per: "body"; "part" for one row per part of the bodies, see `Scene.part_bodies`; or "world" for a single row.
+    """Declaration of a column: its type, its width, and how viewers blend it between snapshots.
 
     Part columns with these names replace the scene's values when drawing: `color` (4 x "u1" or "f4", written in the
-    form of `Bodies.color`), `scale3` (3 x f4) and `visible` (bool or "u1", never blended). Raises TwixtError for a
-    type, width or rule that a viewer cannot receive.
+    form of `Bodies.color`), `scale3` (3 x f4) and `visible` (bool or "u1", never blended).
+
+    Args:
+        dtype: bool, or a numpy number type of 1 to 8 bytes ("f4", np.int16 ...).
+        width: Number of values per row, >= 1.
+        rule: "linear"; "angle" (radians, the shorter way round); "none" (the value changes at the newer snapshot;
+            "linear" does the same for bools); "latest" (the newest published value at once); or a function
+            (old, new, alpha) or its name, module:function, which is called with all rows at once.
+        per: "body"; "part" for one row per part of the bodies, see `Scene.part_bodies`; or "world" for a single row.
+
+    Attributes:
+        dtype: Type of the values, as numpy writes it: "<f4".
+        width: Number of values per row.
+        rule: Name of the rule. A function is named module:function.
+        per: "body", "part" or "world".
+
+    Raises:
+        TwixtError: A viewer cannot receive the type, the width or the rule.
     """
 
     dtype: Any
@@ -89,14 +100,14 @@ class Column:
         if not isinstance(self.per, str) or self.per not in PERS:
             raise refusal(self.per, str)(f"Column(per) must be one of {', '.join(PERS)}, got {text_of(self.per)}")
 
-    def rows(self, count: int) -> tuple[int, ...]:
+    def _rows(self, count: int) -> tuple[int, ...]:
         """The shape of an array of `count` rows."""
         return (count,) if self.width == 1 else (count, self.width)
 
     def _converted(self, field: str, value: ArrayLike, count: int) -> NDArray[Any]:
         """`value` as `count` rows of the declared type. A single row is repeated. Values that are not finite are
         accepted. Raises TwixtError for wrong shapes, types and ranges."""
-        array, shape, kind = array_of(field, value), self.rows(count), np.dtype(self.dtype)
+        array, shape, kind = array_of(field, value), self._rows(count), np.dtype(self.dtype)
         takes, called = KINDS_FOR[kind.kind]
         if array.dtype.kind not in takes or array.shape not in (shape, shape[1:]):
             each = "" if self.per == BODY_ROWS else f" (a row per {self.per})"
@@ -115,26 +126,32 @@ class Column:
             return np.full(shape, array, kind)
 
     @property
-    def form(self) -> ColumnForm:
-        """Type, width and rule of the column, for a `Host`."""
+    def _form(self) -> ColumnForm:
+        """Type and width of the column and what its rows are for, in the form that a `Host` takes."""
         return (self.dtype, self.width) if self.per == BODY_ROWS else (self.dtype, self.width, self.per)
 
 
 class Columns(Mapping[str, NDArray[Any]]):
-    """Arrays of the `declared` columns, (n,) or (n, width). Write into an array, or assign all its rows.
+    """The columns of bodies: a mapping from the name of a column to its array, (n,) or (n, width).
 
-    scene: the scene of the bodies; needed only for part columns. room: number of bodies for which there is storage.
-    `Bodies` and the view call `resize`, `write` and `begin`. Raises TwixtError for part columns without a scene.
+    Write into an array, or assign all its rows: `columns["heat"] = values`. `Bodies.columns` and `View.add_columns`
+    return it.
+
+    Attributes:
+        declared: The declarations of the columns, by name.
     """
 
+    declared: dict[str, Column]
+
+    # Part columns need the scene of the bodies.
     def __init__(self, declared: Mapping[str, Column], count: int, scene: Scene | None = None) -> None:
         self.declared = dict(declared)
-        self.layout = {name: column.form for name, column in declared.items()}  # form of each column, for a `Host`
+        self._layout = {name: column._form for name, column in declared.items()}  # form of each column, for a `Host`
         self._storage: dict[str, NDArray[Any]] = {}
         self._views: dict[str, NDArray[Any]] = {}
         self._parts = _parts_of(declared, scene)
-        self.room = self._count = 0
-        self.resize(count)
+        self._room = self._count = 0  # numbers of bodies: with storage, and present
+        self._resize(count)
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         try:
@@ -154,21 +171,21 @@ class Columns(Mapping[str, NDArray[Any]]):
     def __len__(self) -> int:
         return len(self._views)
 
-    def rows_of(self, name: str, count: int) -> int:
+    def _rows_of(self, name: str, count: int) -> int:
         per = self.declared[name].per
-        return count if per == BODY_ROWS else self.part_count(count) if per == PART_ROWS else 1
+        return count if per == BODY_ROWS else self._part_count(count) if per == PART_ROWS else 1
 
-    def part_count(self, count: int) -> int:
+    def _part_count(self, count: int) -> int:
         """Number of parts of the first `count` bodies. It is 0 if no column has one row per part."""
         return 0 if self._parts is None else self._parts.count(count)
 
-    def published(self, count: int | None = None) -> dict[str, NDArray[Any]]:
+    def _published(self, count: int | None = None) -> dict[str, NDArray[Any]]:
         """All columns as views, each with the rows of the first `count` bodies. A `count` of None means all bodies."""
         if count is None or count == self._count:
             return self._views
-        return {name: storage[: self.rows_of(name, count)] for name, storage in self._storage.items()}
+        return {name: storage[: self._rows_of(name, count)] for name, storage in self._storage.items()}
 
-    def converted(self, passed: Mapping[str, ArrayLike], count: int) -> dict[str, NDArray[Any]]:
+    def _converted(self, passed: Mapping[str, ArrayLike], count: int) -> dict[str, NDArray[Any]]:
         """Values that are passed to `publish` for `count` bodies, in the columns' declared types. Raises TwixtError."""
         if not isinstance(passed, Mapping):
             raise InvalidType(f'publish takes columns by name, such as {{"heat": values}}, got {type(passed).__name__}')
@@ -179,35 +196,35 @@ class Columns(Mapping[str, NDArray[Any]]):
                 hint = f"did you mean {near!r}?" if near else declares + _listed(declared)
                 raise InvalidValue(f"publish has no column {name!r}; {hint}")
         return {
-            name: declared[name]._converted(f"column {name!r}", value, self.rows_of(name, count))
+            name: declared[name]._converted(f"column {name!r}", value, self._rows_of(name, count))
             if name != COLOR
-            else part_colors_of(f"column {name!r}", value, self.rows_of(name, count), declared[name].dtype)
+            else part_colors_of(f"column {name!r}", value, self._rows_of(name, count), declared[name].dtype)
             for name, value in passed.items()
         }
 
-    def write(self, values: Mapping[str, NDArray[Any]], bodies: Any = None) -> None:
-        """Copies values from `converted` into the rows of `bodies`, or into the first rows if `bodies` is None."""
+    def _write(self, values: Mapping[str, NDArray[Any]], bodies: Any = None) -> None:
+        """Copies values from `_converted` into the rows of `bodies`, or into the first rows if `bodies` is None."""
         for name, rows in values.items():
             is_selection = bodies is not None and self.declared[name].per == BODY_ROWS
             self._views[name][bodies if is_selection else slice(len(rows))] = rows
 
-    def resize(self, count: int, room: int | None = None) -> None:
+    def _resize(self, count: int, room: int | None = None) -> None:
         """Sets the number of bodies. New rows get their initial values. room: number of bodies for which there is
         storage; by default the storage grows only if needed."""
         if room is None:
-            room = max(count, self.room)
+            room = max(count, self._room)
         for name, column in self.declared.items():
             before = self._storage.get(name)
-            if before is None or room != self.room:
+            if before is None or room != self._room:
                 grown = self._initial_rows(name, room)
                 if before is not None:
                     kept = min(len(before), len(grown))
                     grown[:kept] = before[:kept]
                 self._storage[name] = grown.astype(column.dtype, copy=False)
-        self.room, self._count = room, count
-        self._views = {name: storage[: self.rows_of(name, count)] for name, storage in self._storage.items()}
+        self._room, self._count = room, count
+        self._views = {name: storage[: self._rows_of(name, count)] for name, storage in self._storage.items()}
 
-    def begin(self, rows: Any) -> None:
+    def _begin(self, rows: Any) -> None:
         """Sets the rows of new bodies, and of their parts, to their initial values."""
         for name, view in self._views.items():
             if self.declared[name].per == BODY_ROWS:
@@ -216,7 +233,7 @@ class Columns(Mapping[str, NDArray[Any]]):
                 own = np.isin(self._parts.bodies(self._count), np.atleast_1d(np.arange(self._count)[rows]))
                 view[own] = self._initial_rows(name, self._count)[own]
 
-    def with_more(self, more: Mapping[str, Column]) -> dict[str, Column]:
+    def _with_more(self, more: Mapping[str, Column]) -> dict[str, Column]:
         """The declared columns and `more`. Raises TwixtError if one is invalid or already declared differently."""
         added = checked_columns(more)
         for name, column in added.items():
@@ -225,33 +242,33 @@ class Columns(Mapping[str, NDArray[Any]]):
                 raise InvalidValue(f"the column {name!r} is declared as {before}, got {column}; choose another name")
         return checked_columns({**self.declared, **added})
 
-    def declare(self, declared: dict[str, Column], scene: Scene) -> None:
-        """Replaces the declaration by `declared`, the result of `with_more`. Existing columns keep their values.
+    def _declare(self, declared: dict[str, Column], scene: Scene) -> None:
+        """Replaces the declaration by `declared`, the result of `_with_more`. Existing columns keep their values.
         scene: the scene of the bodies. Raises TwixtError."""
         parts = _parts_of(declared, scene) if self._parts is None else self._parts
-        require_bodies(self.room, declared)
+        require_bodies(self._room, declared)
         self.declared, self._parts = declared, parts
-        self.layout = {name: column.form for name, column in declared.items()}
-        self.resize(self._count)
+        self._layout = {name: column._form for name, column in declared.items()}
+        self._resize(self._count)
 
-    def is_for(self, scene: Scene) -> bool:
+    def _is_for(self, scene: Scene) -> bool:
         """True if each part column has one row for each part of this scene, or if there are no part columns."""
         parts = self._parts
         return parts is None or np.array_equal(parts.bodies(self._count), part_bodies(scene, self._count))
 
-    def set_scene(self, scene: Scene) -> None:
+    def _set_scene(self, scene: Scene) -> None:
         """Sets the scene. If its bodies have other parts, the part columns are reset to their initial values."""
-        if self._parts is None or self.is_for(scene):
+        if self._parts is None or self._is_for(scene):
             return
         self._parts = _parts_of(self.declared, scene)
         for name, column in self.declared.items():
             if column.per == PART_ROWS:
-                self._storage[name] = self._initial_rows(name, self.room)
-        self.resize(self._count)
+                self._storage[name] = self._initial_rows(name, self._room)
+        self._resize(self._count)
 
     def _initial_rows(self, name: str, count: int) -> NDArray[Any]:
         column = self.declared[name]
-        rows = np.full(column.rows(self.rows_of(name, count)), _initial(name), column.dtype)
+        rows = np.full(column._rows(self._rows_of(name, count)), _initial(name), column.dtype)
         if self._parts is not None and column.per == PART_ROWS:
             if name == COLOR:
                 colors = part_colors(self._parts.scene, count)
@@ -261,36 +278,8 @@ class Columns(Mapping[str, NDArray[Any]]):
         return rows
 
 
-class _Parts:
-    """Parts of a scene's bodies. They are counted on demand, up to the largest number of bodies requested."""
-
-    def __init__(self, scene: Scene) -> None:
-        self.scene = scene
-        self._bodies: NDArray[np.intp] = np.zeros(0, np.intp)
-        self._ends: NDArray[np.intp] = np.zeros(1, np.intp)  # Element n is the number of parts of the first n bodies.
-
-    def count(self, bodies: int) -> int:
-        """Number of parts of the first `bodies` bodies."""
-        if bodies >= len(self._ends):
-            self._bodies = part_bodies(self.scene, bodies)
-            self._ends = np.searchsorted(self._bodies, np.arange(bodies + 1))
-        return int(self._ends[bodies])
-
-    def bodies(self, count: int) -> NDArray[np.intp]:
-        return self._bodies[: self.count(count)]
-
-
-def _parts_of(declared: Mapping[str, Column], scene: Scene | None) -> _Parts | None:
-    per_part = [name for name, column in declared.items() if column.per == PART_ROWS]
-    if not per_part:
-        return None
-    if not isinstance(scene, Scene):
-        raise InvalidValue(
-            f"the column {per_part[0]!r} has a row for each part of the scene, got "
-            f"{'no scene' if scene is None else type(scene).__name__}; make the scene first, and give it too: "
-            "Bodies(count, columns, scene=self.scene)"
-        )
-    return _Parts(scene)
+def _parts_of(declared: Mapping[str, Column], scene: Scene | None) -> BodyParts | None:
+    return parts_for([name for name, column in declared.items() if column.per == PART_ROWS], scene)
 
 
 def checked_columns(declared: Mapping[str, Column] | None) -> dict[str, Column]:
@@ -310,7 +299,7 @@ def checked_columns(declared: Mapping[str, Column] | None) -> dict[str, Column]:
             raise InvalidValue(
                 f"a column must not be called {name!r}, which every body has; choose another name{way_out}"
             )
-    Layout.for_bodies(0, {name: column.form for name, column in columns.items()})
+    Layout.for_bodies(0, {name: column._form for name, column in columns.items()})
     scale3 = columns.get(SCALE3)
     if scale3 is not None and (scale3.dtype, scale3.width, scale3.per == WORLD_ROW) != ("<f4", 3, False):
         raise InvalidValue(
@@ -341,7 +330,7 @@ def _check_drawn_parts(columns: dict[str, Column]) -> None:
 
 def require_bodies(count: int, declared: Mapping[str, Column]) -> None:
     """Raises TwixtError unless private memory and the shared snapshots can hold `count` bodies with these columns."""
-    layout = {name: column.form for name, column in declared.items()}
+    layout = {name: column._form for name, column in declared.items()}
     budget.require_bodies(count, Layout.for_bodies(0, layout).bytes_per_body, layout)
 
 

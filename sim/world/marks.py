@@ -51,9 +51,10 @@ FLOATS = slice(2, 12)
 class Marks:
     """The marks that show the world's current state. In each step, call `clear`, then `add` for all marks.
 
-    records: all m marks, (m,) of dtype `twixt.ipc.snapshot.MARK`, in the order in which they were added; you may
-    change them in place. fault: a text about the first mark since `clear` that cannot be drawn; empty if all marks can
-    be drawn.
+    Attributes:
+        records: All m marks, (m,) of dtype `twixt.ipc.snapshot.MARK`, in the order in which they were added. You may
+            change them in place.
+        fault: Text about the first mark since `clear` that cannot be drawn. Empty if all marks can be drawn.
     """
 
     fault: str
@@ -92,26 +93,32 @@ class Marks:
         ids: ArrayLike | None = None,
         label: ArrayLike = 0,
     ) -> None:
-        """Adds n marks of one kind: sphere, box, capsule, cylinder, ellipsoid, arrow, line or axes.
+        """Adds n marks of one kind.
 
-        - position: (n, 3) in metres, or (3,) for one mark.
-        - size: k numbers in metres for each mark, (n, k), or for all marks, (k,). The k numbers are, for a sphere: its
-          radius; box: edges x, y, z; capsule, cylinder: radius, length; ellipsoid: diameters x, y, z; arrow, line:
-          radius, length (a line of radius 0, the default, is thin at every distance); axes: length. If k is 1, size
-          may also be a number or have shape (n,).
-        - to: (n, 3), the point to which an arrow, line, capsule or cylinder extends from `position`. In this case
-          `size` is only its radius.
-        - orientation: (n, 4), unit quaternions in the order `quat`, "xyzw" or "wxyz". An arrow or line starts at
-          `position` and extends along its own z axis. The centre of every other kind is at `position`.
-        - color: (n, 3 or 4), or one colour for all marks; numbers from 0 to 1, or np.uint8 from 0 to 255.
-        - ids: (n,), whole numbers from 0 to 2**56 - 1. Marks of equal kind and id in two snapshots are the same mark.
-          If several marks in one snapshot have equal ids, they are matched in their order. The default id of a mark is
-          its index among the marks of its kind.
-        - label: (n,), whole numbers. The number i + 1 shows text i of `Scene.labels` beside the mark. Custom drawing
-          may use any number.
+        A mark with a number that is not finite, or with an orientation of zeros, is not drawn. `fault` then describes
+        it.
 
-        Raises TwixtError for wrong kinds, shapes, types and ranges. A mark with a number that is not finite, or with
-        an orientation of zeros, is not drawn. `fault` then describes it.
+        Args:
+            kind: "sphere", "box", "capsule", "cylinder", "ellipsoid", "arrow", "line" or "axes".
+            position: (n, 3) in metres, or (3,) for one mark.
+            to: (n, 3), the point to which an arrow, line, capsule or cylinder extends from `position`. In this case
+                `size` is only its radius.
+            orientation: (n, 4), unit quaternions in the order `quat`. An arrow or line starts at `position` and extends
+                along its own z axis. The centre of every other kind is at `position`.
+            quat: Order of `orientation`, "xyzw" or "wxyz".
+            size: k numbers in metres for each mark, (n, k), or for all marks, (k,). The k numbers are, for a sphere:
+                its radius; box: edges x, y, z; capsule, cylinder: radius, length; ellipsoid: diameters x, y, z; arrow,
+                line: radius, length (a line of radius 0, the default, is thin at every distance); axes: length. If k is
+                1, size may also be a number or have shape (n,).
+            color: (n, 3 or 4), or one colour for all marks. Numbers from 0 to 1, or np.uint8 from 0 to 255.
+            ids: (n,), whole numbers from 0 to 2**56 - 1. Marks of equal kind and id in two snapshots are the same mark.
+                If several marks in one snapshot have equal ids, they are matched in their order. The default id of a
+                mark is its index among the marks of its kind.
+            label: (n,), whole numbers. The number i + 1 shows text i of `Scene.labels` beside the mark. Custom drawing
+                may use any number.
+
+        Raises:
+            TwixtError: A kind, shape, type or range is wrong.
         """
         number, w_first = _kind_number(kind), is_w_first(quat)
         places = _vectors("position", position, None)
@@ -149,9 +156,16 @@ class Marks:
             self.fault = _fault(kind, rows)
 
     def extend(self, records: NDArray[np.void]) -> None:
-        """Adds marks that are given as records, (n,) of dtype `MARK`. The highest byte of each key is the kind of the
-        mark. Use this in code that makes marks of many kinds at once. Checks only the dtype, the shape, and that the
-        marks can be drawn."""
+        """Adds marks that are given as records. Use this in code that makes marks of many kinds at once.
+
+        Checks only the dtype, the shape, and that the marks can be drawn.
+
+        Args:
+            records: (n,) of dtype `MARK`. The highest byte of each key is the kind of the mark.
+
+        Raises:
+            TwixtError: The dtype or the shape is wrong.
+        """
         if not isinstance(records, np.ndarray) or records.dtype != MARK or records.ndim != 1:
             raise refusal(records, np.ndarray)(
                 f"Marks.extend takes records of dtype MARK, shape (n,), got {text_of(records)}"
@@ -170,13 +184,22 @@ class Marks:
             rows["orientation"][without] = np.nan
 
     def replace(self, rows: NDArray[np.intp], records: NDArray[np.void]) -> None:
-        """Replaces the marks at `rows`, (n,), by `records`, (n,) of dtype `MARK`. Sets `fault` as `extend` does."""
+        """Replaces some marks. Sets `fault` as `extend` does.
+
+        Args:
+            rows: Rows of the marks, (n,).
+            records: The new marks, (n,) of dtype `MARK`.
+        """
         self.records.view(RECORD)[rows] = records.view(RECORD)
         if len(records) and not self.fault:
             self.fault = _fault("", records)
 
     def keep(self, count: int) -> None:
-        """Keeps the first `count` marks and removes all others."""
+        """Keeps the first `count` marks and removes all others.
+
+        Args:
+            count: Number of marks to keep.
+        """
         if count < self._count:
             self._count = count
             self._of_kind.clear()

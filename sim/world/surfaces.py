@@ -42,9 +42,24 @@ from twixt.sim.world.body_fields import array_refusal, kind_of, without_mask
 class Surfaces:
     """Vertices of the deforming bodies of a scene; `surfaces[body]` is a writable float32 array (v, 3).
 
-    count: number of bodies, by default one for each shape of the scene. rows: the deforming bodies, and the rows of
-    each in `vertices`. Raises TwixtError for a scene in which no body deforms.
+    At first the vertices are those of the meshes. The length is the number of deforming bodies. Iteration yields their
+    indices.
+
+    Args:
+        scene: Scene of the bodies.
+        count: Number of bodies. By default one for each shape of the scene.
+
+    Attributes:
+        vertices: Vertices of all deforming bodies, one body after the other, float32 (all v, 3). They are in metres, in
+            the own frame of each body.
+        records: The same vertices as records, in the format of a snapshot.
+
+    Raises:
+        TwixtError: No body of the scene deforms, or an argument is invalid.
     """
+
+    vertices: NDArray[np.float32]
+    records: NDArray[np.void]
 
     def __init__(self, scene: Scene, count: int | None = None) -> None:
         if not isinstance(scene, Scene):
@@ -54,66 +69,88 @@ class Surfaces:
             raise refusal(count, int, np.integer)(
                 f"Surfaces(count) must be a whole number of bodies >= 0, got {text_of(count)}"
             )
-        self.rows = surface_rows(scene, len(scene.shapes) if count is None else count)
-        if not len(self.rows.bodies):
+        self._rows = surface_rows(scene, len(scene.shapes) if count is None else count)
+        if not len(self._rows.bodies):
             raise InvalidValue("Surfaces needs a scene in which a body deforms; make its shape Mesh(..., deforms=True)")
-        self.records = np.zeros(vertex_records(self.rows.vertices), MARK)
-        self.vertices = unpacked(self.records, self.rows.vertices)
-        shapes = shape_list(scene).rows_for(int(self.rows.bodies[-1]) + 1)
-        for place, body in enumerate(self.rows.bodies):
+        self.records = np.zeros(vertex_records(self._rows.vertices), MARK)
+        self.vertices = unpacked(self.records, self._rows.vertices)
+        shapes = shape_list(scene).rows_for(int(self._rows.bodies[-1]) + 1)
+        for place, body in enumerate(self._rows.bodies):
             mesh = deforming(shape_list(scene).table[shapes[body]])
             assert mesh is not None
-            self.vertices[self.rows.rows(place)] = mesh.vertices
+            self.vertices[self._rows.rows(place)] = mesh.vertices
 
     def __len__(self) -> int:
-        return len(self.rows.bodies)
+        return len(self._rows.bodies)
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self.rows.bodies.tolist())
+        return iter(self._rows.bodies.tolist())
 
     def __getitem__(self, body: int) -> NDArray[np.float32]:
-        """View of the vertices of one body, (v, 3), in metres in the body's own frame. Raises TwixtError for a body
-        that does not deform."""
-        return self.vertices[self.rows.rows(self._place(body))]
+        """View of the vertices of one body.
+
+        Args:
+            body: Index of the body.
+
+        Returns:
+            float32 (v, 3), in metres in the body's own frame.
+
+        Raises:
+            TwixtError: The body does not deform.
+        """
+        return self.vertices[self._rows.rows(self._place(body))]
 
     def __setitem__(self, body: int, vertices: ArrayLike) -> None:
-        """Copies `vertices`, (v, 3), into the vertices of one body. Raises TwixtError for vertices of another shape or
-        type."""
+        """Copies vertices into those of one body.
+
+        Args:
+            body: Index of the body.
+            vertices: (v, 3), in metres in the body's own frame.
+
+        Raises:
+            TwixtError: The body does not deform, or the vertices have another shape or type.
+        """
         target = self[body]
         target[...] = checked_vertices(f"surfaces[{body}]", vertices, len(target))
 
     def after(self, marks: NDArray[np.void] = NO_MARKS) -> Extras:
-        """The records of `marks`, followed by the vertices as records. Publish these records before the vertices
-        change."""
-        return packed(marks, self.records, self.rows.vertices)
+        """The records of marks, followed by the vertices as records.
 
-    def is_for(self, scene: Scene, count: int) -> bool:
+        Args:
+            marks: Records of marks, (m,) of dtype `twixt.ipc.snapshot.MARK`.
+
+        Returns:
+            The records. Publish them before the vertices change.
+        """
+        return packed(marks, self.records, self._rows.vertices)
+
+    def _is_for(self, scene: Scene, count: int) -> bool:
         """True if the bodies of these surfaces are exactly those that deform among the first `count` bodies of a
         scene."""
-        return self.has_rows(surface_rows(scene, count))
+        return self._has_rows(surface_rows(scene, count))
 
-    def has_rows(self, rows: SurfaceRows) -> bool:
+    def _has_rows(self, rows: SurfaceRows) -> bool:
         """True if `rows` has the same bodies, each with the same number of vertices."""
-        return np.array_equal(rows.bodies, self.rows.bodies) and np.array_equal(rows.starts, self.rows.starts)
+        return np.array_equal(rows.bodies, self._rows.bodies) and np.array_equal(rows.starts, self._rows.starts)
 
-    def fault(self, tick: int, way_out: str) -> str:
+    def _fault(self, tick: int, way_out: str) -> str:
         """Warning about the first vertex that cannot be drawn after step number `tick`. Empty if there is none.
         way_out: advice for the user, as from `way_out_in`."""
         if are_drawable(self.vertices):
             return ""
         is_fine = (np.abs(self.vertices) < FARTHEST_VERTEX).all(axis=1)
         row = int(np.argmin(is_fine))
-        at = int(np.searchsorted(self.rows.starts, row, "right")) - 1
+        at = int(np.searchsorted(self._rows.starts, row, "right")) - 1
         return (
-            f"vertex {row - self.rows.starts[at]} of the surface of body {self.rows.bodies[at]} is at "
+            f"vertex {row - self._rows.starts[at]} of the surface of body {self._rows.bodies[at]} is at "
             f"{np.array2string(self.vertices[row], separator=', ')} after step {tick}; that body is not drawn; "
             f"{way_out}"
         )
 
     def _place(self, body: Any) -> int:
-        place = int(np.searchsorted(self.rows.bodies, body)) if isinstance(body, int | np.integer) else len(self)
-        if place >= len(self) or self.rows.bodies[place] != body:
-            few = ", ".join(map(str, self.rows.bodies[:8].tolist())) + (" ..." if len(self) > 8 else "")
+        place = int(np.searchsorted(self._rows.bodies, body)) if isinstance(body, int | np.integer) else len(self)
+        if place >= len(self) or self._rows.bodies[place] != body:
+            few = ", ".join(map(str, self._rows.bodies[:8].tolist())) + (" ..." if len(self) > 8 else "")
             raise InvalidValue(f"surfaces are those of the bodies that deform, {few}; got {text_of(body)}")
         return place
 
@@ -162,7 +199,7 @@ class ShownSurfaces:
         if given is None and self._now is None:
             return None
         count, scene = count_of(), self._scene()
-        if self._now is None or self._next is None or not self._next.is_for(scene, count):
+        if self._now is None or self._next is None or not self._next._is_for(scene, count):
             if not len(surface_rows(scene, count).bodies):
                 if given is None:
                     return None
@@ -192,7 +229,7 @@ class ShownSurfaces:
 
 def _keep(now: Surfaces, into: Surfaces) -> None:
     """Copies the vertices of each body that has the same number of vertices in both surfaces."""
-    if now.has_rows(into.rows):
+    if now._has_rows(into._rows):
         into.vertices[...] = now.vertices
         return
     for body in set(now) & set(into):
@@ -209,4 +246,4 @@ def _by_body(surfaces: Surfaces, given: GivenSurfaces) -> Mapping[int, ArrayLike
         raise InvalidValue(
             f"publish(surfaces) must be {{body: vertices}} where several bodies deform; here {len(surfaces)} do"
         )
-    return {int(surfaces.rows.bodies[0]): given}
+    return {int(surfaces._rows.bodies[0]): given}

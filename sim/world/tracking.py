@@ -244,7 +244,7 @@ class Corrections:
     @property
     def layout(self) -> dict[str, ColumnForm]:
         """For each published column, by name: the type of its values and their number per body."""
-        return self._kept.layout
+        return self._kept._layout
 
     def add(self, rows: NDArray[np.int64], moved: NDArray[np.float64], turned: NDArray[np.float64]) -> None:
         """Adds corrections of the m bodies at `rows`. moved, (m, 3) in metres, and turned, (m, 4) quaternions xyzw,
@@ -255,14 +255,14 @@ class Corrections:
 
     def cut(self, rows: Any) -> None:
         """Removes the offsets of these bodies."""
-        self._kept.begin(rows)
-        self._waiting.begin(rows)
+        self._kept._begin(rows)
+        self._waiting._begin(rows)
 
     def published(self, sim_time_ns: int) -> dict[str, NDArray[Any]]:
         """The two columns of offsets for a snapshot at `sim_time_ns`. Pending corrections get that time."""
         # The simulated time decreases after a reset.
         if self._published_ns is not None and sim_time_ns < self._published_ns:
-            self._kept.begin(slice(None))
+            self._kept._begin(slice(None))
         self._published_ns = sim_time_ns
         if self._has_waiting:
             self._has_waiting = False
@@ -270,10 +270,10 @@ class Corrections:
             rows = np.flatnonzero((waiting != np.array(NO_OFFSET, np.float32)).any(axis=1))
             offset[rows] = corrected(offset[rows], time[rows], sim_time_ns, waiting[rows, :3], waiting[rows, 3:])
             time[rows] = sim_time_ns
-            self._waiting.begin(rows)
-        return self._kept.published()
+            self._waiting._begin(rows)
+        return self._kept._published()
 
     def resize(self, count: int, room: int) -> None:
         """Sets the number of bodies, and the number of bodies for which there is storage."""
-        self._kept.resize(count, room)
-        self._waiting.resize(count, room)
+        self._kept._resize(count, room)
+        self._waiting._resize(count, room)

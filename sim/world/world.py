@@ -1,4 +1,4 @@
-"""Contains the base class of worlds, functions that call or read a world, and the settings of a world's constructor.
+"""Contains the base class of worlds, and functions that call or read a world.
 
 A world is a class with `bodies`, a `scene` and a `step(dt)` that advances it by `dt` seconds of simulated time.
 
@@ -10,9 +10,6 @@ bytes. `world_guard.py` checks the members of a world.
 from __future__ import annotations
 
 import inspect
-import math
-import types
-import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -20,12 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.errors import InvalidValue, TwixtError, text_of
+from twixt.ipc.errors import TwixtError, text_of
 from twixt.ipc.interaction.controls import Control
 from twixt.ipc.interaction.events import KEY, UserEvent
 from twixt.ipc.interaction.keyboard import names_of
 from twixt.ipc.interaction.plots import PlotRecorder
-from twixt.ipc.process.user_code import calling_user_code, suggestion_for
+from twixt.ipc.process.user_code import calling_user_code
 from twixt.ipc.scene import Scene, Sphere
 from twixt.sim.world.bodies import Bodies
 from twixt.sim.world.columns import scene_with_columns
@@ -42,42 +39,54 @@ SHORTEST_DT, LONGEST_DT = 1e-6, 86_400.0
 class World:
     """Base class of worlds. A subclass sets `self.bodies` and `self.scene` in `__init__` and writes `step`.
 
-    `reset`, `diagnostics`, `on_key` and `write_bodies` are optional. So is `apply_force(i, force, point)`, which is called
-    before each step while a user drags body i with Ctrl held. force: (3,), N. point: (3,), metres, where the force
-    acts. Both are float64 arrays in world coordinates.
+    All other members are optional. One of them has no default: `apply_force(i, force, point)` is called before each step
+    while a user drags body i with Ctrl held. force: (3,), N. point: (3,), metres, where the force acts. Both are float64
+    arrays in world coordinates.
+
+    Attributes:
+        bodies: The bodies of the world.
+        scene: Shapes of the bodies, camera, ground and light.
+        dt: Seconds of simulated time per step, by default 1/60. Set it in the class or in `__init__`. It must not change
+            afterwards. --physics-hz overrides it: `self.dt` then has that value before `__init__` runs.
+        marks: Optional. Arrows, lines, contact points and other marks. To use them, set `self.marks = Marks()` in
+            `__init__`. A reset removes all marks.
+        surfaces: Optional. Vertices of bodies that deform. To use them, set `self.surfaces = Surfaces(self.scene)` in
+            `__init__`.
+        controls: Optional. Sliders, switches and buttons in the overlay. `step` reads their values. See `Slider`.
+        own_keys: Optional, beside `on_key`. Names of keys, such as "space" or "w", that belong to the world: the viewer
+            does not act on them. Set it in the class or in `__init__`.
     """
 
-    # Seconds of simulated time per step. Set it in the class or in `__init__`; it must not change afterwards.
-    # --physics-hz overrides it: `self.dt` then has that value before `__init__` runs.
     dt: float = 1 / 60
     bodies: Bodies
     scene: Scene
-    # Optional. Arrows, lines, contact points and other marks. To use them, set `self.marks = Marks()` in `__init__`. A
-    # reset removes all marks.
     marks: Marks = None  # type: ignore[assignment]  # a world that makes marks has them in all its methods
+    surfaces: Surfaces = None  # type: ignore[assignment]  # as for marks
+    controls: Sequence[Control] = ()
+    own_keys: Sequence[str] = ()
+
     # For worlds of engines: advice that the user sees if numbers are not finite. The default advice is to look in `step`
     # for a division by zero.
     _way_out: str = ""
-    # Optional. Vertices of bodies that deform. To use them, set `self.surfaces = Surfaces(self.scene)` in `__init__`.
-    surfaces: Surfaces = None  # type: ignore[assignment]  # as for marks
-
-    # Optional. Sliders, switches and buttons in the overlay. `step` reads their values. See `twixt.Slider`.
-    controls: Sequence[Control] = ()
-    # Optional, beside `on_key`. Names of keys, such as "space" or "w", that belong to the world: the viewer does not act
-    # on them. Set it in the class or in `__init__`.
-    own_keys: Sequence[str] = ()
-
     # Recorder of live plots during a run; None for a world that is stepped without one.
     _plot_recorder: PlotRecorder | None = None
 
     def step(self, dt: float) -> None:
-        """Advances the world by `dt` seconds."""
+        """Advances the world by `dt` seconds of simulated time.
+
+        Args:
+            dt: Seconds of simulated time.
+        """
         raise NotImplementedError(f"{type(self).__name__} has no step(self, dt); write one that advances its bodies")
 
     def reset(self, *args: Any, **kwargs: Any) -> None:
         """Optional: returns the world to its initial state. Define it as `reset(self, seed)` or `reset(self)`.
 
         If a world does not define it, a reset constructs a new world instead.
+
+        Args:
+            *args: The seed, if your method accepts it by position.
+            **kwargs: The seed, if your method has a parameter `seed`.
         """
         raise NotImplementedError(f"{type(self).__name__} has no reset(self, seed); make another one instead")
 
@@ -89,6 +98,9 @@ class World:
         events wait for the next step. Keys on which the viewer itself acts are left out, such as Space and T; name them
         in `own_keys`, or run with --no-keys. When the window loses the keyboard, and when the viewer ends, held keys
         are released.
+
+        Args:
+            event: The event.
         """
 
     def _is_outdated(self) -> bool:
@@ -97,13 +109,30 @@ class World:
         return False
 
     def diagnostics(self) -> Mapping[str, float]:
-        """Optional: returns numbers to show in the overlay, by name. The method is called a few times a second."""
+        """Optional: returns numbers to show in the overlay. The method is called a few times a second.
+
+        Returns:
+            The numbers by name.
+        """
         return {}
 
     def plot(self, name: str, /, *values: float, **series: float) -> None:
-        """Adds a point to the live plot `name` in the overlay: `self.plot("energy", t, kinetic=k, potential=p)` in `step`.
-        Without x, as in `self.plot("error", error)`, x is the simulated time after the present step. All else is as for
-        `View.plot`. Plots are not part of the state. Without a run, and in copies of a world, it does nothing."""
+        """Adds a point to the live plot `name` in the overlay. Call it in `step`.
+
+            self.plot("energy", t, kinetic=k, potential=p)  # x, and one line for each name
+            self.plot("error", error)  # one line; x is the simulated time after the present step
+
+        All else is as for `View.plot`. Plots are not part of the state. Without a run, and in copies of a world, this
+        method does nothing.
+
+        Args:
+            name: Title of the plot.
+            *values: x and then y, or only y. With `series`, x alone or nothing.
+            **series: One value for each line, by the name of the line.
+
+        Raises:
+            TwixtError: In the same cases as in `View.plot`.
+        """
         if self._plot_recorder is not None:
             self._plot_recorder.add(name, values, series)
 
@@ -111,18 +140,22 @@ class World:
         """Optional: writes the bodies after the last step directly into the shared memory that viewers read.
 
         Use this method if there are many bodies and each step rewrites all of them. It avoids a copy from
-        `self.bodies`, which is then filled only on request. records: the records to write, dtype
-        `twixt.ipc.snapshot.BODY`, shape (n,) with n = len(self.bodies). Their content before the call is undefined.
-        Write every field of every record, epochs included. The method is called for each snapshot and whenever the
+        `self.bodies`, which is then filled only on request. The method is called for each snapshot and whenever the
         bodies are read for another reason. The method must not change anything else. It must not store `records` or a
         view of `records`.
+
+        Args:
+            records: The records to write, dtype `twixt.ipc.snapshot.BODY`, shape (n,) with n = len(self.bodies). Their
+                content before the call is undefined. Write every field of every record, epochs included.
         """
         records[:] = self.bodies.records
 
     def write_surfaces(self) -> None:
-        """Optional: writes `self.surfaces` for the state after the last step. Use this method if computing the
-        vertices takes longer than a step. It is called only for each snapshot, and when the surfaces are read for
-        another reason."""
+        """Optional: writes `self.surfaces` for the state after the last step.
+
+        Use this method if computing the vertices takes longer than a step. It is called only for each snapshot, and
+        when the surfaces are read for another reason.
+        """
 
 
 class FormulaWorld(World):
@@ -267,106 +300,3 @@ def _accepts(function: Callable[..., object], *arguments: Any, **named: Any) -> 
     except ValueError:  # Python does not know the parameters of some C functions.
         return True
     return True
-
-
-# Reads the settings of a world's constructor. Converts the text in `--set count=500` to the type of the parameter, and
-# limits counts of bodies.
-#
-# The type is that of the parameter's annotation or, without an annotation, that of its default value. If the parameter
-# has neither, the text is passed unchanged. A count that is too large raises an error before any memory is allocated.
-
-
-_TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
-# An error shows a count above this number as "far more" instead of its digits.
-SPELLED_OUT = 10**15
-_RULES = {int: "a whole number", float: "a finite number", bool: "true or false", str: "text"}
-
-
-def read_settings(kind: type, settings: Sequence[tuple[str, str]], seed: int) -> dict[str, Any]:
-    """Arguments for `kind(...)`, converted from pairs of name and text. If the constructor has a parameter `seed`, the
-    arguments include `seed`.
-
-    Raises TwixtError for unknown settings, for text that cannot be converted, and for missing values.
-    """
-    parameters = _parameters(kind)
-    takes_any = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
-    named = {name: p for name, p in parameters.items() if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)}
-    arguments: dict[str, Any] = {"seed": seed} if "seed" in named else {}
-    for key, text in settings:
-        if key in named:
-            arguments[key] = _read(kind, key, text, _wanted_type(named[key]))
-        elif takes_any:
-            arguments[key] = text
-        else:
-            raise TwixtError(f'{kind.__name__} has no setting "{key}"; {_known(key, list(named))}')
-    missing = [name for name, p in named.items() if p.default is p.empty and name not in arguments]
-    if missing:
-        names = ", ".join(missing)
-        raise TwixtError(f"{kind.__name__} needs a value for {names}; give it with --set {missing[0]}=VALUE")
-    return arguments
-
-
-def check_count(count: int, most: int, of_what: str, bytes_each: int) -> None:
-    """Raises TwixtError unless `count` is a whole number from 1 to `most`. bytes_each: bytes of memory for each of the
-    counted things."""
-    if isinstance(count, int) and 1 <= count <= most:
-        return
-    need, got = "", str(count)
-    if isinstance(count, int) and count > most:
-        got = got if count < SPELLED_OUT else "far more"
-        need = f", which would need {_mib(min(count, SPELLED_OUT) * bytes_each)}; {most} need {_mib(most * bytes_each)}"
-    raise InvalidValue(f"count must be from 1 to {most} {of_what}, got {got}{need}")
-
-
-def _parameters(kind: type) -> dict[str, inspect.Parameter]:
-    try:
-        return dict(inspect.signature(kind, eval_str=True).parameters)
-    except Exception:  # Annotations may name types that are imported only for type checkers.
-        return dict(inspect.signature(kind).parameters)
-
-
-def _wanted_type(parameter: inspect.Parameter) -> type | None:
-    """The parameter's type if it is int, float, bool or str. Otherwise None."""
-    annotation = parameter.annotation
-    if isinstance(annotation, str):
-        annotation = {"int": int, "float": float, "bool": bool, "str": str}.get(annotation, parameter.empty)
-    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
-        options = [option for option in typing.get_args(annotation) if option in _RULES]
-        annotation = options[0] if options else parameter.empty
-    if annotation in _RULES:
-        return annotation  # type: ignore[no-any-return]
-    return type(parameter.default) if type(parameter.default) in _RULES else None
-
-
-def _read(kind: type, key: str, text: str, wanted: type | None) -> Any:
-    try:
-        if wanted is bool:
-            if text.lower() not in _TRUE + _FALSE:
-                raise ValueError
-            return text.lower() in _TRUE
-        value: Any = text if wanted is None else _whole(text) if wanted is int else wanted(text)
-        if wanted is float and not math.isfinite(value):
-            raise ValueError
-        return value
-    except ValueError:
-        rule = _RULES[wanted] if wanted else ""
-        raise TwixtError(f"--set {key} of {kind.__name__} must be {rule}, got {text!r}") from None
-
-
-def _whole(text: str) -> int:
-    """A whole number from text such as 500, 10_000 or 1e6. Raises ValueError."""
-    try:
-        return int(text)
-    except ValueError:
-        value = float(text)
-        if not value.is_integer():
-            raise
-        return int(value)
-
-
-def _known(key: str, names: list[str]) -> str:
-    return suggestion_for(key, names) or (f"it has {', '.join(names)}" if names else "its __init__ takes none")
-
-
-def _mib(size: int) -> str:
-    return f"{size >> 20:,} MiB"

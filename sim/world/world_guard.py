@@ -95,14 +95,14 @@ def check_world(world: World) -> None:
     world.scene.check_bodies(count)
     drawable_scene(world)
     columns = world.bodies.columns
-    if not columns.is_for(world.scene):
+    if not columns._is_for(world.scene):
         raise TwixtError(
-            f"{name}.bodies has part columns of {columns.part_count(count)} rows, for the parts of another scene than "
+            f"{name}.bodies has part columns of {columns._part_count(count)} rows, for the parts of another scene than "
             f"{name}.scene, whose bodies have {len(world.scene.part_bodies(count))}; give the scene that is drawn: "
             "Bodies(count, columns, scene=self.scene)"
         )
     surfaces = checked_surfaces(world)
-    if surfaces is not None and not surfaces.is_for(world.scene, count):
+    if surfaces is not None and not surfaces._is_for(world.scene, count):
         raise TwixtError(
             f"{name}.surfaces was made for bodies {list(surfaces)}, of its {count} bodies "
             f"{surface_rows(world.scene, count).bodies.tolist()} deform; set self.surfaces = Surfaces(self.scene, "
@@ -247,7 +247,7 @@ class GuardedWorld:
         if surfaces is not None:
             write_surfaces(self.world)
             if not self._has_fault:
-                self._warn_of(surfaces.fault(tick, self._way_out))
+                self._warn_of(surfaces._fault(tick, self._way_out))
         return extras_of(marks, surfaces)
 
     def controls(self) -> tuple[Control, ...]:

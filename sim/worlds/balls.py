@@ -23,7 +23,8 @@ from twixt.sim.contacts.contact_list import cross
 from twixt.sim.contacts.solver import QUICK, ContactMaterial, ContactSolver, MovingSpheres
 from twixt.sim.reproducible_math import dot, sin_cos, uniform
 from twixt.sim.world.bodies import Bodies
-from twixt.sim.world.world import World, check_count
+from twixt.sim.world.settings import check_count
+from twixt.sim.world.world import World
 
 Floats = NDArray[np.floating[Any]]
 

@@ -19,7 +19,8 @@ from typing import Any
 
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.process.user_code import calling_user_code, import_user_module, suggestion_for
-from twixt.sim.world.world import World, read_settings
+from twixt.sim.world.settings import read_settings
+from twixt.sim.world.world import World
 from twixt.sim.world.world_guard import check_world, check_writes_all
 from twixt.sim.worlds import WORLDS
 

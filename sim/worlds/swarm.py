@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 from twixt.ipc.scene import Camera, Scene, Sphere
 from twixt.ipc.snapshot import BODY, CONTINUITY_MASK, HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE
 from twixt.sim.world.bodies import Bodies
-from twixt.sim.world.world import FormulaWorld, check_count
+from twixt.sim.world.settings import check_count
+from twixt.sim.world.world import FormulaWorld
 
 # Computes the motion of a spiral galaxy. At each instant, one small matrix for each ring moves all bodies of that
 # ring.

@@ -31,7 +31,8 @@ from numpy.typing import NDArray
 
 from twixt.ipc.scene import Box, Camera, Scene, Sphere
 from twixt.sim.world.bodies import Bodies
-from twixt.sim.world.world import World, check_count
+from twixt.sim.world.settings import check_count
+from twixt.sim.world.world import World
 
 MOST = 10_000
 # Memory for the record of one ball, for its current state, and for its state in the previous step, in bytes.

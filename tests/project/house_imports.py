@@ -3,7 +3,7 @@
 Rooms of a folder are what stands in it: modules and packages. A part (`sim`, `render` ...) is a folder. An arrow is a pair
 of rooms of which one imports the other, however often and wherever in a file: a deferred import ties as firmly as one
 at the top. Apart from arrows: imports that only type checkers see (`TYPE_CHECKING`), and modules named in a string
-(`"twixt.sim.show.view"`, found by `import_module` when needed).
+(`"twixt.sim.show.show"`, found by `import_module` when needed).
 
 Always: reads files, imports none of them.
 """

@@ -143,5 +143,5 @@ def test_importing_twixt_loads_no_library() -> None:
 
 
 def test_the_physics_process_loads_nothing_that_draws() -> None:
-    loaded = loaded_by("import twixt.sim.process.run, twixt.sim.show.view")
+    loaded = loaded_by("import twixt.sim.process.run, twixt.sim.show.show")
     assert not loaded & {"glfw", "moderngl", "imgui_bundle", "matplotlib", "click", "rich", "PIL", "mujoco", "trimesh"}

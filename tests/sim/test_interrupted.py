@@ -13,7 +13,8 @@ import pytest
 from tests.ipc.ring.segment_checks import check_segment
 from tests.sim.interrupts import Interrupt, on_its_own_thread
 from twixt.ipc.scene import Scene, Sphere
-from twixt.sim.show.view import View, show
+from twixt.sim.show.show import show
+from twixt.sim.show.view import View
 from twixt.sim.world.columns import Column
 
 pytestmark = pytest.mark.slow
@@ -165,7 +166,7 @@ SIGNALLED = """
 import itertools, os, signal, sys, threading
 import numpy as np
 from twixt.ipc.scene import Scene, Sphere
-from twixt.sim.show.view import show
+from twixt.sim.show.show import show
 
 view = show(Scene([Sphere()] * 64), viewer=False)
 count, caught, over, is_publishing = itertools.count(1), 0, threading.Event(), False

@@ -17,7 +17,8 @@ from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.session.host import Host
 from twixt.ipc.system.interface import SharedMemoryError
 from twixt.sim.publish.limits import RETRY_NS
-from twixt.sim.show.view import View, show
+from twixt.sim.show.show import show
+from twixt.sim.show.view import View
 from twixt.sim.world.bodies import Bodies
 from twixt.sim.world.columns import Column
 from twixt.sim.world.world import World

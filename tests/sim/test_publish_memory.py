@@ -13,7 +13,8 @@ from tests.sim.lab import MakeHost
 from twixt.ipc.plan import Plan
 from twixt.ipc.scene import Scene, Sphere
 from twixt.sim.publish.publisher import Publisher
-from twixt.sim.show.view import View, show
+from twixt.sim.show.show import show
+from twixt.sim.show.view import View
 from twixt.sim.world.bodies import Bodies
 
 # Limit of any kind of publish. 10,000 bodies are 640 kB; a check of 8192 of them allocates one bool for each.

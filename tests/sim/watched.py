@@ -10,7 +10,8 @@ from tests.newest import newest
 from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.session import Link, attach
 from twixt.ipc.snapshot import Snapshot
-from twixt.sim.show.view import View, show
+from twixt.sim.show.show import show
+from twixt.sim.show.view import View
 from twixt.sim.world.columns import Column
 
 BALLS = Scene([Sphere()] * 4)

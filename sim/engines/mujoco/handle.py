@@ -31,7 +31,8 @@ from twixt.sim.engines.mujoco.visual.geom_memory import LabelTexts
 from twixt.sim.engines.mujoco.visual.user_geoms import UserGeoms
 from twixt.sim.engines.mujoco.visual.visual_marks import VisualMarks
 from twixt.sim.show.options import ViewerOptions
-from twixt.sim.show.view import NOT_COPIED, show
+from twixt.sim.show.show import show
+from twixt.sim.show.view import NOT_COPIED
 
 if TYPE_CHECKING:
     from mujoco import MjData, MjModel, MjrRect, MjvCamera, MjvOption, MjvPerturb, MjvScene
@@ -84,8 +85,11 @@ class Handle:
 
     @property
     def cam(self) -> MjvCamera:
-        """The camera. If the code has set the camera since the last `sync`, the window shows this view. Otherwise
-        `sync` sets the camera to the view that the user has chosen in the window."""
+        """The camera.
+
+        If the code has set the camera since the last `sync`, the window shows this view. Otherwise `sync` sets the
+        camera to the view that the user has chosen in the window.
+        """
         return self._shown.camera
 
     @property
@@ -102,8 +106,10 @@ class Handle:
 
     @property
     def user_scn(self) -> MjvScene:
-        """A scene to which the code adds geoms. The next `sync` shows these geoms. Of the scene's flags, only the flag
-        for the sky has an effect."""
+        """A scene to which the code adds geoms. The next `sync` shows these geoms.
+
+        Of the scene's flags, only the flag for the sky has an effect.
+        """
         self._deferred.request_check()
         return self._users.scene
 
@@ -123,8 +129,11 @@ class Handle:
         return mujoco.MjrRect(0, 0, *(self._view.size_px or self._size_px))
 
     def is_running(self) -> bool:
-        """True until the window is closed or `close` is called. Without a display, the result is True until `close` is
-        called."""
+        """True while the loop should go on.
+
+        Returns:
+            True until the window is closed or `close` is called. Without a display, True until `close` is called.
+        """
         if self._is_closed:
             return False
         now_ns = perf_counter_ns()
@@ -138,7 +147,8 @@ class Handle:
     def sync(self, state_only: bool = False) -> None:
         """Shows the current state of the data. If no frame would show this state, the call takes half a microsecond.
 
-        state_only: if True, the model's own arrays (colours, sizes, poses of geoms) are not checked for changes.
+        Args:
+            state_only: If True, the model's own arrays (colours, sizes, poses of geoms) are not checked for changes.
         """
         deferred, now_ns = self._deferred, perf_counter_ns()
         if now_ns < deferred.until_ns:  # the next lines repeat the code of `DeferredState.put`
@@ -174,7 +184,11 @@ class Handle:
         self._deferred.request_check()
 
     def lock(self) -> threading.RLock:  # type: ignore[valid-type]  # a class to type checkers alone since 3.14
-        """The lock that `sync` holds, as a context manager. The lock is re-entrant."""
+        """The lock that `sync` holds. The lock is re-entrant.
+
+        Returns:
+            The lock, as a context manager.
+        """
         self._watch()
         return self._lock
 
@@ -200,15 +214,36 @@ class Handle:
         self.close()
 
     def update_mesh(self, meshid: int) -> None:
-        """Shows the changed vertices of a mesh of the model with the next `sync`."""
+        """Shows the changed vertices of a mesh of the model with the next `sync`.
+
+        Args:
+            meshid: Number of the mesh.
+
+        Raises:
+            ValueError: The model has no mesh with this number.
+        """
         self._update("mesh", meshid, self._model.nmesh)
 
     def update_hfield(self, hfieldid: int) -> None:
-        """Shows the changed heights of a height field of the model with the next `sync`."""
+        """Shows the changed heights of a height field of the model with the next `sync`.
+
+        Args:
+            hfieldid: Number of the height field.
+
+        Raises:
+            ValueError: The model has no height field with this number.
+        """
         self._update("hfield", hfieldid, self._model.nhfield)
 
     def update_texture(self, texid: int) -> None:
-        """Shows the changed pixels of a texture of the model with the next `sync`."""
+        """Shows the changed pixels of a texture of the model with the next `sync`.
+
+        Args:
+            texid: Number of the texture.
+
+        Raises:
+            ValueError: The model has no texture with this number.
+        """
         self._update("texture", texid, self._model.ntex)
 
     def _update(self, kind: str, number: int, count: int) -> None:
@@ -222,7 +257,11 @@ class Handle:
             self._shown.update_asset(kind, number)
 
     def set_figures(self, viewports_figures: Any) -> None:
-        """Shows figures over the picture. viewports_figures: one pair (viewport, figure), or a list of such pairs."""
+        """Shows figures over the picture.
+
+        Args:
+            viewports_figures: One pair (viewport, figure), or a list of such pairs.
+        """
         shown, left_out = overlay_figures_of(viewports_figures)
         if left_out:
             self._unsupported.note(f"{left_out} of {left_out + len(shown)} figures of set_figures, too large together")
@@ -233,8 +272,12 @@ class Handle:
         self._view.set_figures(())
 
     def set_texts(self, texts: Any) -> None:
-        """Shows texts over the picture. texts: one tuple (font, gridpos, text1, text2), or a list of such tuples. If
-        font or gridpos is None, MuJoCo's default is used."""
+        """Shows texts over the picture.
+
+        Args:
+            texts: One tuple (font, gridpos, text1, text2), or a list of such tuples. If font or gridpos is None,
+                MuJoCo's default is used.
+        """
         self._view.set_texts(overlay_texts(texts))
 
     def clear_texts(self) -> None:
@@ -242,8 +285,14 @@ class Handle:
         self._view.set_texts(())
 
     def set_images(self, viewports_images: Any) -> None:
-        """Shows images over the picture. viewports_images: one pair (viewport, image), or a list of such pairs. Raises
-        ValueError if the size of an image differs from the size of its rectangle."""
+        """Shows images over the picture.
+
+        Args:
+            viewports_images: One pair (viewport, image), or a list of such pairs.
+
+        Raises:
+            ValueError: The size of an image differs from the size of its rectangle.
+        """
         shown, left_out = overlay_images(viewports_images)
         if left_out:
             self._unsupported.note(f"{left_out} of {left_out + len(shown)} images of set_images, too large together")

@@ -47,12 +47,18 @@ _states_of: WeakKeyDictionary[View, tuple[MjData, BodyPoses, VisualMarks, ModelS
 
 
 def publish(view: View, data: MjData) -> None:
-    """Shows the current state of `data` on `view`, which `twixt.show(scene(model))` returned. This function never
-    waits.
+    """Shows the current state of `data` on `view`. This function never waits.
 
     A state has the poses and velocities of the bodies, the tendons, and the simulated time (`data.time`). If
     `data.time` decreases, all bodies are drawn with a cut. Call `publish` at most one time in each step of the loop.
     Every state is sent. In contrast, `launch_passive` sends no more states than frames can show.
+
+    Args:
+        view: The view that `twixt.show(scene(model))` returned.
+        data: Data of the model.
+
+    Raises:
+        TwixtError: An argument has another type.
     """
     if not isinstance(view, View) or not isinstance(data, mujoco.MjData):
         raise InvalidType(
@@ -80,13 +86,24 @@ def launch_passive(
     publish_hz: float | None = None,
     **options: Unpack[ViewerOptions],
 ) -> Handle:
-    """Opens a window that shows `data`, and returns immediately. The user's own loop shows its states by the returned
-    handle.
+    """Opens a window that shows `data`, and returns immediately.
 
-    show_left_ui, show_right_ui: if both are False, there is no overlay. key_callback: function that is called on a
-    separate thread with the GLFW code of each pressed key. publish_hz: maximum number of shown states per second. The
-    default is 120, or fewer if 120 would take more than 1 % of the loop's time. options: the options of `twixt.show`.
-    Raises ValueError in the same cases as MuJoCo's own viewer.
+    Args:
+        model: The model.
+        data: Data of the model.
+        key_callback: Function that is called on a separate thread with the GLFW code of each pressed key.
+        show_left_ui: If this and `show_right_ui` are False, there is no overlay.
+        show_right_ui: If this and `show_left_ui` are False, there is no overlay.
+        publish_hz: Maximum number of shown states per second. By default 120, or fewer if 120 would take more than 1 %
+            of the loop's time.
+        **options: The options of `twixt.show`; see `ViewerOptions`.
+
+    Returns:
+        The handle, by which the user's own loop shows its states.
+
+    Raises:
+        ValueError: In the same cases as in MuJoCo's own viewer.
+        TwixtError: `publish_hz` or an option is invalid, the name is in use, or memory is short.
     """
     if not isinstance(model, mujoco.MjModel):
         raise ValueError(f"`model` is not a mujoco.MjModel: got {model!r}")
@@ -112,11 +129,19 @@ def launch(
     show_right_ui: bool = True,
     **options: Unpack[ViewerOptions],
 ) -> None:
-    """Steps the model in real time and shows it until the window is closed. data: an `MjData` of the model; by default
-    a new `MjData`.
+    """Steps the model in real time and shows it until the window is closed.
 
-    loader: function that returns model and data. Its results replace the arguments `model` and `data`. options: as for
-    `launch_passive`. Raises ValueError in the same cases as MuJoCo's own viewer, and TwixtError if there is no model.
+    Args:
+        model: The model.
+        data: Data of the model. By default a new `MjData`.
+        loader: Function that returns model and data. Its results replace the arguments `model` and `data`.
+        show_left_ui: As in `launch_passive`.
+        show_right_ui: As in `launch_passive`.
+        **options: As in `launch_passive`.
+
+    Raises:
+        ValueError: In the same cases as in MuJoCo's own viewer.
+        TwixtError: There is no model, or an option is invalid.
     """
     if model is None and data is not None:
         raise ValueError("mjData is specified but mjModel is not")
@@ -132,8 +157,15 @@ def launch(
 
 
 def launch_from_path(path: str | os.PathLike[str], **options: Unpack[ViewerOptions]) -> None:
-    """Calls `launch` with the model in an MJCF, URDF or MJB file. Raises TwixtError for a file that cannot be
-    loaded."""
+    """Calls `launch` with the model in a file.
+
+    Args:
+        path: Path of an MJCF, URDF or MJB file.
+        **options: As in `launch_passive`.
+
+    Raises:
+        TwixtError: The file cannot be loaded, or an option is invalid.
+    """
     launch(loaded_model(path), **options)
 
 

@@ -114,10 +114,10 @@ import sys
 sys.path[:0] = [{house!r}, {folder!r}]
 import twixt
 twixt._HOMES["Name"] = "drops"
-import twixt.sim.show.view
+import twixt.sim.show.show
 if "show" in sys.argv:
-    config_of = twixt.sim.show.view.config_of
-    twixt.sim.show.view.config_of = lambda *given: (__import__("drops"), config_of(*given))[1]
+    config_of = twixt.sim.show.show.config_of
+    twixt.sim.show.show.config_of = lambda *given: (__import__("drops"), config_of(*given))[1]
 try:
     twixt.show(twixt.Scene([twixt.Sphere()]), viewer=False) if "show" in sys.argv else twixt.Name
 except KeyboardInterrupt:

@@ -12,7 +12,7 @@ import pytest
 from twixt.ipc.scene import Scene, Sphere
 from twixt.render.cores import priority
 from twixt.render.cores.priority import SLICE_NS, SWITCH_S, ShortSwitchInterval, slice_ns
-from twixt.sim.show.view import show
+from twixt.sim.show.show import show
 
 PATIENCE_S = 30.0
 

@@ -15,7 +15,7 @@ import pytest
 from twixt.ipc.scene import Scene, Sphere
 from twixt.render.measure.frame_log import read_log
 from twixt.render.measure.frame_rows import FrameTable
-from twixt.sim.show.view import show
+from twixt.sim.show.show import show
 
 pytestmark = [
     pytest.mark.stress,

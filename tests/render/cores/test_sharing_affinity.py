@@ -17,7 +17,7 @@ import pytest
 from twixt.ipc.scene import Scene, Sphere
 from twixt.render.cores.sharing import Affinity, mask_of
 from twixt.render.measure.frame_log import read_log
-from twixt.sim.show.view import show
+from twixt.sim.show.show import show
 
 OWN = mask_of(os.getpid())
 pytestmark = pytest.mark.skipif(

@@ -25,7 +25,8 @@ from twixt.ipc.session.service import ServiceThread
 from twixt.ipc.system.interface import Listener
 from twixt.sim.process.viewer_process import ViewerProcess
 from twixt.sim.show import session
-from twixt.sim.show.view import View, show
+from twixt.sim.show.show import show
+from twixt.sim.show.view import View
 
 PATIENCE_S = 30.0
 LOOK_S = 0.01

@@ -10,7 +10,7 @@ from tests.sim.show.test_view import places, visible
 from tests.sim.watched import BALLS, Open, watching
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import ColorBy, Group, Scene, Sphere
-from twixt.sim.show.view import show
+from twixt.sim.show.show import show
 from twixt.sim.world.columns import Column
 
 DECLARED = {

@@ -27,7 +27,7 @@ from twixt.ipc.session import Link, attach, running
 from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_COLOR, HAS_VELOCITY, VISIBLE, Snapshot
 from twixt.sim.publish.matching import RecordsById
 from twixt.sim.show import publishing
-from twixt.sim.show.view import show
+from twixt.sim.show.show import show
 from twixt.sim.world.bodies import Bodies
 from twixt.sim.world.world import drawable_scene
 from twixt.sim.world.world_guard import check_world

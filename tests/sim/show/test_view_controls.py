@@ -15,7 +15,8 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.interaction.controls import Slider
 from twixt.ipc.session import running
 from twixt.render.input.sliders import Knobs, Turn
-from twixt.sim.show.view import View, show
+from twixt.sim.show.show import show
+from twixt.sim.show.view import View
 
 PATIENCE_S = 30.0
 

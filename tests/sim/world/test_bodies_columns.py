@@ -166,3 +166,8 @@ def test_the_hash_of_a_state_covers_its_columns() -> None:
     before = state_hash(world)
     world.bodies.columns["frame"][0] = 1
     assert state_hash(world) != before
+
+
+def test_columns_list_the_methods_of_a_mapping_and_their_declarations() -> None:
+    names = {name for name in dir(Bodies(1, columns={"heat": Column("f4")}).columns) if not name.startswith("_")}
+    assert names == {"declared", "get", "items", "keys", "values"}

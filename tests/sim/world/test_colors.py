@@ -67,12 +67,12 @@ def of_float_part(color: Any) -> list[int]:
 
 def passed(color: Any) -> list[int]:
     columns = Bodies(1, {"color": Column("u1", 4, per="part")}, scene=Scene([Sphere()])).columns
-    return columns.converted({"color": color}, 1)["color"][0].tolist()
+    return columns._converted({"color": color}, 1)["color"][0].tolist()
 
 
 def passed_floats(color: Any) -> list[int]:
     columns = Bodies(1, {"color": Column("f4", 4, per="part")}, scene=Scene([Sphere()])).columns
-    return np.rint(columns.converted({"color": color}, 1)["color"][0] * 255).astype(int).tolist()
+    return np.rint(columns._converted({"color": color}, 1)["color"][0] * 255).astype(int).tolist()
 
 
 WAYS = [spawned, assigned, written, marked, of_part, of_float_part, passed, passed_floats]

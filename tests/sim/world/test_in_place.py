@@ -17,7 +17,7 @@ from twixt.ipc.ring import budget
 from twixt.ipc.ring.slot import OpenSlot
 from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.snapshot import BODY, VISIBLE, new_bodies
-from twixt.sim.show.view import show
+from twixt.sim.show.show import show
 from twixt.sim.world.bodies import Bodies
 from twixt.sim.world.columns import Column
 from twixt.sim.world.world import filled_bodies, state_hash

@@ -84,9 +84,9 @@ def test_what_is_wrong_is_refused_in_words(use: Any, words: str) -> None:
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e20])
 def test_a_vertex_that_cannot_be_drawn_is_named(value: float) -> None:
     surfaces = Surfaces(SCENE)
-    assert surfaces.fault(3, way_out_in("Flag.step")) == ""
+    assert surfaces._fault(3, way_out_in("Flag.step")) == ""
     surfaces[2][1, 0] = value
-    fault = surfaces.fault(3, way_out_in("Flag.step"))
+    fault = surfaces._fault(3, way_out_in("Flag.step"))
     assert fault.startswith("vertex 1 of the surface of body 2 is at [")
     assert fault.endswith("after step 3; that body is not drawn; look in Flag.step for a division by zero")
 

@@ -43,14 +43,24 @@ def scene(
     maker: PartMaker | None = None,
     labels: Sequence[str] = (),
 ) -> Scene:
-    """Returns the scene of `model`, for `twixt.show` and `publish(view, data)`. A body has the same index in the scene
-    and in MuJoCo.
+    """Scene of a model, for `twixt.show` and `publish(view, data)`.
 
-    opt: options whose `geomgroup`, `sitegroup` and flags select the shown geoms and sites and their look. By default
-    these are the options of MuJoCo's own viewer, which shows groups 0 to 2. camera: camera of the scene; by default
-    the camera of MuJoCo's own viewer. maker: object that stores the meshes. Pass the same object for each scene of a
-    model, to reuse meshes. labels: texts of marks. If the world body has no plane and no height field, a grid on the
-    ground is shown. Raises TwixtError if `model` is no `MjModel`.
+    A body has the same index in the scene and in MuJoCo. If the world body has no plane and no height field, a grid on
+    the ground is shown.
+
+    Args:
+        model: The model.
+        opt: Options whose `geomgroup`, `sitegroup` and flags select the shown geoms and sites and their look. By
+            default those of MuJoCo's own viewer, which shows groups 0 to 2.
+        camera: Camera of the scene. By default the camera of MuJoCo's own viewer.
+        maker: Object that stores the meshes. Pass the same object for each scene of a model, to reuse meshes.
+        labels: Texts of marks.
+
+    Returns:
+        The scene.
+
+    Raises:
+        TwixtError: `model` is no `MjModel`.
     """
     if not isinstance(model, mujoco.MjModel):
         raise InvalidType(f"scene(model) takes a mujoco.MjModel, got {text_of(model)}")

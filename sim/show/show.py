@@ -1,0 +1,205 @@
+"""Opens a view: `twixt.show` checks its arguments, reserves the shared memory and starts the viewer's process.
+
+Always: arguments are checked before a viewer is started. A call that raises leaves no name in use and no process.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from twixt.ipc.config.rules import SplitSide
+from twixt.ipc.errors import InvalidType, InvalidValue, refusal, text_of
+from twixt.ipc.process import interrupts
+from twixt.ipc.process.renamed import former_arguments
+from twixt.ipc.process.user_code import CODE_FOLDERS, code_folders
+from twixt.ipc.scene import Scene, Sphere
+from twixt.ipc.scene.surfaces import surface_records
+from twixt.ipc.session import Host, open_listener
+from twixt.ipc.session.listener import unreachable_listener
+from twixt.ipc.system.interface import NoFolder
+from twixt.sim.show.options import FLAGS, config_of, refusing_unknown_options
+from twixt.sim.show.publishing import LONGEST_S
+from twixt.sim.show.session import ViewerSession
+from twixt.sim.show.view import View
+from twixt.sim.world.columns import Column, Columns, checked_columns, require_bodies, scene_with_columns
+
+_numbers = itertools.count(1)
+
+
+@former_arguments({"count": "capacity"})
+@refusing_unknown_options
+def show(
+    scene: Scene,
+    dt: float | None = None,
+    capacity: int | None = None,
+    *,
+    rate_hz: float | None = None,
+    columns: Mapping[str, Column] | None = None,
+    name: str | None = None,
+    viewer: bool = True,
+    # motion
+    interpolation: str = "auto",
+    chase_ms: float | None = None,
+    clock: str = "auto",
+    prefer: str = "latency",
+    buffer_ms: float | None = None,
+    split: tuple[SplitSide, SplitSide] | None = None,
+    trails: bool | float | str | None = None,
+    # the window
+    pacing: str = "auto",
+    fps: float | None = None,
+    quality: str = "auto",
+    size_px: tuple[int, int] = (800, 600),
+    overlay: bool = True,
+    keys: bool = True,
+    draw: str | None = None,
+    slow_render_ms: float = 0.0,
+    viewer_nice: int = 0,
+    offscreen: bool = False,
+    # the end, and files that the viewer writes
+    seconds: float | None = None,
+    screenshot: str | os.PathLike[str] | None = None,
+    at_s: float | None = None,
+    log: str | os.PathLike[str] | None = None,
+    profile: str | os.PathLike[str] | None = None,
+) -> View:
+    """Open a window that shows `scene`, in a separate process, and return at once.
+
+    The arguments from `interpolation` to `trails` are about motion. Those from `pacing` to `offscreen` are about the
+    window. Those from `seconds` to `profile` are about the end, and about files that the viewer writes.
+
+    The loop goes on in each of these cases: there is no display; no folder for the socket is writable (set
+    XDG_RUNTIME_DIR); no program can be started as the viewer (see `twixt.freeze_support`); the viewer crashed. One
+    line on standard error then says which case it is. See `View.is_open`, `View.close_reason` and `View.reopen`.
+    Ctrl-C interrupts only the loop, not the viewer.
+
+    Args:
+        scene: Shapes of the bodies, camera, ground and light. Body i has the i-th shape.
+        dt: Simulated seconds from one publish to the next, >= 1e-9. Used if `sim_time` is not given. By default 1/60.
+        capacity: Number of bodies for which memory is reserved. You may publish more. By default one for each shape.
+        rate_hz: Publishes per simulated second, instead of `dt`: dt = 1 / rate_hz.
+        columns: Your own values per body, per part or for the world, by name. See `Column`.
+        name: Name that other viewers attach to (`twixt view NAME`). By default a name with the process id.
+        viewer: False to start no viewer.
+        interpolation: How bodies are drawn between two states: "auto", "hermite", "linear", "none", "latest", "catmull",
+            "quadratic", "extrapolate", "kalman", "chase", or "module:Class" for your own (see `InterpolationMethod`).
+        chase_ms: How long "chase" takes to reach a new state, in ms. By default the usual gap between two states.
+        clock: Which simulated time a frame draws: "auto", as early as the next state is there in time; "ahead", what is
+            due now; "newest-two", an interval behind; "buffered", a fixed time behind.
+        prefer: What follows a stall: "latency", catch up at once; "balanced", catch up gently; "smooth", stay behind.
+        buffer_ms: How far behind "buffered" stays, in ms. By default taken from the measured jitter.
+        split: Two pictures side by side, a method and a clock each: (("none", ""), ("auto", "")). "" is the view's own
+            method or clock.
+        trails: Dots where frames drew each body: True for the last second, a number of seconds, or "all".
+        pacing: What a frame waits for: "auto", "vsync", "timer" or "unlimited".
+        fps: Frames per second, at most. By default the rate of the display.
+        quality: "auto", "low", "high" or "best".
+        size_px: Width and height of the window, in pixels.
+        overlay: False to start without the overlay of figures and keys.
+        keys: False to leave the keyboard to your program.
+        draw: "module:function", your own function that draws into every frame (see `DrawFunction`).
+        slow_render_ms: Real work that makes every frame take at least so many ms.
+        viewer_nice: Nice value of the viewer's process, 0 to 19.
+        offscreen: True to draw without a window.
+        seconds: The view ends after so many seconds.
+        screenshot: File of a picture (PNG) that is saved at the instant `at_s`.
+        at_s: When to take the screenshot, in seconds after the first frame. By default 2.
+        log: File of the frame log (CSV), one row per frame.
+        profile: File of a trace of both processes, for Perfetto.
+
+    Returns:
+        The view, to which your loop publishes states. Keep it in a variable: a view is closed when the last reference
+        to it is gone.
+
+    Raises:
+        TwixtError: An argument is invalid, the name is in use, or memory is short. The error for an invalid argument is
+            also a ValueError, or a TypeError if its type is wrong or it is unknown.
+    """
+    flags = {option: value for option, value in locals().items() if option in FLAGS}
+    if not isinstance(scene, Scene):
+        raise InvalidType(f"show needs a Scene, got {type(scene).__name__}; such as show(Scene([Sphere()] * count))")
+    dt_s = _seconds_per_publish(dt, rate_hz)
+    if capacity is not None and not (isinstance(capacity, int | np.integer) and capacity >= 0):
+        raise refusal(capacity, int, np.integer)(
+            f"capacity must be a whole number of bodies >= 0, got {text_of(capacity)}"
+        )
+    if name is None or (isinstance(name, str) and not name):
+        name = f"show-{os.getpid()}-{next(_numbers)}"
+    return _opened(scene, dt_s, capacity, columns, flags, name, viewer)
+
+
+def _seconds_per_publish(dt: float | None, rate_hz: float | None) -> float:
+    """Simulated seconds from one publish to the next. Raises TwixtError if both arguments are given, and for a value out
+    of range."""
+    if rate_hz is None:
+        seconds = 1 / 60 if dt is None else dt
+        if not (isinstance(seconds, int | float | np.number) and 1e-9 <= seconds < LONGEST_S):
+            raise refusal(seconds, int, float, np.number)(
+                f"dt must be seconds of simulated time per publish, >= 1e-9, got {text_of(seconds)}"
+            )
+        return float(seconds)
+    if dt is not None:
+        raise InvalidValue(
+            f"show takes dt or rate_hz, got dt={text_of(dt)} and rate_hz={text_of(rate_hz)}; leave one out"
+        )
+    if not (isinstance(rate_hz, int | float | np.number) and 1 / LONGEST_S < rate_hz <= 1e9):
+        raise refusal(rate_hz, int, float, np.number)(
+            f"rate_hz must be publishes per simulated second, > 0 and <= 1e9, got {text_of(rate_hz)}"
+        )
+    return 1 / float(rate_hz)
+
+
+@interrupts.delayed_ctrl_c()
+def _opened(
+    scene: Scene,
+    dt_s: float,
+    given_capacity: int | None,
+    columns: Mapping[str, Column] | None,
+    flags: Mapping[str, Any],
+    name: str,
+    viewer: bool,
+) -> View:
+    """Opens a view. flags: as for `config_of`. The other parameters are those of `show`."""
+    config = config_of(name, flags)
+    if not len(scene.shapes):
+        scene = dataclasses.replace(scene, shapes=[Sphere()])
+    capacity = max(1, len(scene.shapes) if given_capacity is None else int(given_capacity))
+    scene.check_bodies(max(capacity, len(scene.shapes)))
+    declared = checked_columns(columns)
+    require_bodies(capacity, declared)
+    own = Columns(declared, capacity, scene)
+    scene = scene_with_columns(scene, own.declared)
+    about = {"world": config.world, "loop": "user"}
+    unreachable = ""
+    try:
+        listener = open_listener(name)
+    except NoFolder as error:  # No folder is writable, for example in a read-only container.
+        listener, unreachable = unreachable_listener(name), str(error)
+    try:
+        host = Host(
+            listener,
+            scene,
+            max(capacity + surface_records(scene, capacity), own._part_count(capacity)),
+            own._layout,
+            describe=lambda: {**about, CODE_FOLDERS: code_folders()},
+        )
+    except BaseException:
+        listener.close()
+        raise
+    session = None
+    try:
+        session = ViewerSession(host, config, viewer, unreachable)
+        view = View(session, len(scene.shapes), capacity, round(dt_s * 1e9), own)
+        view._warnings.check_scene(scene)
+        return view
+    except BaseException:
+        if session is not None:
+            session.abandon()
+        host.end()
+        raise
