@@ -93,6 +93,7 @@ class _FormerName:
     def __init__(self, owner: type, name: str, found: str | FormerAttribute) -> None:
         self._form = f"{owner.__name__}.{found}" if isinstance(found, str) else found.form
         self._former, self._found = f"{owner.__name__}.{name}", found
+        self.__doc__ = f"Former name of `{self._form}`, for one release."
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         if instance is None:

@@ -185,10 +185,11 @@ class Link:
         """Send an action of the user to the program, without waiting. Returns False in the same cases as `send`."""
         return self._send_message(action.KIND, action.to_fields())
 
-    def answer_screenshot(self, number: int, error: str | None) -> bool:
-        """Report that a requested screenshot is written, or why it is not. Returns False in the same cases as `send`."""
+    def answer_screenshot(self, number: int, tick: int, error: str | None) -> bool:
+        """Report that a requested screenshot is written, or why it is not. tick: tick of the state in the picture.
+        Returns False in the same cases as `send`."""
         error = None if error is None else error[:LONGEST_REASON]
-        return self._send_message("screenshot", {"number": number, "error": error})
+        return self._send_message("screenshot", {"number": number, "tick": tick, "error": error})
 
     def report_lead(self, lead_ns: int) -> None:
         """Report the lead of this viewer. The lead is the time from the drawing of a frame until the display shows

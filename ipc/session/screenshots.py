@@ -42,16 +42,19 @@ class Screenshot:
     Attributes:
         path: Absolute path of the file.
         error: Reason why the file was not written. None if it was written, and while that is not known.
+        steps_late: Number of publishes between the requested state and the one in the picture. It is above 0 if the
+            loop ran on faster than frames are drawn.
     """
 
     def __init__(self, path: str) -> None:
         self.path = path
         self.error: str | None = None
+        self.steps_late = 0
         self._ended = InterruptibleEvent()
 
     @property
     def is_done(self) -> bool:
-        """True if the file is complete, and if it failed."""
+        """True if the file is complete or has failed."""
         return self._ended.is_set
 
     def wait(self, timeout_s: float | None = None) -> bool:
@@ -97,7 +100,8 @@ class ScreenshotRequests:
         self._notify = notify
         self._numbers = itertools.count(1)
         self._waiting: deque[tuple[ScreenshotRequest, Screenshot]] = deque()
-        self._sent: dict[int, tuple[object, Screenshot]] = {}  # with the viewer that has the request
+        # The viewer that has the request, the requested tick, and the request.
+        self._sent: dict[int, tuple[object, int, Screenshot]] = {}
         self._reasons: set[str] = set()
 
     def add(self, path: str, tick: int, has_panels: bool) -> Screenshot:
@@ -127,12 +131,12 @@ class ScreenshotRequests:
         while self._waiting:
             self.fail(self._waiting.popleft()[1], reason)
         for number in list(self._sent):
-            self.fail(self._sent.pop(number)[1], reason)
+            self.fail(self._sent.pop(number)[-1], reason)
 
     def await_all(self, timeout_s: float) -> None:
         """Waits until all requests have an answer, for at most `timeout_s`."""
         ends_s = time.monotonic() + timeout_s
-        for _, screenshot in (*self._waiting, *list(self._sent.values())):
+        for *_, screenshot in (*self._waiting, *list(self._sent.values())):
             screenshot.wait(ends_s - time.monotonic())
 
     @property
@@ -145,19 +149,21 @@ class ScreenshotRequests:
         while self._waiting:
             request, screenshot = self._waiting[0]
             # The request enters `_sent` before it leaves `_waiting`, so that `add` and `await_all` always count it.
-            self._sent[request.number] = viewer, screenshot
+            self._sent[request.number] = viewer, request.tick, screenshot
             self._waiting.popleft()
             viewer.post(f"screenshot {request.number}", wire.encode("screenshot", request._asdict()))
 
     def answer(self, viewer: object, fields: dict[str, Any]) -> None:
         """Receives the answer of a viewer. Raises WireError for an invalid message."""
         number, error = wire.whole_number(fields, "number"), fields.get("error")
+        tick = wire.whole_number(fields, "tick")
         if not isinstance(error, str | None):
             raise wire.WireError(f"the error of a screenshot must be text, got {text_of(error)[:40]}")
-        sent_to, screenshot = self._sent.get(number, (None, None))
+        sent_to, wanted, screenshot = self._sent.get(number, (None, 0, None))
         if screenshot is None or sent_to is not viewer:
             return
         if error is None:
+            screenshot.steps_late = max(0, tick - wanted)
             screenshot._end(None)
         else:
             self.fail(screenshot, error[:LONGEST_REASON])
@@ -165,7 +171,7 @@ class ScreenshotRequests:
 
     def viewer_gone(self, viewer: object) -> None:
         """Ends the requests that a viewer had received when it disconnected."""
-        for number, (sent_to, screenshot) in list(self._sent.items()):
+        for number, (sent_to, _, screenshot) in list(self._sent.items()):
             if sent_to is viewer:
                 self.fail(screenshot, "the viewer was closed before it was written")
                 del self._sent[number]

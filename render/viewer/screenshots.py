@@ -135,7 +135,8 @@ class RequestedScreenshots:
         self._screenshots, self._read_pixels = screenshots, read_pixels
         self._link: Link | None = None
         self._due: list[ScreenshotRequest] = []
-        self._written: list[tuple[Link, int, Future[None]]] = []
+        self._written: list[tuple[Link, int, int, Future[None]]] = []  # with number and drawn tick of the request
+        self._tick = -1  # tick of the drawn state of the due requests
 
     @property
     def are_written(self) -> bool:
@@ -150,7 +151,7 @@ class RequestedScreenshots:
         if not requests or shown is None:
             return
         tick = shown.main.pair.previous.head.tick
-        self._link = link
+        self._link, self._tick = link, tick
         self._due = [one for one in requests if one.tick <= tick and (are_panels_made or not one.has_panels)]
         requests[:] = [one for one in requests if one not in self._due]
 
@@ -163,7 +164,7 @@ class RequestedScreenshots:
         pixels = self._read_pixels()
         for request in wanted:
             written = self._screenshots.submit(save_png, request.path, pixels)
-            self._written.append((link, request.number, written))
+            self._written.append((link, request.number, self._tick, written))
 
     def close(self) -> None:
         """Answers the last requests. Call this after `Screenshots.close`."""
@@ -172,11 +173,11 @@ class RequestedScreenshots:
     def _answer(self) -> None:
         if not self._written:
             return
-        for link, number, written in self._written:
+        for link, number, tick, written in self._written:
             if written.done():
                 error = written.exception()
-                link.answer_screenshot(number, None if error is None else str(error))
-        self._written = [one for one in self._written if not one[2].done()]
+                link.answer_screenshot(number, tick, None if error is None else str(error))
+        self._written = [one for one in self._written if not one[-1].done()]
 
 
 def _save_and_print(path: str, pixels: NDArray[np.uint8]) -> None:

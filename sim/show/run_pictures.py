@@ -46,8 +46,10 @@ class RunPictures:
     def screenshot(self, path: str | PathLike[str], overlay: bool = False) -> Screenshot:
         """Requests a PNG file of the picture in which the state that was published last is drawn. Returns at once.
 
-        The viewer writes the file when its draw time reaches that state; of several viewers, the one that was attached
-        first. The file appears when it is complete; a file that exists is replaced. The loop goes on if a picture
+        The first frame that shows this state or a later one is written; of several viewers, by the one that was
+        attached first. A loop that is faster than real time runs on meanwhile: to get exactly this state, call
+        `view.screenshot(path).wait(10)` before the next publish. `Screenshot.steps_late` counts the publishes in between.
+        The file appears when it is complete; a file that exists is replaced. The loop goes on if a picture
         cannot be written (no folder, no permission, no viewer, the viewer was closed, or 16 pictures are requested and
         not written yet); each reason is printed once. A hidden window writes its pictures when it is shown again.
         `close` waits for the requested pictures for at most 5 s.

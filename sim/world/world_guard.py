@@ -87,10 +87,10 @@ def check_world(world: World) -> None:
     checked_controls(getattr(world, "controls", ()), f"{name}.controls")
     own_keys(world)
     shapes, count = len(world.scene.shapes), len(world.bodies)
-    if shapes > count:
+    if shapes > max(1, count):  # one shape stands for all bodies, also before the first one is spawned
         raise TwixtError(
-            f"{name}.scene has {shapes} shapes for {count} bodies; give one shape per body, "
-            f"Scene([...] * {count}), or make Bodies({shapes}) and despawn those not used yet"
+            f"{name}.scene has {shapes} shapes for {count} bodies; give one shape, for all bodies, or one for each, "
+            f"or make Bodies({shapes}) and despawn those not used yet"
         )
     world.scene.check_bodies(count)
     drawable_scene(world)

@@ -32,7 +32,7 @@ from twixt.sim.engines.mujoco.visual.user_geoms import UserGeoms
 from twixt.sim.engines.mujoco.visual.visual_marks import VisualMarks
 from twixt.sim.show.options import ViewerOptions
 from twixt.sim.show.show import show
-from twixt.sim.show.view import NOT_COPIED
+from twixt.sim.show.view import NOT_COPIED, View
 
 if TYPE_CHECKING:
     from mujoco import MjData, MjModel, MjrRect, MjvCamera, MjvOption, MjvPerturb, MjvScene
@@ -122,6 +122,12 @@ class Handle:
     def d(self) -> MjData:
         """The data. It is the user's own object."""
         return self._data
+
+    @property
+    def view(self) -> View:
+        """The view of twixt: its `slider`, `toggle`, `button`, `plot`, `keys`, `screenshot` and so on. `sync` publishes
+        to it, so do not call its `publish`, `slot` and `scene`."""
+        return self._view
 
     @property
     def viewport(self) -> MjrRect:

@@ -51,8 +51,8 @@ def test_requests_go_to_a_viewer_in_order_and_its_answers_end_them() -> None:
     ]
     assert not first.is_done
     assert not first.wait(0.0)
-    requests.answer(viewer, {"number": viewer.requests[0].number, "error": None})
-    requests.answer(viewer, {"number": viewer.requests[1].number, "error": "the disk is full"})
+    requests.answer(viewer, {"number": viewer.requests[0].number, "tick": 3, "error": None})
+    requests.answer(viewer, {"number": viewer.requests[1].number, "tick": 3, "error": "the disk is full"})
     assert first.is_done
     assert first.error is None
     assert first.wait()
@@ -65,8 +65,8 @@ def test_an_answer_of_another_viewer_or_to_no_request_changes_nothing() -> None:
     requests, viewer = new(), Viewer()
     screenshot = requests.add("/a.png", 0, False)
     requests.post_to(viewer)
-    requests.answer(Viewer(), {"number": viewer.requests[0].number, "error": None})
-    requests.answer(viewer, {"number": 99, "error": None})
+    requests.answer(Viewer(), {"number": viewer.requests[0].number, "tick": 3, "error": None})
+    requests.answer(viewer, {"number": 99, "tick": 3, "error": None})
     assert not screenshot.is_done
     for fields in ({"number": "1"}, {"number": 1, "error": 3}, {}):
         with pytest.raises(TwixtError):
@@ -137,8 +137,9 @@ def test_the_viewer_that_is_attached_longest_gets_them_and_a_late_one_after_it(c
     until(lambda: (first.poll(), first.received.screenshots)[1])
     (request,) = first.received.screenshots
     assert (request.path, request.tick) == ("/early.png", 7)
-    assert first.answer_screenshot(request.number, None)
+    assert first.answer_screenshot(request.number, request.tick + 7, None)
     assert shot.wait(60)
+    assert shot.steps_late == 7
     lost = host.screenshots.add("/lost.png", 8, True)
     until(lambda: (first.poll(), len(first.received.screenshots) == 2)[1])
     second.poll()

@@ -64,7 +64,7 @@ SAID_BY_VIEWERS: list[tuple[str, dict[str, Any]]] = [
     ("wake", {"number": 3, "plan_number": 1}),
     ("segment", {}),
     ("report", {"number": 1}),
-    ("screenshot", {"number": 1, "error": "the disk is full"}),
+    ("screenshot", {"number": 1, "tick": 3, "error": "the disk is full"}),
     *(("command", fields) for fields in COMMANDS),
     *((action.KIND, action.to_fields()) for action in ACTIONS),
 ]

@@ -130,7 +130,8 @@ class Requested:
         self.answers: dict[int, str | None] = {}
         self.received: list[ScreenshotRequest] = []
         self.link: Any = SimpleNamespace(
-            received=SimpleNamespace(screenshots=self.received), answer_screenshot=self.answers.__setitem__
+            received=SimpleNamespace(screenshots=self.received),
+            answer_screenshot=lambda number, _tick, error: self.answers.__setitem__(number, error),
         )
         self.has_panels, self.reads = False, 0
 

@@ -78,7 +78,7 @@ def test_a_screenshot_of_the_state_published_last_is_requested_of_the_viewer(
     ]
     for one in received:
         assert one.path.startswith(str(tmp_path))
-        watched.link.answer_screenshot(one.number, None)
+        watched.link.answer_screenshot(one.number, one.tick, None)
     assert all(shot.wait(60) for shot in shots)
 
 

@@ -44,6 +44,9 @@ def test_a_scene_without_shapes_is_drawn_with_balls_and_no_bodies_are_fine() -> 
     empty = bare(bodies=twixt.Bodies(0), scene=Scene())
     check_world(empty)
     assert len(drawable_scene(empty).shapes) == 1
+    before_the_first_spawn = bare(bodies=twixt.Bodies(0), scene=Scene([Sphere(0.1)]))
+    check_world(before_the_first_spawn)
+    assert drawable_scene(before_the_first_spawn).shapes[0] == Sphere(0.1)
     full = bare()
     assert drawable_scene(full) is full.scene
 

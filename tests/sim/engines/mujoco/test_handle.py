@@ -465,3 +465,9 @@ def test_two_viewers_on_one_model_show_the_same_states_each_with_its_camera(laun
     first.sync()
     assert first.is_running()
     assert not second.is_running()
+
+
+def test_the_view_of_a_handle_has_the_sliders_of_a_view(launch: Launch) -> None:
+    handle, _ = launch()
+    gain = handle.view.slider("gain", 2, 0, 5)
+    assert (gain.value, handle.view.controls) == (2, (gain,))
