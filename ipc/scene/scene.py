@@ -28,6 +28,7 @@ from twixt.ipc.renamed import FormerArgument, FormerAttribute, former_arguments,
 from twixt.ipc.scene.camera import Camera, check_camera
 from twixt.ipc.scene.checks import (
     COLOR_RANGE,
+    LONGEST_LABEL,
     Color,
     SceneError,
     SceneTypeError,
@@ -53,8 +54,6 @@ from twixt.ipc.scene.packing import Contents, packed_shapes, unpacked_shapes
 from twixt.ipc.scene.shapes import Shape, ShapeList, Sphere, shapes_of
 
 LOOKS = ("lit", "flat", "unlit")
-# Largest number of characters of a label. A longer text would not fit into a picture.
-LONGEST_LABEL = 200
 # Largest brightness of a scene. With a larger brightness, everything would be white.
 MOST_BRIGHTNESS = 4.0
 
@@ -113,7 +112,8 @@ class Scene:
     color_by: the column that determines the colours of the bodies. If `color_by` is None, a body's colour is the colour
     of its shape times the body's own colour (`Bodies.color`). A shape without a colour has a colour of the palette, or
     white if the body's own colour is given. A colour is (red, green, blue), each from 0 to 1, or np.uint8 from 0 to
-    255. labels: texts for marks. A mark whose `label` is i + 1 has the text `labels[i]` beside it.
+    255. labels: texts for the marks of an engine, whose records name them by number. In your own program, give texts to
+    `Marks.add(label=...)` and to shapes.
     """
 
     shapes: Sequence[Shape] = ()
@@ -261,7 +261,7 @@ def _texts(labels: Any) -> tuple[str, ...]:
 # shape, after the scene's shapes.
 # Always: the unpacked fields are consistent with each other; `Scene` checks their values.
 
-FORMAT = 11
+FORMAT = 12
 
 
 class PackedScene(NamedTuple):

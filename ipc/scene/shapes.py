@@ -28,6 +28,7 @@ from twixt.ipc.scene.checks import (
     SceneError,
     Vector,
     items,
+    label_or_none,
     lengths,
     paint_or_none,
     quaternion,
@@ -47,17 +48,21 @@ class Sphere:
     color: red, green and blue, each from 0 to 1, or np.uint8 from 0 to 255. A transparent shape also has an alpha. If
     `color` is None, the body's index selects a colour of the palette; if the body has a colour of its own
     (`Bodies.color`), the shape has that colour alone. material: an image on the surface, and its highlights. All shapes
-    except `Compound` have the fields `color` and `material`.
+    except `Compound` have the fields `color` and `material`. label: a text of one line, at most 200 characters, that is
+    written to the right of the drawn body; None for no text. It is drawn over everything. The shape of a part has no
+    label. Of the first 4096 bodies with labels, the 500 visible ones nearest to the camera show theirs.
     """
 
     radius: float = 0.5
     color: Paint | None = None
     material: Material | None = None
+    label: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         set_field(self, "radius", lengths("Sphere.radius", self.radius, 1)[0])
         set_field(self, "color", paint_or_none("Sphere.color", self.color))
         set_field(self, "material", material_or_none("Sphere.material", self.material))
+        set_field(self, "label", label_or_none("Sphere.label", self.label))
 
     @property
     def reach(self) -> float:
@@ -73,11 +78,13 @@ class Box:
     size: Vector = (1.0, 1.0, 1.0)
     color: Paint | None = None
     material: Material | None = None
+    label: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         set_field(self, "size", lengths("Box.size", self.size, 3))
         set_field(self, "color", paint_or_none("Box.color", self.color))
         set_field(self, "material", material_or_none("Box.material", self.material))
+        set_field(self, "label", label_or_none("Box.label", self.label))
 
     @property
     def reach(self) -> float:
@@ -94,11 +101,13 @@ class Plane:
     size: tuple[float, float] = (10.0, 10.0)
     color: Paint | None = None
     material: Material | None = None
+    label: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         set_field(self, "size", lengths("Plane.size", self.size, 2))
         set_field(self, "color", paint_or_none("Plane.color", self.color))
         set_field(self, "material", material_or_none("Plane.material", self.material))
+        set_field(self, "label", label_or_none("Plane.label", self.label))
 
     @property
     def reach(self) -> float:
@@ -120,12 +129,14 @@ class Capsule:
     length: float = 1.0
     color: Paint | None = None
     material: Material | None = None
+    label: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         set_field(self, "radius", lengths("Capsule.radius", self.radius, 1)[0])
         set_field(self, "length", lengths("Capsule.length", self.length, 1)[0])
         set_field(self, "color", paint_or_none("Capsule.color", self.color))
         set_field(self, "material", material_or_none("Capsule.material", self.material))
+        set_field(self, "label", label_or_none("Capsule.label", self.label))
 
     @property
     def reach(self) -> float:
@@ -143,12 +154,14 @@ class Cylinder:
     length: float = 1.0
     color: Paint | None = None
     material: Material | None = None
+    label: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         set_field(self, "radius", lengths("Cylinder.radius", self.radius, 1)[0])
         set_field(self, "length", lengths("Cylinder.length", self.length, 1)[0])
         set_field(self, "color", paint_or_none("Cylinder.color", self.color))
         set_field(self, "material", material_or_none("Cylinder.material", self.material))
+        set_field(self, "label", label_or_none("Cylinder.label", self.label))
 
     @property
     def reach(self) -> float:
@@ -164,11 +177,13 @@ class Ellipsoid:
     size: Vector = (1.0, 1.0, 1.0)
     color: Paint | None = None
     material: Material | None = None
+    label: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         set_field(self, "size", lengths("Ellipsoid.size", self.size, 3))
         set_field(self, "color", paint_or_none("Ellipsoid.color", self.color))
         set_field(self, "material", material_or_none("Ellipsoid.material", self.material))
+        set_field(self, "label", label_or_none("Ellipsoid.label", self.label))
 
     @property
     def reach(self) -> float:
@@ -202,6 +217,11 @@ class Part:
             raise SceneError(f"Part.shape must be one shape, such as Sphere(0.1), got {text_of(self.shape)}")
         if isinstance(self.shape, Mesh) and self.shape.deforms:
             raise SceneError("Part.shape must not deform; make a mesh that deforms the shape of a body of its own")
+        if self.shape.label is not None:
+            raise SceneError(
+                f"Part.shape must have no label, got {text_of(self.shape.label)}; the label is that of the body: "
+                "Compound(parts, label=...)"
+            )
         set_field(self, "position", vector("Part.position", self.position))
         turn = quaternion("Part.orientation", self.orientation, quat)
         # The default is no rotation in either order.
@@ -218,10 +238,11 @@ class Compound:
     applies to the positions and the sizes of its parts. A column `scale3` scales the positions along the body's axes.
     Each part keeps its orientation. Each part is scaled along its own axes; the factor of an axis is the body's factor
     in the direction of that axis. This is exact for a part that is rotated by multiples of 90 degrees. For any other
-    part it is not exact: exact scaling would shear the part.
+    part it is not exact: exact scaling would shear the part. label: text beside the body, as in `Sphere`.
     """
 
     parts: Sequence[Part]
+    label: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         parts = items(self.parts)
@@ -230,6 +251,7 @@ class Compound:
                 f"Compound.parts must be a list of parts, such as [Part(Sphere())], got {text_of(self.parts)}"
             )
         set_field(self, "parts", parts)
+        set_field(self, "label", label_or_none("Compound.label", self.label))
         for part in parts:
             if not isinstance(part, Part):
                 raise SceneError(f"Compound.parts must be parts, such as Part(Sphere()), got {text_of(part)}")
