@@ -50,7 +50,7 @@ class Sphere:
     (`Bodies.color`), the shape has that colour alone. material: an image on the surface, and its highlights. All shapes
     except `Compound` have the fields `color` and `material`. label: a text of one line, at most 200 characters, that is
     written to the right of the drawn body; None for no text. It is drawn over everything. The shape of a part has no
-    label. Of the first 4096 bodies with labels, the 500 visible ones nearest to the camera show theirs.
+    label. Of the first 2048 bodies with labels, the 500 visible ones nearest to the camera show theirs.
     """
 
     radius: float = 0.5

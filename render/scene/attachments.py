@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 WATCHER = "attachments"  # name under which poses are watched: see Picture.watch
 # Labels of at most this many bodies are considered: those with the lowest indices. The limit exists because numpy
 # computes the poses of these bodies in every frame.
-MOST_LABELED = 4096
+MOST_LABELED = 2048
 NO_ROWS = np.zeros(0, np.intp)
 
 

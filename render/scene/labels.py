@@ -162,13 +162,12 @@ def place(
         seen &= ((at >= area[:2]) & (at <= np.add(area[:2], area[2:]))).all(axis=1)
     order = np.flatnonzero(seen)
     order = order[np.argsort(points[order, 2], kind="stable")]
+    within_px, rows = _border(area or viewport, height_px), order.tolist()
+    x_px, y_px = (at[order, 0] + beside[order]).tolist(), (height_px - at[order, 1]).tolist()
     return [
-        PlacedLabel(
-            float(at[i, 0] + beside[i]), height_px - float(at[i, 1]), labels[i].text,
-            labels[i].color, _border(area or viewport, height_px), size=labels[i].size,
-        )
-        for i in order.tolist()
-    ]  # fmt: skip
+        PlacedLabel(x, y, labels[row].text, labels[row].color, within_px, size=labels[row].size)
+        for row, x, y in zip(rows, x_px, y_px, strict=True)
+    ]
 
 
 def _projected(

@@ -318,7 +318,8 @@ class Stage:
             layers = [group.layer for group in drawn.groups if group.layer is not None]
             marks, texts = drawn.marks(newest)
             poses = self._attachments.poses(picture)
-            marks = self._attachments.placed(marks, poses)
+            if len(marks):
+                marks = self._attachments.placed(marks, poses)
             around = self.view.around_axis(viewport, size_px)
             self.renderer.draw(layers, matrices, around, marks, viewport)
             words: Sequence[Label] = self._attachments.labels(poses, matrices)
