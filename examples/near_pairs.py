@@ -43,4 +43,4 @@ class NearPairs(World):
         balls = np.arange(len(force))
         self.marks.add("arrow", 0 * force, to=0.15 * force, size=0.03, color=(0.35, 0.75, 1), body=balls)
         self.marks.add("axes", MIDDLE, size=0.6)
-        self.marks.add("text", MIDDLE + (0, 0, 2.2), text=f"{len(near)} pairs", size=1.5)
+        self.marks.add("text", (0, 0, 4.2), text=f"{len(near)} pairs", size=1.5)

@@ -84,7 +84,8 @@ class DrawFrame:
         self.previous = _read_only_snapshot(previous)
         self.next = None if next is None else _read_only_snapshot(next)
         self.poses = _read_only_poses(poses)
-        self.marks = _read_only(marks)  # marks at the draw time, (m,) of dtype `twixt.ipc.snapshot.MARK`, sorted by key
+        # Marks at the draw time, in the world's frame, (m,) of dtype `twixt.ipc.snapshot.MARK`, sorted by key.
+        self.marks = _read_only(marks)
         # All columns at the draw time. Columns of bodies have n rows, columns of parts have one row for each part, and
         # columns of the world have one row.
         self.columns = {**self.poses.columns, **self.poses.part_columns, **self.poses.world_columns}

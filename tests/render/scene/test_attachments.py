@@ -10,7 +10,7 @@ import pytest
 from tests.render.scene.staged import ONE, SIZE_PX, Show, along_x, round_and_round
 from twixt.ipc.scene import Camera, Compound, Group, Part, Scene, Sphere
 from twixt.ipc.scene.scene import shape_list
-from twixt.ipc.snapshot import VISIBLE, new_bodies
+from twixt.ipc.snapshot import NO_MARKS, VISIBLE, new_bodies
 from twixt.render.scene.attachments import MOST_LABELED
 from twixt.render.scene.labels import MOST_LABELS
 from twixt.sim.world.marks import Marks
@@ -61,6 +61,20 @@ def test_a_mark_on_a_body_is_drawn_where_the_body_is_drawn(window, method):
     marks = Show(window, scene(Sphere(0.01)), round_and_round(turn=0.5), marks=attached(), interpolation=method)
     for at_ms in (310, 333, 350, 390, 425):
         assert middle(marks.pixels(at_ms)) == pytest.approx(middle(bodies.pixels(at_ms)), abs=0.5)
+
+
+def test_marks_that_come_later_are_placed_from_their_first_frame_on(window):
+    """The copies of the snapshots before come from the GPU."""
+
+    def later(k: int) -> np.ndarray:
+        return attached()(k) if k >= 5 else NO_MARKS
+
+    bodies = Show(window, scene(Sphere(RADIUS)), round_and_round(turn=0.5), interpolation="hermite")
+    marks = Show(window, scene(Sphere(0.01)), round_and_round(turn=0.5), marks=later, interpolation="hermite")
+    for at_ms in range(10, 500, 40):
+        marks.draw(at_ms)
+    assert middle(marks.pixels(505)) == pytest.approx(middle(bodies.pixels(505)), abs=0.5)
+    assert middle(marks.pixels(550)) == pytest.approx(middle(bodies.pixels(550)), abs=0.5)
 
 
 def turned(_k: int) -> np.ndarray:
