@@ -1,4 +1,4 @@
-"""Marks come and go: a rod between each near pair of balls, an arrow for each force, a frame at the middle.
+"""Marks come and go: a rod between each near pair of balls, an arrow for each force, a text.
 
 Run it with: twixt run near_pairs:NearPairs
 """
@@ -39,7 +39,8 @@ class NearPairs(World):
         self.marks.clear()
         # The pair's number is its key: while it is near, its rod moves smoothly.
         self.marks.add("line", ends[0], to=ends[1], size=0.025, color=(0.95, 0.55, 0.3), ids=near)
-        self.marks.add(
-            "arrow", self.bodies.position, to=self.bodies.position + 0.15 * force, size=0.03, color=(0.35, 0.75, 1)
-        )
+        # The arrows are attached to the balls, which do not turn: they move exactly as the balls are drawn.
+        balls = np.arange(len(force))
+        self.marks.add("arrow", 0 * force, to=0.15 * force, size=0.03, color=(0.35, 0.75, 1), body=balls)
         self.marks.add("axes", MIDDLE, size=0.6)
+        self.marks.add("text", (0, 0, 4.2), text=f"{len(near)} pairs", size=1.5)

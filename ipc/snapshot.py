@@ -3,9 +3,9 @@ bodies.
 
 A body is one record of 64 bytes (one cache line), little-endian, without padding. A snapshot begins with a small head.
 After the head are `count` records of bodies, and then `marks` further records. The first of these are marks (arrows,
-lines, contact points), the others are the packed vertices of deforming surfaces. After the records are the world's own
-columns, one block per column. A column has one row per body, one row per part of the bodies, or a single row for the
-whole world.
+lines, contact points), then come the packed texts of marks, then the packed vertices of deforming surfaces. After the
+records are the world's own columns, one block per column. A column has one row per body, one row per part of the
+bodies, or a single row for the whole world.
 
 Always: `BODY.itemsize == MARK.itemsize == 64`, so that bodies and marks share the memory of a slot. The low 16 bits of
 an epoch count cuts, the high 16 bits count corrections. Epochs are only compared for equality. So a reader that
@@ -49,20 +49,21 @@ MARK_KINDS = {
     "arrow": ("radius", "length"),
     "line": ("radius", "length"),  # if the radius is 0, the line has the smallest visible width at every distance
     "axes": ("length",),
+    "text": ("factor",),  # size of the letters, as a multiple of the usual size; a text has no solid
 }
 
 MARK = np.dtype(
     [
         ("key", "<u8"),  # marks with equal keys in two snapshots are the same mark, and are blended
-        ("position", "<f4", 3),  # in metres
-        ("orientation", "<f4", 4),  # unit quaternion (x, y, z, w)
+        ("position", "<f4", 3),  # in metres, in the world's frame or in the frame of the body `body`
+        ("orientation", "<f4", 4),  # unit quaternion (x, y, z, w), in the same frame
         ("size", "<f4", 3),  # in metres, see `MARK_KINDS`; unused numbers are 0
         ("color", "u1", 4),  # red, green, blue, alpha
         ("kind", "u1"),  # index in `MARK_KINDS`
         ("flags", "u1"),  # reserved, always 0
         ("shape", "<u2"),  # reserved, always 0
-        ("label", "<u4"),  # 1 + the index of a text in `Scene.labels`; 0 if the mark has no text
-        ("spare", "<u4"),  # always 0
+        ("label", "<u4"),  # number of the mark's text, see `mark_texts`; 0 if the mark has no text
+        ("body", "<u4"),  # 1 + the index of the body to which the mark is attached; 0 if it is attached to none
     ]
 )
 
@@ -150,6 +151,7 @@ class Snapshot:
         step_cost_ns: Wall time that the step took, in ns.
         world_epoch: Number that changes at every reset.
         marks: Structured array of dtype `MARK` and shape (m,); m may differ between snapshots.
+        texts: The texts of the marks, as bytes that `mark_texts.text_of_label` reads.
         vertices: Array of shape (v, 3) in metres, with the vertices of all deforming bodies in the order of the bodies.
             Each vertex is in its body's frame. If there are no vertices, these bodies have their rest shapes.
         part_columns: For each name, an array of p rows, one row per part of the bodies.
@@ -175,6 +177,7 @@ class Snapshot:
     part_bodies: NDArray[np.intp] = field(default_factory=lambda: NO_PARTS)
     world_columns: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
     scene_version: int = 0
+    texts: bytes = b""
 
 
 def new_bodies(count: int) -> NDArray[np.void]:

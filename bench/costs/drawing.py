@@ -31,7 +31,7 @@ from bench.screens import opened_window
 from twixt.cli.progress import Say
 from twixt.ipc.scene import Camera, Scene
 from twixt.ipc.scene.shapes import Box, Capsule, Cylinder, Ellipsoid, Shape, Sphere
-from twixt.ipc.snapshot import BODY, HAS_ANGULAR_VELOCITY, HAS_VELOCITY, MARK_KINDS, VISIBLE, Snapshot
+from twixt.ipc.snapshot import BODY, HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE, Snapshot
 from twixt.render.draw.frame.camera import OrbitCamera
 from twixt.render.draw.frame.layers import Layer
 from twixt.render.draw.quality import BEST, BEST_SOFTWARE, FULL, LIT_LEVELS, Level
@@ -278,7 +278,7 @@ def mark_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
         unit, each = radius_m(MARK_COUNT), MARK_COUNT // len(AS_BODIES)
         shapes = [make(*np.multiply(MARK_SIZES[kind], unit).tolist()) for kind, make in AS_BODIES.items()]
         bodies = Cloud(window, MARK_COUNT, *(shape for shape in shapes for _ in range(each)))
-        for name, kinds in (("five kinds", tuple(AS_BODIES)), ("all kinds", tuple(MARK_KINDS))):
+        for name, kinds in (("five kinds", tuple(AS_BODIES)), ("all kinds", tuple(MARK_SIZES))):
             older, newer = _marks(kinds, 1), _marks(kinds, 2)
             ours = partial(bodies.draw_marks, older, newer, matched(older["key"], newer["key"]))
             rounds = rounds_of(MARK_ROUNDS, share)

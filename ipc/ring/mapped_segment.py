@@ -25,7 +25,17 @@ from twixt.ipc.ring import layout as at
 from twixt.ipc.ring import sequence
 from twixt.ipc.ring.layout import BODY_ROWS, HEAD_PACKING, PART_ROWS, PERS, WORLD_ROW, Layout, LayoutError
 from twixt.ipc.ring.memory import Memory
-from twixt.ipc.snapshot import BODY, MARK, NO_MARKS, NO_VERTICES, VERTEX_BYTES, Head, Snapshot, vertex_records
+from twixt.ipc.scene.mark_texts import MarksAndTexts, split_texts
+from twixt.ipc.snapshot import (
+    BODY,
+    MARK,
+    NO_MARKS,
+    NO_VERTICES,
+    VERTEX_BYTES,
+    Head,
+    Snapshot,
+    vertex_records,
+)
 
 # Largest number of arrays held for reuse, and largest size of such an array in bytes. Two arrays are in use while two
 # others are being filled. Larger arrays are not held: the copy into a larger array takes longer than the first access
@@ -97,11 +107,13 @@ class SnapshotView:
         """Layout of the snapshot's segment."""
         return self._segment.layout
 
-    def copied_marks(self) -> NDArray[np.void]:
-        """A private copy of the marks, shape (m,), dtype MARK. The copy is valid only if `is_valid()` then returns
-        True."""
+    def copied_marks(self) -> MarksAndTexts:
+        """A private copy of the marks, shape (m,), dtype MARK, and the bytes of their texts. The copy is valid only if
+        `is_valid()` then returns True."""
         count = self.head.marks - vertex_records(self.head.vertices)
-        return np.frombuffer(bytearray(self.marks[: count * MARK.itemsize]), MARK) if count else NO_MARKS
+        if not count:
+            return NO_MARKS, b""
+        return split_texts(np.frombuffer(bytearray(self.marks[: count * MARK.itemsize]), MARK))
 
     def copied_vertices(self) -> NDArray[np.float32]:
         """A private copy of the surface vertices, shape (v, 3). The copy is valid only if `is_valid()` then returns
@@ -210,7 +222,7 @@ class Segment:
             )
             _copy_bytes(values, source[column.name])
             copied[column.per][column.name] = values
-        marks = view.copied_marks() if head.marks else NO_MARKS
+        marks, texts = view.copied_marks()
         vertices = view.copied_vertices()
         if not view.is_valid():
             return None
@@ -230,6 +242,7 @@ class Segment:
             part_columns=copied[PART_ROWS],
             world_columns=copied[WORLD_ROW],
             scene_version=head.scene_version,
+            texts=texts,
         )
 
     def _sequence_word(self, number: int) -> int:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.errors import LARGE, InvalidType, InvalidValue, text_of
+from twixt.ipc.errors import LARGE, InvalidType, InvalidValue, is_utf8, text_of
 from twixt.ipc.rotation import XYZW, QuatOrder, is_w_first
 
 Vector = tuple[float, float, float]
@@ -24,6 +24,8 @@ Paint = Color | tuple[float, float, float, float]  # a colour, or a colour and i
 # A length whose difference from 1 is below this counts as 1. So normalizing a unit quaternion again does not change
 # it.
 UNIT_WITHIN = 1e-12
+# Largest number of characters of a label. A longer text would not fit into a picture.
+LONGEST_LABEL = 200
 # The range of a colour's numbers, for messages. It is the same for the colours of scenes, bodies, parts and marks.
 COLOR_RANGE = "from 0 to 1, or np.uint8(...) from 0 to 255"
 
@@ -61,6 +63,23 @@ def items(values: Any) -> tuple[Any, ...] | None:
         return tuple(values)
     except TypeError:  # a zero-dimensional array raises TypeError as well
         return None
+
+
+def label_text(name: str, value: Any) -> str:
+    """Returns `value` as a text of one line, of at most `LONGEST_LABEL` characters. Raises SceneError for a longer
+    text, for control characters such as a newline, and for anything else than text."""
+    if not isinstance(value, str):
+        raise SceneTypeError(f'{name} must be a text, such as "goal", got {text_of(value)[:40]}')
+    if len(value) > LONGEST_LABEL:
+        raise SceneError(f"{name} must be a text of at most {LONGEST_LABEL} characters, got {len(value):,}")
+    if not (value.isprintable() or (min(value) >= " " and len(value.splitlines()) == 1 and is_utf8(value))):
+        raise SceneError(f"{name} must be a text of one line, without control characters, got {text_of(value)[:40]}")
+    return str(value)
+
+
+def label_or_none(name: str, value: Any) -> str | None:
+    """Returns `value` as `label_text` does; None for None and for an empty text."""
+    return None if value is None else label_text(name, value) or None
 
 
 def vector(name: str, values: Any) -> Vector:

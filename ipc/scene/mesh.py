@@ -23,7 +23,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.errors import named_arguments
-from twixt.ipc.scene.checks import Paint, SceneError, SceneTypeError, flag, lengths, number, paint_or_none, set_field
+from twixt.ipc.scene.checks import (
+    Paint,
+    SceneError,
+    SceneTypeError,
+    flag,
+    label_or_none,
+    lengths,
+    number,
+    paint_or_none,
+    set_field,
+)
 from twixt.ipc.scene.material import Material, material_or_none
 from twixt.ipc.scene.mesh_files import MOST_FACES, MOST_VERTICES, MeshFile
 
@@ -53,6 +63,7 @@ class Mesh:
             distance from the left as a fraction of the width. The second is the distance from the bottom as a fraction
             of the height. Both are from 0 to 1; beyond this range the image repeats.
         material: An image on the surface, and its highlights.
+        label: Text beside the body, as in `Sphere`.
 
     Raises:
         TwixtError: An argument is invalid. The error is a SceneError.
@@ -65,6 +76,7 @@ class Mesh:
     deforms: bool = False
     uv: NDArray[np.float32] | None = field(default=None, compare=False, repr=False)
     material: Material | None = None
+    label: str | None = None
     digest: bytes = field(init=False, repr=False, default=b"")
 
     def __init__(
@@ -76,6 +88,8 @@ class Mesh:
         deforms: bool = False,
         uv: ArrayLike | None = None,
         material: Material | None = None,
+        *,
+        label: str | None = None,
     ) -> None:
         set_field(self, "vertices", _rows_of_three("Mesh.vertices", vertices))
         set_field(self, "faces", _faces(faces, len(self.vertices)))
@@ -84,6 +98,7 @@ class Mesh:
         set_field(self, "deforms", flag("Mesh.deforms", deforms))
         set_field(self, "uv", _texture_places(uv, len(self.vertices)))
         set_field(self, "material", material_or_none("Mesh.material", material))
+        set_field(self, "label", label_or_none("Mesh.label", label))
         content = hashlib.blake2b(digest_size=16)
         for array in self.arrays:
             content.update(len(array).to_bytes(8, "little") + array.tobytes())
@@ -92,7 +107,9 @@ class Mesh:
 
     @staticmethod
     @named_arguments
-    def height_field(heights: ArrayLike, size: ArrayLike, color: ArrayLike | None = None) -> Mesh:
+    def height_field(
+        heights: ArrayLike, size: ArrayLike, color: ArrayLike | None = None, *, label: str | None = None
+    ) -> Mesh:
         """Returns a terrain over a rectangle.
 
         The rectangle's middle is the body's position. Columns of `heights` follow x and rows follow y, both in
@@ -110,7 +127,7 @@ class Mesh:
             TwixtError: An argument is invalid. The error is a SceneError.
         """
         vertices, faces = _height_field(heights, size)
-        return Mesh(vertices, faces, SMOOTH, color)
+        return Mesh(vertices, faces, SMOOTH, color, label=label)
 
     @staticmethod
     @named_arguments
@@ -119,6 +136,8 @@ class Mesh:
         scale: float = 1.0,
         normals: ArrayLike | str | None = AS_IN_FILE,
         color: ArrayLike | None = None,
+        *,
+        label: str | None = None,
     ) -> Mesh:
         """Returns the mesh of an STL, OBJ, GLB or PLY file. All parts of the file become one mesh.
 
@@ -144,7 +163,7 @@ class Mesh:
         key = (file.digest, factor, normals) if normals is None or isinstance(normals, str) else None
         known = None if key is None else _from_files.get(key)
         if known is not None:
-            return known.recolored(color)
+            return known.recolored(color, None, label)
         vertices, faces, found = file.arrays()
         try:
             made = Mesh(vertices * factor, faces, found if _is_text(normals, AS_IN_FILE) else normals, color)
@@ -152,14 +171,15 @@ class Mesh:
             raise SceneError(f"{os.fspath(path)}: {error}") from None
         if key is not None:
             _from_files[key] = made
-        return made
+        return made if label is None else made.recolored(color, None, label)
 
-    def recolored(self, color: ArrayLike | None, material: Material | None = None) -> Mesh:
-        """Returns a mesh with the same arrays, and with this colour and material.
+    def recolored(self, color: ArrayLike | None, material: Material | None = None, label: str | None = None) -> Mesh:
+        """Returns a mesh with the same arrays, and with this colour, material and label.
 
         Args:
             color: Colour of the surface, as in `Sphere`.
             material: An image on the surface, and its highlights.
+            label: Text beside the body.
 
         Returns:
             The mesh. It shares the arrays with this one.
@@ -167,6 +187,7 @@ class Mesh:
         other = copy.copy(self)
         set_field(other, "material", material_or_none("Mesh.material", material))
         set_field(other, "color", paint_or_none("Mesh.color", color))
+        set_field(other, "label", label_or_none("Mesh.label", label))
         return other
 
     @property

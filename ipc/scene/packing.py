@@ -86,6 +86,11 @@ class _PackedTables:
 
     def entry(self, shape: Shape) -> dict[str, Any]:
         """Returns a shape's entry in the JSON head."""
+        found = self._entry(shape)
+        return found if shape.label is None else {**found, "label": shape.label}
+
+    def _entry(self, shape: Shape) -> dict[str, Any]:
+        """The entry without the label."""
         if isinstance(shape, Mesh):
             looks = {"color": shape.color, "material": self.materials.row(shape.material)}
             return {"kind": MESH, "mesh": self._row(shape), **looks}
@@ -93,7 +98,7 @@ class _PackedTables:
             rows = [self.parts.setdefault(part.shape, len(self.parts)) for part in shape.parts]
             poses = [(part.position, part.orientation) for part in shape.parts]
             return {"kind": COMPOUND, "parts": [[row, *pose] for row, pose in zip(rows, poses, strict=True)]}
-        values = {one.name: getattr(shape, one.name) for one in fields(shape)}
+        values = {one.name: getattr(shape, one.name) for one in fields(shape) if one.name != "label"}
         return {"kind": type(shape).__name__.lower(), **values, "material": self.materials.row(shape.material)}
 
     def head(self) -> dict[str, Any]:
@@ -166,7 +171,7 @@ def _shape_of(entry: dict[str, Any], meshes: Sequence[Mesh], materials: Sequence
         mesh = _row_of(entry["mesh"], meshes, "meshes")
         if mesh is None:
             raise SceneError("a scene came with a shape of no mesh")
-        return mesh.recolored(entry["color"], _row_of(entry["material"], materials, "materials"))
+        return mesh.recolored(entry["color"], _row_of(entry["material"], materials, "materials"), entry.get("label"))
     kind = SHAPES[entry["kind"]]
     known = {f.name for f in fields(kind)}
     values = {name: value for name, value in entry.items() if name in known}
@@ -185,7 +190,8 @@ def _compound_of(entry: dict[str, Any], shapes: Sequence[OneShape]) -> Compound:
     parts = entry["parts"]
     if any(not 0 <= row < len(shapes) for row, *_ in parts):
         raise SceneError(f"a scene of {len(shapes)} shapes of parts came with a part of another")
-    return Compound([Part(shapes[row], position, orientation) for row, position, orientation in parts])
+    found = [Part(shapes[row], position, orientation) for row, position, orientation in parts]
+    return Compound(found, label=entry.get("label"))
 
 
 # This is how materials are encoded. The entry of a shape has the material's row in the table of materials. The entry

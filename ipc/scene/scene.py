@@ -27,6 +27,7 @@ from twixt.ipc.process.renamed import FormerArgument, FormerAttribute, former_ar
 from twixt.ipc.scene.camera import Camera, check_camera
 from twixt.ipc.scene.checks import (
     COLOR_RANGE,
+    LONGEST_LABEL,
     Color,
     SceneError,
     SceneTypeError,
@@ -53,8 +54,6 @@ from twixt.ipc.scene.shape_list import ShapeList
 from twixt.ipc.scene.shapes import Shape, shapes_of
 
 LOOKS = ("lit", "flat", "unlit")
-# Largest number of characters of a label. A longer text would not fit into a picture.
-LONGEST_LABEL = 200
 # Largest brightness of a scene. With a larger brightness, everything would be white.
 MOST_BRIGHTNESS = 4.0
 # Default of parents, groups and columns. It is never changed.
@@ -121,7 +120,8 @@ class Scene:
         look: "lit", "flat" or "unlit". "flat" and "unlit" draw plain colours without light, pattern and shadows. "flat"
             also draws a thin dark outline around each body. Use "unlit" to measure pixels.
         pattern: True to draw round shapes in two tones of their colour, so that their rotation is visible.
-        labels: Texts for marks. A mark whose `label` is i + 1 has the text `labels[i]` beside it.
+        labels: Texts for the marks of an engine, whose records name them by number. In your own program, give texts to
+            `Marks.add(label=...)` and to shapes.
         part_columns: Names of the columns with a row for each part. twixt sets this field in the same way as `columns`.
 
     Raises:

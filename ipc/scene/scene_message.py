@@ -25,7 +25,7 @@ from twixt.ipc.scene.packing import Contents, packed_shapes, unpacked_shapes
 from twixt.ipc.scene.shape_list import ShapeList
 from twixt.ipc.scene.shapes import Shape, Sphere
 
-FORMAT = 11
+FORMAT = 12
 
 
 class PackedScene(NamedTuple):

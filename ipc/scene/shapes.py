@@ -20,6 +20,7 @@ from twixt.ipc.scene.checks import (
     SceneError,
     Vector,
     items,
+    label_or_none,
     lengths,
     paint_or_none,
     quaternion,
@@ -44,16 +45,28 @@ class Sphere:
             colour of its own (`Bodies.color`), the shape has that colour alone. All shapes except `Compound` have this
             field.
         material: An image on the surface, and its highlights. All shapes except `Compound` have this field.
+        label: Text of one line, at most 200 characters, that is written to the right of the drawn body. None for no
+            text. It is drawn over everything. The shape of a part has no label. Of the first 2048 bodies with labels,
+            the 500 visible ones nearest to the camera show theirs.
     """
 
     radius: float = 0.5
     color: Paint | None = None
     material: Material | None = None
+    label: str | None = field(default=None, kw_only=True)
 
-    def __init__(self, radius: float = 0.5, color: ArrayLike | None = None, material: Material | None = None) -> None:
+    def __init__(
+        self,
+        radius: float = 0.5,
+        color: ArrayLike | None = None,
+        material: Material | None = None,
+        *,
+        label: str | None = None,
+    ) -> None:
         set_field(self, "radius", lengths("Sphere.radius", radius, 1)[0])
         set_field(self, "color", paint_or_none("Sphere.color", color))
         set_field(self, "material", material_or_none("Sphere.material", material))
+        set_field(self, "label", label_or_none("Sphere.label", label))
 
     @property
     def reach(self) -> float:
@@ -70,18 +83,26 @@ class Box:
         size: Lengths of the edges along the box's own x, y and z axes, in metres.
         color: Colour of the surface, as in `Sphere`.
         material: An image on the surface, and its highlights.
+        label: As in `Sphere`.
     """
 
     size: Vector = (1.0, 1.0, 1.0)
     color: Paint | None = None
     material: Material | None = None
+    label: str | None = field(default=None, kw_only=True)
 
     def __init__(
-        self, size: ArrayLike = (1.0, 1.0, 1.0), color: ArrayLike | None = None, material: Material | None = None
+        self,
+        size: ArrayLike = (1.0, 1.0, 1.0),
+        color: ArrayLike | None = None,
+        material: Material | None = None,
+        *,
+        label: str | None = None,
     ) -> None:
         set_field(self, "size", lengths("Box.size", size, 3))
         set_field(self, "color", paint_or_none("Box.color", color))
         set_field(self, "material", material_or_none("Box.material", material))
+        set_field(self, "label", label_or_none("Box.label", label))
 
     @property
     def reach(self) -> float:
@@ -98,18 +119,26 @@ class Plane:
         size: Lengths of the edges along x and y, in metres.
         color: Colour of the surface, as in `Sphere`.
         material: An image on the surface, and its highlights.
+        label: As in `Sphere`.
     """
 
     size: tuple[float, float] = (10.0, 10.0)
     color: Paint | None = None
     material: Material | None = None
+    label: str | None = field(default=None, kw_only=True)
 
     def __init__(
-        self, size: ArrayLike = (10.0, 10.0), color: ArrayLike | None = None, material: Material | None = None
+        self,
+        size: ArrayLike = (10.0, 10.0),
+        color: ArrayLike | None = None,
+        material: Material | None = None,
+        *,
+        label: str | None = None,
     ) -> None:
         set_field(self, "size", lengths("Plane.size", size, 2))
         set_field(self, "color", paint_or_none("Plane.color", color))
         set_field(self, "material", material_or_none("Plane.material", material))
+        set_field(self, "label", label_or_none("Plane.label", label))
 
     @property
     def reach(self) -> float:
@@ -130,12 +159,14 @@ class Capsule:
         length: Length of the cylinder without the hemispheres, along the capsule's own z axis, in metres.
         color: Colour of the surface, as in `Sphere`.
         material: An image on the surface, and its highlights.
+        label: As in `Sphere`.
     """
 
     radius: float = 0.25
     length: float = 1.0
     color: Paint | None = None
     material: Material | None = None
+    label: str | None = field(default=None, kw_only=True)
 
     def __init__(
         self,
@@ -143,11 +174,14 @@ class Capsule:
         length: float = 1.0,
         color: ArrayLike | None = None,
         material: Material | None = None,
+        *,
+        label: str | None = None,
     ) -> None:
         set_field(self, "radius", lengths("Capsule.radius", radius, 1)[0])
         set_field(self, "length", lengths("Capsule.length", length, 1)[0])
         set_field(self, "color", paint_or_none("Capsule.color", color))
         set_field(self, "material", material_or_none("Capsule.material", material))
+        set_field(self, "label", label_or_none("Capsule.label", label))
 
     @property
     def reach(self) -> float:
@@ -167,20 +201,29 @@ class Cylinder:
         length: Length from end to end, in metres.
         color: Colour of the surface, as in `Sphere`.
         material: An image on the surface, and its highlights.
+        label: As in `Sphere`.
     """
 
     radius: float = 0.5
     length: float = 1.0
     color: Paint | None = None
     material: Material | None = None
+    label: str | None = field(default=None, kw_only=True)
 
     def __init__(
-        self, radius: float = 0.5, length: float = 1.0, color: ArrayLike | None = None, material: Material | None = None
+        self,
+        radius: float = 0.5,
+        length: float = 1.0,
+        color: ArrayLike | None = None,
+        material: Material | None = None,
+        *,
+        label: str | None = None,
     ) -> None:
         set_field(self, "radius", lengths("Cylinder.radius", radius, 1)[0])
         set_field(self, "length", lengths("Cylinder.length", length, 1)[0])
         set_field(self, "color", paint_or_none("Cylinder.color", color))
         set_field(self, "material", material_or_none("Cylinder.material", material))
+        set_field(self, "label", label_or_none("Cylinder.label", label))
 
     @property
     def reach(self) -> float:
@@ -197,18 +240,26 @@ class Ellipsoid:
         size: Diameters along the ellipsoid's own x, y and z axes, in metres.
         color: Colour of the surface, as in `Sphere`.
         material: An image on the surface, and its highlights.
+        label: As in `Sphere`.
     """
 
     size: Vector = (1.0, 1.0, 1.0)
     color: Paint | None = None
     material: Material | None = None
+    label: str | None = field(default=None, kw_only=True)
 
     def __init__(
-        self, size: ArrayLike = (1.0, 1.0, 1.0), color: ArrayLike | None = None, material: Material | None = None
+        self,
+        size: ArrayLike = (1.0, 1.0, 1.0),
+        color: ArrayLike | None = None,
+        material: Material | None = None,
+        *,
+        label: str | None = None,
     ) -> None:
         set_field(self, "size", lengths("Ellipsoid.size", size, 3))
         set_field(self, "color", paint_or_none("Ellipsoid.color", color))
         set_field(self, "material", material_or_none("Ellipsoid.material", material))
+        set_field(self, "label", label_or_none("Ellipsoid.label", label))
 
     @property
     def reach(self) -> float:
@@ -252,6 +303,11 @@ class Part:
             raise SceneError(f"Part.shape must be one shape, such as Sphere(0.1), got {text_of(shape)}")
         if isinstance(shape, Mesh) and shape.deforms:
             raise SceneError("Part.shape must not deform; make a mesh that deforms the shape of a body of its own")
+        if shape.label is not None:
+            raise SceneError(
+                f"Part.shape must have no label, got {text_of(shape.label)}; the label is that of the body: "
+                "Compound(parts, label=...)"
+            )
         set_field(self, "shape", shape)
         set_field(self, "position", vector("Part.position", position))
         turn = quaternion("Part.orientation", orientation, quat)
@@ -275,9 +331,11 @@ class Compound:
 
     Args:
         parts: The parts, in any number. They are stored as a tuple.
+        label: Text beside the body, as in `Sphere`.
     """
 
     parts: Sequence[Part]
+    label: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         parts = items(self.parts)
@@ -286,6 +344,7 @@ class Compound:
                 f"Compound.parts must be a list of parts, such as [Part(Sphere())], got {text_of(self.parts)}"
             )
         set_field(self, "parts", parts)
+        set_field(self, "label", label_or_none("Compound.label", self.label))
         for part in parts:
             if not isinstance(part, Part):
                 raise SceneError(f"Compound.parts must be parts, such as Part(Sphere()), got {text_of(part)}")

@@ -260,8 +260,9 @@ def _write(value: Column, other: Column | None, mask: NDArray[np.bool_]) -> None
 #
 # A mark that is in both snapshots is blended: its position, size and colour linearly, its orientation by the shortest
 # slerp (Shoemake 1985). Until the newer snapshot's instant, its kind, shape and label are those of the older snapshot.
-# If its kind differs between the snapshots, its size is not blended either. A mark that is only in the older snapshot
-# stays unchanged until the newer snapshot's instant. A mark that is only in the newer snapshot appears at this instant.
+# If its kind differs, its size is not blended either. If it is attached to another body, nothing is blended. A mark that
+# is only in the older snapshot stays unchanged until the newer snapshot's instant. A mark that is only in the newer
+# snapshot appears at this instant.
 #
 # As many marks are drawn as the older snapshot has. They are in the order of their keys, and all their values are
 # finite.
@@ -320,6 +321,8 @@ def blended(older: NDArray[np.void], newer: NDArray[np.void], both: Matched, alp
         return newer
     if not len(both.older) or alpha <= 0:
         return older
+    same = older["body"][both.older] == newer["body"][both.newer]
+    both = Matched(both.older[same], both.newer[same])
     before, after = _rows_of(older, both.older), _rows_of(newer, both.newer)
     drawn = _rows_of(older, np.arange(len(older)))
     for field in ("position", "size"):

@@ -138,7 +138,9 @@ class LabelOverlay:
             width = (sum(extent.x for extent in extents) + COLUMN_GAP * (len(columns) - 1)) * label.size
             height = max((extent.y for extent in extents), default=0.0) * label.size
             x = label.x_px / scale + LABEL_OFFSET[0] * (1 - 2 * label.anchor[0]) - label.anchor[0] * width
-            y = label.y_px / scale + LABEL_OFFSET[1] - label.anchor[1] * height
+            # A label of a position in the world has a picture; its middle is at the height of the position.
+            above = LABEL_OFFSET[1] * (1.0 if label.within_px is None else label.size)
+            y = label.y_px / scale + above - label.anchor[1] * height
             if label.within_px is not None:
                 left, top, right, bottom = (length / scale for length in label.within_px)
                 words.push_clip_rect(imgui.ImVec2(left, top), imgui.ImVec2(right, bottom))

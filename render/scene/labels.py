@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.interaction.overlay import OverlayText
+from twixt.ipc.scene.mark_texts import text_of_label
+from twixt.ipc.snapshot import MARK_KINDS
 from twixt.render.draw.frame.camera import CameraMatrices
 
 Viewport = tuple[int, int, int, int]  # left, bottom, width, height in px, from the framebuffer's bottom left
@@ -24,9 +26,16 @@ MARGIN = 8.0
 # units of text size.
 LINE, COLUMN_GAP = 18.0, 12.0
 HEADLINE = (255, 255, 255, 255)
-# In each frame, at most this many labels of marks are drawn, and at most this many labels of the user's function. So
-# many are more than anyone can read. The limit exists because the layout of each label takes time in every frame.
+# In each frame, at most this many labels of marks are drawn, at most this many of bodies, and at most this many of the
+# user's function. So many are more than anyone can read. The limit exists because the layout of each label takes time
+# in every frame.
 MOST_LABELS = 500
+# A label is beside its body, but at most this share of the picture's height to the right of the body's centre. So the
+# label of the ground is in the picture, too.
+MOST_BESIDE = 0.25
+TEXT_KIND = tuple(MARK_KINDS).index("text")
+# Range of the size of a text, as a multiple of the usual size.
+TEXT_SIZES = (0.1, 8.0)
 
 
 class Label(NamedTuple):
@@ -35,6 +44,8 @@ class Label(NamedTuple):
     position: tuple[float, float, float]  # metres
     text: str
     color: tuple[int, int, int, int]  # rgba, 0..255
+    size: float = 1.0  # size of the letters, as a multiple of the overlay's letters
+    reach: float = 0.0  # distance in metres from the position to the text, to the right in the picture
 
 
 class PlacedLabel(NamedTuple):
@@ -50,15 +61,40 @@ class PlacedLabel(NamedTuple):
     anchor: tuple[float, float] = (0.0, 0.0)  # which share of the width is left of x_px; of the height, above y_px
 
 
-def labels_of(marks: NDArray[np.void], texts: Sequence[str]) -> list[Label]:
-    """Makes labels at the positions of marks. marks: (m,) of dtype `MARK`. If the label number of a mark is i + 1, its
-    label is `texts[i]`. If there is no such text, the mark gets no label. At most MOST_LABELS labels are made."""
-    if not texts or not len(marks):
+def labels_of(
+    marks: NDArray[np.void], texts: bytes, camera: CameraMatrices, of_scene: Sequence[str] = ()
+) -> list[Label]:
+    """Makes labels at the positions of marks. If there are more than MOST_LABELS, those nearest to the camera.
+
+    marks: (m,) of dtype `MARK`, in the world's frame. texts, of_scene: as in `text_of_label`. A mark without a text
+    gets no label.
+    """
+    rows = np.flatnonzero(marks["label"])
+    if not len(rows):
         return []
-    numbers = marks["label"]
-    rows = np.flatnonzero((numbers > 0) & (numbers <= len(texts)))[:MOST_LABELS]
-    places, named = marks["position"][rows].tolist(), (numbers[rows] - 1).tolist()
-    return [Label((x, y, z), texts[at], HEADLINE) for (x, y, z), at in zip(places, named, strict=True)]
+    rows = rows[nearest_seen(marks["position"][rows], camera)]
+    found = []
+    for row in rows.tolist():
+        mark = marks[row]
+        if text := text_of_label(int(mark["label"]), texts, of_scene):
+            x, y, z = mark["position"].tolist()
+            if mark["kind"] == TEXT_KIND:
+                size = min(max(float(mark["size"][0]), TEXT_SIZES[0]), TEXT_SIZES[1])
+                red, green, blue, alpha = mark["color"].tolist()
+                found.append(Label((x, y, z), text, (red, green, blue, alpha), size))
+            else:
+                found.append(Label((x, y, z), text, HEADLINE))
+    return found
+
+
+def nearest_seen(positions: NDArray[np.floating], camera: CameraMatrices, most: int = MOST_LABELS) -> NDArray[np.intp]:
+    """Rows of the `most` positions that are in the picture and nearest to the camera. If there are at most `most`
+    positions, returns all rows. positions: (n, 3), metres."""
+    if len(positions) <= most:
+        return np.arange(len(positions))
+    points, _, seen = _projected(positions, camera)
+    rows = np.flatnonzero(seen)
+    return rows[np.argsort(-points[rows, 2], kind="stable")[:most]]
 
 
 def foot(text: str, size_px: tuple[int, int], scale: float) -> PlacedLabel:
@@ -117,23 +153,34 @@ def place(
     if not labels:
         return []
     left, bottom, width, height = viewport
-    points = np.ones((len(labels), 4))
+    points, clip, seen = _projected(np.array([label.position for label in labels]), camera)
+    reach = np.array([label.reach for label in labels])
     with np.errstate(all="ignore"):
-        points[:, :3] = np.subtract([label.position for label in labels], camera.eye) @ camera.view[:3, :3].T
-        clip = points @ camera.projection.T
-        seen = (np.abs(clip[:, :3]) <= clip[:, 3:]).all(axis=1) & (clip[:, 3] > 0) & np.isfinite(clip).all(axis=1)
         at = (clip[:, :2] / clip[:, 3:] + 1) / 2 * (width, height) + (left, bottom)
+        beside = np.minimum(reach * camera.projection[0, 0] / clip[:, 3] * width / 2, MOST_BESIDE * height)
     if area is not None:
         seen &= ((at >= area[:2]) & (at <= np.add(area[:2], area[2:]))).all(axis=1)
     order = np.flatnonzero(seen)
     order = order[np.argsort(points[order, 2], kind="stable")]
+    within_px, rows = _border(area or viewport, height_px), order.tolist()
+    x_px, y_px = (at[order, 0] + beside[order]).tolist(), (height_px - at[order, 1]).tolist()
     return [
-        PlacedLabel(
-            float(at[i, 0]), height_px - float(at[i, 1]), labels[i].text,
-            labels[i].color, _border(area or viewport, height_px),
-        )
-        for i in order.tolist()
-    ]  # fmt: skip
+        PlacedLabel(x, y, labels[row].text, labels[row].color, within_px, size=labels[row].size)
+        for row, x, y in zip(rows, x_px, y_px, strict=True)
+    ]
+
+
+def _projected(
+    positions: NDArray[np.floating], camera: CameraMatrices
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
+    """Positions (n, 3), in metres, in the camera's frame and in clip space, (n, 4) each, and the mask (n,) of those in
+    the view."""
+    points = np.ones((len(positions), 4))
+    with np.errstate(all="ignore"):
+        points[:, :3] = np.subtract(positions, camera.eye) @ camera.view[:3, :3].T
+        clip = points @ camera.projection.T
+        seen = (np.abs(clip[:, :3]) <= clip[:, 3:]).all(axis=1) & (clip[:, 3] > 0) & np.isfinite(clip).all(axis=1)
+    return points, clip, seen
 
 
 def _border(viewport: Viewport, height_px: int) -> tuple[float, float, float, float]:

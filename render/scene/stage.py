@@ -25,13 +25,13 @@ from twixt.render.cores.thread_time import DRAW, USER
 from twixt.render.draw.scene_renderer import SceneRenderer
 from twixt.render.interpolation import create
 from twixt.render.playback import PlaybackClock
+from twixt.render.scene.attachments import Attachments
 from twixt.render.scene.camera import Bodies, StageCamera
 from twixt.render.scene.frames_in_time import merged_parents
-from twixt.render.scene.groups import OF_THE_NEWEST
 from twixt.render.scene.labels import Label, PlacedLabel, Viewport, labels_of, place
 from twixt.render.scene.shapes_in_time import ShapesInTime, differ_in_shapes_alone
 from twixt.render.scene.views import DrawnPicture, MethodFactory, Picture
-from twixt.render.snapshots.history import HeldSnapshot, History
+from twixt.render.snapshots.history import History
 
 if TYPE_CHECKING:
     from twixt.ipc.plan import Plan
@@ -49,9 +49,6 @@ PLAIN = ("none", "")
 # may have groups.
 POSE_SLOTS = 1 << 20
 DRAWING = "drawing"  # name under which poses are watched: see Picture.watch
-# Largest number of held snapshots that are copied from the GPU when bodies get a parent. This number is enough, because
-# the clock draws only a few snapshots behind the newest snapshot.
-MOST_COPIED = 16
 # Width in pixels of the black line between the two halves of the picture.
 LINE_PX = 2
 
@@ -101,14 +98,16 @@ class Stage:
         self.left: Picture | None = None
         self.pictures: tuple[Picture, ...] = (self.main,)  # from left to right
         self._left_choice = PLAIN if config.split is None else config.split[0]
-        self.labels: list[PlacedLabel] = []  # labels in the last frame: those of marks and those of the user's function
+        self.labels: list[PlacedLabel] = []  # labels in the last frame: of bodies, of marks, of the user's function
         self.view: StageCamera = StageCamera(scene, bodies, None if before is None else before.view)
+        self._attachments = Attachments()
         self._trails: PictureTrails | None = None  # trails of the pictures; None if trails are switched off
         self._trail_seconds = config.trail_seconds
         self.laps: LapRecorder | None = None  # measures the time that the user's drawing takes
         if self._drawing is not None:
             self.main.watch(DRAWING, None)
         self.view.watch(self.main)
+        self._follow_shapes()
 
     @property
     def needs_copies(self) -> bool:
@@ -159,6 +158,10 @@ class Stage:
                 self._divide_anew()
             else:
                 self._watch_trails()
+            self._follow_shapes()
+        newest = self.history.newest
+        if newest is not None and len(newest.marks) and self._attachments.add_marks(newest.marks, self.count):
+            self._follow()
         # The clocks get the instant at which the snapshot was published. The instant at which this viewer read the
         # snapshot would depend on the viewer's frame times.
         for picture in self.pictures:
@@ -220,6 +223,7 @@ class Stage:
             self.left.set_scene(self.scene, self.count, self._parents)
             self.pictures = self.left, main
             self.view.watch(self.left)
+            self._attachments.watch(self.pictures)
         self._watch_trails()
 
     def _switch_trails(self, on: bool) -> None:
@@ -236,6 +240,17 @@ class Stage:
         """If trails are switched on, makes them watch the current pictures and bodies."""
         if self._trails is not None:
             self._trails.watch(self.pictures, self.scene, self.count)
+
+    def _follow_shapes(self) -> None:
+        """Follows the bodies whose drawn shapes have labels."""
+        if self._attachments.set_shapes(self._shapes.shown, self.count):
+            self._follow()
+
+    def _follow(self) -> None:
+        """Makes the pictures watch the bodies that are followed."""
+        if len(self._attachments.rows):
+            self.history.copy_latest(self.renderer.bodies)
+        self._attachments.watch(self.pictures)
 
     @property
     def _scene_of_children(self) -> Scene:
@@ -258,28 +273,14 @@ class Stage:
         before, self._parents = self._parents, kept
         return merged_parents(before).keys() != merged_parents(kept).keys()
 
-    def _copy_held(self) -> None:
-        """Copies the latest held snapshots from the GPU if they exist only there. This is called when bodies get a
-        parent."""
-        for held in self.history.entries[-MOST_COPIED:]:
-            if held.copy is None:
-                head, (bodies, columns) = held.head, self.renderer.bodies(held.slot)
-                held.copy = Snapshot(
-                    head.sim_time_ns,
-                    bodies,
-                    columns,
-                    tick=head.tick,
-                    world_epoch=head.world_epoch,
-                    scene_version=head.scene_version,
-                )
-
     def _divide_anew(self) -> None:
         if self._scene_of_children.parents:
-            self._copy_held()
+            self.history.copy_latest(self.renderer.bodies)
         for picture in self.pictures:
             picture.set_scene(self.scene, self.count, self._parents)
             self.view.watch(picture)
         self._watch_trails()
+        self._follow_shapes()
 
     # -- a frame
 
@@ -305,6 +306,7 @@ class Stage:
             self.renderer.set_scene(self._scene_drawn)
             if self._shapes.are_begun:
                 self.renderer.begin_scene(self._shapes.own_scene(self.scene), self.history.drawable)
+            self._follow_shapes()
         if self._trails is not None and newest is not None:
             self._trails.begin_world(newest.head.world_epoch)
         for picture, viewport, draw_time_ns in zip(pictures, viewports, draw_times_ns, strict=True):
@@ -314,10 +316,15 @@ class Stage:
                 return None
             matrices = self.view.matrices(picture, viewport[2:], size_px)
             layers = [group.layer for group in drawn.groups if group.layer is not None]
-            marks = self._marks_of(drawn, newest)
+            marks, texts = drawn.marks(newest)
+            poses = self._attachments.poses(picture)
+            if len(marks):
+                marks = self._attachments.placed(marks, poses)
             around = self.view.around_axis(viewport, size_px)
             self.renderer.draw(layers, matrices, around, marks, viewport)
-            words: Sequence[Label] = labels_of(marks, self.scene.labels) if len(marks) else ()
+            words: Sequence[Label] = self._attachments.labels(poses, matrices)
+            if len(marks):
+                words = [*words, *labels_of(marks, texts, matrices, self.scene.labels)]
             if self._trails is not None:
                 self._trails.draw(picture, present_ns, self.renderer)
             if picture is self.main and draw_over is not None:
@@ -347,14 +354,6 @@ class Stage:
         if clock.reach_ns != reach_ns:
             clock.reach_ns = reach_ns
         return clock.advance_to(present_ns)
-
-    def _marks_of(self, drawn: DrawnPicture, newest: HeldSnapshot | None) -> NDArray[np.void]:
-        """Marks of a picture, (m,). They are blended by the interpolation method of the bodies that belong to no
-        group."""
-        main = drawn.main
-        if main.method == OF_THE_NEWEST and newest is not None:
-            return newest.marks
-        return main.pair.previous.marks if main.method == "none" else main.pair.marks()
 
     def _draw_users(
         self, drawing: UserDrawing, drawn: DrawnPicture, marks: NDArray[np.void], present_ns: int

@@ -19,10 +19,11 @@ from twixt.render.draw.bodies.shape_rows import rules_of_drawn
 from twixt.render.draw.frame.layers import Discrete
 from twixt.render.interpolation.poses import Poses, no_poses, select_rows
 from twixt.render.scene.frames_in_time import SceneParents, merged_parents
-from twixt.render.scene.groups import BodyGroup, DrawnGroup, GroupDefinition, PosingRules
-from twixt.render.snapshots.history import History
+from twixt.render.scene.groups import OF_THE_NEWEST, BodyGroup, DrawnGroup, GroupDefinition, PosingRules
+from twixt.render.snapshots.history import HeldSnapshot, History
 
 if TYPE_CHECKING:
+    from twixt.ipc.scene.mark_texts import MarksAndTexts
     from twixt.ipc.snapshot import Snapshot
     from twixt.render.draw.scene_renderer import SceneRenderer
     from twixt.render.interpolation import Method
@@ -40,6 +41,14 @@ class DrawnPicture(NamedTuple):
     groups: tuple[DrawnGroup, ...]
     due_ns: int  # instant at which the state that `main` shows was due
     group_due_ns: dict[str, int]  # the same for groups with another draw time; the key is the group's name
+
+    def marks(self, newest: HeldSnapshot | None) -> MarksAndTexts:
+        """Marks of the picture, (m,), and their texts. They are blended by the interpolation method of `main`. newest:
+        the newest held snapshot."""
+        if self.main.method == OF_THE_NEWEST and newest is not None:
+            return newest.marks, newest.texts
+        pair = self.main.pair
+        return pair.previous.marks if self.main.method == "none" else pair.marks(), pair.previous.texts
 
 
 class MethodFactory(NamedTuple):

@@ -16,6 +16,7 @@ sorted once, when they arrive. A returned array is never changed afterwards. Thi
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -28,6 +29,9 @@ from twixt.render.interpolation.blending import Matched, blended, drawable, matc
 
 # Least number of slots: two for a pair in use, and one for the next upload.
 MIN_SLOTS = 3
+# Largest number of held snapshots that are copied from the GPU when copies begin to be needed. This number
+# is enough, because the clock draws only a few snapshots behind the newest snapshot.
+MOST_COPIED = 16
 
 
 class MatchedMarks(NamedTuple):
@@ -41,7 +45,7 @@ class MatchedMarks(NamedTuple):
 class HeldSnapshot:
     """A snapshot whose upload into a GPU slot is complete.
 
-    marks: (m,) of dtype `MARK`, sorted by key. copy: private copy of the snapshot, if numpy computes something from it.
+    marks: (m,) of dtype `MARK`, sorted by key. texts: their texts, for `text_of_label`. copy: private copy of the snapshot, if numpy computes something from it.
     match: how the marks match those of the next snapshot, in the pair that was drawn last.
     """
 
@@ -50,6 +54,7 @@ class HeldSnapshot:
     marks: NDArray[np.void] = field(default_factory=lambda: NO_MARKS)
     copy: Snapshot | None = None
     match: MatchedMarks | None = None
+    texts: bytes = b""
 
 
 class Pair(NamedTuple):
@@ -159,10 +164,17 @@ class History:
         self._lent.add(slot)
         return slot
 
-    def commit(self, slot: int, head: Head, marks: NDArray[np.void] = NO_MARKS, copy: Snapshot | None = None) -> None:
+    def commit(
+        self,
+        slot: int,
+        head: Head,
+        marks: NDArray[np.void] = NO_MARKS,
+        copy: Snapshot | None = None,
+        texts: bytes = b"",
+    ) -> None:
         """Enters the snapshot with `head` into the history. Its upload into `slot` must be complete. From now on the
-        snapshot may be drawn. marks: (m,) of dtype `MARK`; do not modify them afterwards. copy: private copy of the
-        snapshot, if a copy is needed."""
+        snapshot may be drawn. marks: (m,) of dtype `MARK`; do not modify them afterwards. texts: their texts. copy:
+        private copy of the snapshot, if a copy is needed."""
         self._lent.remove(slot)
         if self._world_epoch is None or head.world_epoch > self._world_epoch:
             self._drop_entries()
@@ -171,7 +183,7 @@ class History:
             self._free.append(slot)
             return
         known = self._at(head.sim_time_ns)
-        entry = HeldSnapshot(slot, head, drawable(marks) if len(marks) else NO_MARKS, copy)
+        entry = HeldSnapshot(slot, head, drawable(marks) if len(marks) else NO_MARKS, copy, texts=texts)
         if known is not None:
             self._replace(known, entry)
             return
@@ -205,6 +217,21 @@ class History:
     def release(self, user: str) -> None:
         """Releases the pair in use of a user that no longer draws."""
         self._in_use.pop(user, None)
+
+    def copy_latest(self, read: Callable[[int], tuple[NDArray[np.void], dict[str, NDArray[np.generic]]]]) -> None:
+        """Makes private copies of the latest held snapshots that have none. Call this when something begins to be
+        computed from copies. read: function that returns the bodies and the columns in a slot."""
+        for held in self._entries[-MOST_COPIED:]:
+            if held.copy is None:
+                head, (bodies, columns) = held.head, read(held.slot)
+                held.copy = Snapshot(
+                    head.sim_time_ns,
+                    bodies,
+                    columns,
+                    tick=head.tick,
+                    world_epoch=head.world_epoch,
+                    scene_version=head.scene_version,
+                )
 
     def drop_copies(self) -> None:
         """Drops the private copies of all snapshots. Call this when nothing is computed from copies any more."""

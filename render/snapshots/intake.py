@@ -239,10 +239,10 @@ class Intake:
             stage.renderer.upload(slot, view.bodies, count, arrays_of(view.part_columns, view.layout))
             if SCALE3 in view.columns:
                 stage.renderer.upload_scale3(slot, np.frombuffer(view.columns[SCALE3], "<f4").reshape(count, 3))
-            marks, vertices = view.copied_marks(), view.copied_vertices()
+            (marks, texts), vertices = view.copied_marks(), view.copied_vertices()
             stage.renderer.upload_surfaces(slot, vertices, view.bodies)
             if is_valid := view.is_valid():
-                stage.history.commit(slot, head, marks)
+                stage.history.commit(slot, head, marks, None, texts)
             return is_valid
         else:
             copied = view.copy()
@@ -253,7 +253,7 @@ class Intake:
         if SCALE3 in snapshot.columns:
             stage.renderer.upload_scale3(slot, np.asarray(snapshot.columns[SCALE3], np.float32))
         stage.renderer.upload_surfaces(slot, snapshot.vertices, snapshot.bodies)
-        stage.history.commit(slot, head, snapshot.marks, stage.add(snapshot))
+        stage.history.commit(slot, head, snapshot.marks, stage.add(snapshot), snapshot.texts)
         return True
 
 

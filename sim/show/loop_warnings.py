@@ -109,10 +109,10 @@ class LoopWarnings:
                 "replaces the one before it; publish less often, or use a larger unit of time"
             )
 
-    def check_extras(self, marks: Marks | None, surfaces: Surfaces | None, tick: int) -> None:
-        """Warn about the first mark or vertex with a value that is not finite."""
-        if marks is not None and marks.fault and not self.is_quiet:
-            self._warn_once(fault_text(marks.fault, tick, WAY_OUT))
+    def check_extras(self, marks: Marks | None, surfaces: Surfaces | None, tick: int, bodies: int) -> None:
+        """Warn about the first mark that cannot be drawn, or vertex that is not finite. bodies: number of bodies."""
+        if marks is not None and not self.is_quiet and (fault := marks._fault_among(bodies)):
+            self._warn_once(fault_text(fault, tick, WAY_OUT))
         if surfaces is not None and not self.is_quiet:
             self._warn_once(surfaces._fault(tick, WAY_OUT))
 

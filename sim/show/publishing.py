@@ -182,7 +182,7 @@ class Publishing:
                 exact = now.exact_positions(fields.get("position"))
                 self._warnings.check_motion(opened.records, now.tick, sim_time_ns, exact, now.name_of)
             if extras is not NO_EXTRAS:
-                self._warnings.check_extras(marks, None if surfaces is None else written, now.tick)
+                self._warnings.check_extras(marks, None if surfaces is None else written, now.tick, opened.count)
             self._send(sim_time_ns, opened, begin_ns, extras.vertices)
         finally:
             now.is_being_published = False
@@ -347,7 +347,7 @@ class SlotBlock:
             if now.tick >= warnings.lost_motion_tick:
                 warnings.check_motion(opened.records, now.tick, self._sim_time_ns)
             if extras is not NO_EXTRAS:
-                warnings.check_extras(self._marks, self._written, now.tick)
+                warnings.check_extras(self._marks, self._written, now.tick, opened.count)
                 opened.write_marks(extras.records)
         except BaseException:
             opened.abort()

@@ -7,7 +7,9 @@
     self.marks.add("arrow", position=points, to=points + 0.01 * forces, size=0.01, ids=contact_ids)
 
 A body is identified by its index. A mark is identified by its kind and id. A viewer blends marks of equal kind and
-id between two snapshots, whatever their indices. A mark that is only in the older snapshot is shown until the instant
+id between two snapshots, whatever their indices. Marks have texts: `label` is beside the mark, and the kind "text" is
+a text alone. A text is published with the marks, so it may change in each step. A mark with `body` is attached to a
+body: a viewer draws it in the frame of the body as it draws the body. A mark that is only in the older snapshot is shown until the instant
 of the newer snapshot. A mark that is only in the newer snapshot is shown from that instant on. Marks are lit and
 depth-tested like bodies. They cast no shadow.
 
@@ -17,6 +19,8 @@ not include them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -24,9 +28,11 @@ from twixt.ipc.errors import InvalidValue, named_arguments, refusal, text_of
 from twixt.ipc.process.renamed import closed_attributes, former_arguments
 from twixt.ipc.process.user_code import suggestion_for
 from twixt.ipc.rotation import COMPONENTS, XYZW, QuatOrder, is_w_first
+from twixt.ipc.scene.mark_texts import TEXT_LABEL, text_records, write_texts
 from twixt.ipc.scene.surfaces import Extras
 from twixt.ipc.snapshot import MARK, MARK_KINDS, NO_MARKS, RECORD
 from twixt.sim.world.body_fields import array_of, array_refusal, kind_of, not_unit, rgba
+from twixt.sim.world.mark_texts import TEXT, MarkTexts, check_text_sizes, checked_texts
 from twixt.sim.world.state_checks import FARTHEST, NUMBERS
 from twixt.sim.world.surfaces import Surfaces
 
@@ -38,7 +44,7 @@ CENTERED = ("capsule", "cylinder")
 # The highest byte of a mark's key in a record is its kind, the other bytes are its id. So the point and the arrow of
 # one contact may have the same id.
 KEY_BITS = 56
-LARGEST_LABEL = 0xFFFF_FFFF
+LARGEST_BODY = 0xFFFF_FFFE
 # Initial capacity of `Marks`. The capacity doubles when it is full.
 LEAST_ROOM = 64
 # Number of marks for which a world with marks reserves shared memory at first: 16 kB in each slot.
@@ -64,19 +70,22 @@ class Marks:
         self._storage = np.zeros(LEAST_ROOM, MARK)
         self._count = 0
         self._of_kind: dict[str, int] = {}
+        self._texts = MarkTexts()
+        self._bodies = 0  # 1 + the largest index of a body to which a mark is attached
 
     def __len__(self) -> int:
         return self._count
 
     @property
     def records(self) -> NDArray[np.void]:
-        """All marks, dtype `MARK`, shape (m,). This is a view, valid until the next `clear` or `add`."""
+        """All marks, dtype `MARK`, shape (m,). This is a view, valid until the next `clear`, `add` or publish."""
         return self._storage[: self._count]
 
     def clear(self) -> None:
         """Removes all marks."""
-        self._count, self.fault = 0, ""
+        self._count, self.fault, self._bodies = 0, "", 0
         self._of_kind.clear()
+        self._texts.clear()
 
     @former_arguments({"key": "ids"})
     @named_arguments
@@ -91,15 +100,17 @@ class Marks:
         size: ArrayLike | None = None,
         color: ArrayLike = (1.0, 1.0, 1.0, 1.0),
         ids: ArrayLike | None = None,
-        label: ArrayLike = 0,
+        label: str | Sequence[str] | None = None,
+        text: str | Sequence[str] | None = None,
+        body: ArrayLike | None = None,
     ) -> None:
         """Adds n marks of one kind.
 
         A mark with a number that is not finite, or with an orientation of zeros, is not drawn. `fault` then describes
-        it.
+        it. All different texts since `clear` may have 256 KiB together.
 
         Args:
-            kind: "sphere", "box", "capsule", "cylinder", "ellipsoid", "arrow", "line" or "axes".
+            kind: "sphere", "box", "capsule", "cylinder", "ellipsoid", "arrow", "line", "axes" or "text".
             position: (n, 3) in metres, or (3,) for one mark.
             to: (n, 3), the point to which an arrow, line, capsule or cylinder extends from `position`. In this case
                 `size` is only its radius.
@@ -109,13 +120,18 @@ class Marks:
             size: k numbers in metres for each mark, (n, k), or for all marks, (k,). The k numbers are, for a sphere:
                 its radius; box: edges x, y, z; capsule, cylinder: radius, length; ellipsoid: diameters x, y, z; arrow,
                 line: radius, length (a line of radius 0, the default, is thin at every distance); axes: length. If k is
-                1, size may also be a number or have shape (n,).
+                1, size may also be a number or have shape (n,). For a text, the size is no length but a factor: 1, the
+                default, is the usual size of the letters; from 0.25 to 8.
             color: (n, 3 or 4), or one colour for all marks. Numbers from 0 to 1, or np.uint8 from 0 to 255.
             ids: (n,), whole numbers from 0 to 2**56 - 1. Marks of equal kind and id in two snapshots are the same mark.
                 If several marks in one snapshot have equal ids, they are matched in their order. The default id of a
                 mark is its index among the marks of its kind.
-            label: (n,), whole numbers. The number i + 1 shows text i of `Scene.labels` beside the mark. Custom drawing
-                may use any number.
+            label: A text that is written to the right of each mark, or n texts. Each has one line and at most 200
+                characters. The 500 visible ones nearest to the camera are shown, over everything.
+            text: The same for marks of the kind "text", which are texts alone, in the colour `color`.
+            body: Index of the body to which all marks are attached, or (n,) such indices. `position`, `to` and
+                `orientation` are then in the frame of that body, in metres; its scale does not count. The mark moves
+                with the body as it is drawn, and is hidden while the body is hidden or does not exist.
 
         Raises:
             TwixtError: A kind, shape, type or range is wrong.
@@ -132,12 +148,19 @@ class Marks:
             sizes = np.stack((radii[:, 0], lengths), axis=1)
             if kind in CENTERED:
                 places = (places + ends) / 2
+        elif kind == TEXT:
+            sizes = _sizes(kind, names, 1.0 if size is None else size, count)
+            check_text_sizes(sizes)
         else:
             sizes = _sizes(kind, names, size, count)
         turns = None if orientation is None else _quaternions(orientation, count, w_first)
         rgbas = rgba("Marks.add(color)", color, count, each="marks").values
         keys = self._keys(kind, ids, count)
-        labels = _whole("label", label, count, LARGEST_LABEL)
+        bodies: NDArray[np.uint64] | int = 0
+        if body is not None:
+            bodies = _whole("body", body, count, LARGEST_BODY) + np.uint64(1)
+        words = checked_texts(kind, label, text, count)
+        labels = 0 if words is None else self._texts.labels(words)
 
         rows = self._room_for(count)
         rows["size"] = 0.0
@@ -146,7 +169,9 @@ class Marks:
             rows["position"] = places
             rows["orientation"] = (0.0, 0.0, 0.0, 1.0) if turns is None else turns
             rows["size"][:, : sizes.shape[1]] = sizes
-        rows["color"], rows["kind"], rows["label"] = rgbas, number, labels
+        rows["color"], rows["kind"], rows["label"], rows["body"] = rgbas, number, labels, bodies
+        if body is not None and count:
+            self._bodies = max(self._bodies, int(np.max(bodies)))
         rows["key"] = keys | np.uint64(number << KEY_BITS)
         self._count += count
         self._of_kind[kind] = self._of_kind.get(kind, 0) + count
@@ -158,7 +183,8 @@ class Marks:
     def extend(self, records: NDArray[np.void]) -> None:
         """Adds marks that are given as records. Use this in code that makes marks of many kinds at once.
 
-        Checks only the dtype, the shape, and that the marks can be drawn.
+        Checks only the dtype, the shape, and that the marks can be drawn. Texts of marks that another `Marks` has made
+        are not copied.
 
         Args:
             records: (n,) of dtype `MARK`. The highest byte of each key is the kind of the mark.
@@ -172,7 +198,9 @@ class Marks:
             )
         rows = self._room_for(len(records))
         rows.view(RECORD)[...] = np.ascontiguousarray(records).view(RECORD)
+        rows["label"][rows["label"] >= TEXT_LABEL] = 0
         self._count += len(records)
+        self._bodies = max(self._bodies, int(rows["body"].max(initial=0)))
         if len(records) and not self.fault:
             self.fault = _fault("", rows)
 
@@ -183,23 +211,37 @@ class Marks:
             self.fault = self.fault or f"a mark of kind {kind!r} has the orientation [0., 0., 0., 0.]"
             rows["orientation"][without] = np.nan
 
-    def replace(self, rows: NDArray[np.intp], records: NDArray[np.void]) -> None:
-        """Replaces some marks. Sets `fault` as `extend` does.
-
-        Args:
-            rows: Rows of the marks, (n,).
-            records: The new marks, (n,) of dtype `MARK`.
-        """
+    def _replace(self, rows: NDArray[np.intp], records: NDArray[np.void]) -> None:
+        """Replaces the marks at `rows`, (n,), by `records`, (n,) of dtype `MARK`. Sets `fault` as `extend` does."""
         self.records.view(RECORD)[rows] = records.view(RECORD)
         if len(records) and not self.fault:
             self.fault = _fault("", records)
 
-    def keep(self, count: int) -> None:
-        """Keeps the first `count` marks and removes all others.
+    def _packed(self) -> NDArray[np.void]:
+        """All marks, then the records of their texts, dtype `MARK`. This is a view, valid until the next `clear` or
+        `add`."""
+        texts = self._texts.packed
+        if not texts:
+            return self.records
+        more = text_records(len(texts))
+        write_texts(self._room_for(more), texts)
+        return self._storage[: self._count + more]
 
-        Args:
-            count: Number of marks to keep.
-        """
+    def _fault_among(self, bodies: int) -> str:
+        """`fault`, or else a text about a mark that is attached to a body that does not exist. bodies: number of
+        bodies."""
+        if self.fault or self._bodies <= bodies:
+            return self.fault
+        rows = np.flatnonzero(self.records["body"] > bodies)
+        if not len(rows):
+            return ""
+        first = self.records[rows[0]]
+        return (
+            f"a mark of kind {KIND_NAMES[first['kind']]!r} is attached to body {first['body'] - 1}, of {bodies} bodies"
+        )
+
+    def _keep(self, count: int) -> None:
+        """Keeps the first `count` marks and removes all others."""
         if count < self._count:
             self._count = count
             self._of_kind.clear()
@@ -228,7 +270,7 @@ def fault_text(fault: str, tick: int, way_out: str) -> str:
 def extras_of(marks: Marks | None, surfaces: Surfaces | None) -> Extras:
     """The records that follow those of the bodies in a snapshot: marks and vertices of surfaces. Publish these records
     before the vertices change."""
-    records = NO_MARKS if marks is None else marks.records
+    records = NO_MARKS if marks is None else marks._packed()
     return Extras(records) if surfaces is None else surfaces.after(records)
 
 

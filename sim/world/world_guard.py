@@ -242,8 +242,8 @@ class GuardedWorld:
             raise UserCodeRefused(str(error)) from error
         if marks is None and surfaces is None:
             return NO_EXTRAS
-        if marks is not None and marks.fault and not self._has_fault:
-            self._warn_of(fault_text(marks.fault, tick, self._way_out))
+        if marks is not None and not self._has_fault and (fault := marks._fault_among(len(self.world.bodies))):
+            self._warn_of(fault_text(fault, tick, self._way_out))
         if surfaces is not None:
             write_surfaces(self.world)
             if not self._has_fault:

@@ -60,7 +60,12 @@ SHOWN = (
     Shown("shapes", "All shapes, in two tones, so that their rotation is visible", "shapes:Tumbling"),
     Shown("hot_ring", "Columns of your own: colour and size by heat", "hot_ring:HotRing"),
     Shown("lit_parts", "Columns of parts: one body whose lamps, rods and hub change", "lit_parts:LitParts"),
-    Shown("near_pairs", "Marks that come and go: rods between near balls, arrows of forces", "near_pairs:NearPairs"),
+    Shown(
+        "near_pairs",
+        "Marks that come and go: rods between near balls, arrows of forces, a text",
+        "near_pairs:NearPairs",
+    ),
+    Shown("solar_system", "Labels beside bodies, and a text that changes", "solar_system:SolarSystem --trails all"),
     Shown("draw_speed", "A drawing of your own over any world", "balls --draw draw_speed:draw"),
     Shown("orbit", "The README's first world", "orbit:Orbit"),
 )

@@ -364,7 +364,7 @@ def test_a_damaged_scene_is_refused_in_words(damage: Any) -> None:
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        ({"format": 1}, "this viewer reads scenes of format 11, got format 1"),
+        ({"format": 1}, "this viewer reads scenes of format 12, got format 1"),
         ({"bodies": 8}, "a scene of 8 bodies came with 42 bytes of indices"),
         ({"parents": -1}, "a scene of 7 bodies came with 42 bytes of indices"),
         ({"parents": 4, "members": [-1, 0]}, "a scene of 7 bodies came with 42 bytes of indices"),

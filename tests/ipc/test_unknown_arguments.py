@@ -19,7 +19,7 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
         {"fov": 60},
         "Camera has no argument 'fov'; did you mean fov_y_deg? It has eye, target, fov_y_deg, ",
     ),
-    (twixt.Sphere, {"label": 1}, "Sphere has no argument 'label'; it has radius, color, material"),
+    (twixt.Sphere, {"name": 1}, "Sphere has no argument 'name'; it has radius, color, material, label"),
     (twixt.Box, {"sizes": 1}, "Box has no argument 'sizes'; did you mean size? It has size, color, material"),
     (twixt.Plane, {"colour": 1}, "Plane has no argument 'colour'; did you mean color? It has size, color, material"),
     (twixt.Capsule, {"len": 1}, "did you mean length? It has radius, length, color, material"),

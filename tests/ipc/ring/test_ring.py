@@ -115,7 +115,7 @@ def test_vertices_travel_behind_the_marks_another_number_each_time(channel: Chan
     for number, (view, (_, marks, vertices)) in enumerate(
         zip(channel.reader.unread(ALL_BYTES), counts, strict=True), 1
     ):
-        assert view.copied_marks().tobytes() == marks_of(number, marks).tobytes()
+        assert view.copied_marks()[0].tobytes() == marks_of(number, marks).tobytes()
         assert view.copied_vertices().shape == (vertices, 3)
         assert (view.copied_vertices() == number).all()
         assert view.is_valid()

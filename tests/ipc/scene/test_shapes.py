@@ -42,7 +42,7 @@ SIZES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 def test_a_shape_keeps_what_it_was_given_as_pythons_own_numbers(kind: str, color: Any) -> None:
     given, kept = SIZES[kind]
     said = asdict(SHAPES[kind](**given, color=color))
-    assert said == kept | {"color": None if color is None else (1.0, 0.0, 0.5), "material": None}
+    assert said == kept | {"color": None if color is None else (1.0, 0.0, 0.5), "material": None, "label": None}
     for value in said.values():
         for one in value if isinstance(value, tuple) else (value,):
             assert type(one) is float or one is None

@@ -9,6 +9,7 @@ import numpy as np
 from twixt.ipc.config.flags import Config
 from twixt.ipc.plan import Plan
 from twixt.ipc.scene import Camera, Scene, Sphere
+from twixt.ipc.scene.mark_texts import split_texts
 from twixt.ipc.snapshot import HAS_VELOCITY, NO_MARKS, VISIBLE, Head, Snapshot, new_bodies
 from twixt.render.display.offscreen import OffscreenWindow
 from twixt.render.draw.scene_renderer import SceneRenderer
@@ -104,7 +105,8 @@ class Show:
         stage.renderer.upload_records(slot, bodies, snapshot.part_columns)
         if "scale3" in columns:
             stage.renderer.upload_scale3(slot, columns["scale3"])
-        stage.history.commit(slot, head, self.marks(k), stage.add(snapshot))
+        marks, texts = split_texts(self.marks(k))
+        stage.history.commit(slot, head, marks, stage.add(snapshot), texts)
         stage.observe(head)
 
 

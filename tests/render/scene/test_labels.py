@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from twixt.ipc.interaction.overlay import OverlayText
 from twixt.ipc.snapshot import MARK
 from twixt.render.draw.frame.camera import OrbitCamera
-from twixt.render.scene.labels import LINE, MARGIN, MOST_LABELS, Label, at_borders, head, labels_of, place
+from twixt.render.scene.labels import LINE, MARGIN, MOST_BESIDE, MOST_LABELS, Label, at_borders, head, labels_of, place
 
 SIZE_PX = (800, 600)
 WHOLE = (0, 0, *SIZE_PX)
@@ -89,10 +89,29 @@ def test_marks_have_the_texts_that_their_numbers_name() -> None:
     marks = np.zeros(5, MARK)
     marks["label"] = (0, 2, 1, 3, 0xFFFF_FFFF)
     marks["position"][:, 0] = range(5)
-    found = labels_of(marks, ("one", "two"))
+    camera = CAMERA.matrices(SIZE_PX)
+    found = labels_of(marks, b"", camera, ("one", "two"))
     assert [(label.position, label.text) for label in found] == [((1, 0, 0), "two"), ((2, 0, 0), "one")]
-    assert labels_of(marks, ()) == labels_of(marks[:0], ("one",)) == []
-    assert len(labels_of(np.repeat(marks[1:2], 2 * MOST_LABELS), ("one", "two"))) == MOST_LABELS
+    assert labels_of(marks, b"", camera) == labels_of(marks[:0], b"", camera, ("one",)) == []
+
+
+def test_of_too_many_labels_the_visible_ones_nearest_to_the_camera_are_kept() -> None:
+    marks = np.zeros(3 * MOST_LABELS, MARK)
+    marks["label"] = 1
+    eye, target = np.array(CAMERA.eye), np.array(CAMERA.target)
+    away = np.concatenate((np.full(MOST_LABELS, -5.0), np.linspace(3.0, 1.0, 2 * MOST_LABELS)))  # first, those behind
+    marks["position"] = eye + away[:, None] * (target - eye) / 10
+    found = labels_of(marks, b"", CAMERA.matrices(SIZE_PX), ("one",))
+    distances = np.linalg.norm(np.array([label.position for label in found]) - eye, axis=1)
+    assert len(found) == MOST_LABELS
+    assert distances.max() == pytest.approx(2.0, abs=0.01)
+
+
+def test_a_label_is_beside_its_body_but_near_it_in_the_picture() -> None:
+    camera, focal = CAMERA.matrices(SIZE_PX), 300 / math.tan(math.radians(CAMERA.fov_y_deg) / 2)
+    small, large = (Label((1.0, 2.0, 3.0), "body", WHITE, reach=reach) for reach in (1.0, 1000.0))
+    assert place([small], camera, WHOLE, 600)[0].x_px == pytest.approx(400 + focal / 10, abs=0.1)
+    assert place([large], camera, WHOLE, 600)[0].x_px == pytest.approx(400 + 600 * MOST_BESIDE)
 
 
 def test_texts_stand_at_their_borders_below_each_other_and_clear_of_panels() -> None:

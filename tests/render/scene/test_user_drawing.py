@@ -16,7 +16,7 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.process.user_code import UserCodeCrashed
 from twixt.ipc.snapshot import MARK, Snapshot, new_bodies
 from twixt.render.interpolation import create
-from twixt.render.scene.labels import MOST_LABELS
+from twixt.render.scene.labels import MOST_LABELS, Label
 from twixt.render.scene.user_drawing import DrawFrame, UserAdditions, UserDrawing, load
 
 MS = 1_000_000
@@ -110,7 +110,7 @@ def test_lines_come_together() -> None:
 
 def test_labels_keep_place_words_and_colour() -> None:
     [label] = drawn(lambda frame: frame.label(frame.poses.position[0], 4.5, (1, 1, 0))).labels
-    assert label == ((2.0, 0.0, 0.0), "4.5", (255, 255, 0, 255))
+    assert label == Label((2.0, 0.0, 0.0), "4.5", (255, 255, 0, 255))
 
 
 def test_labels_are_bounded() -> None:

@@ -15,6 +15,7 @@ import pytest
 from tests.publishing import publish
 from tests.render.viewer.test_idle import Viewer, viewer
 from twixt.ipc.scene import Scene, Sphere
+from twixt.ipc.scene.mark_texts import text_of_label
 from twixt.ipc.scene.mesh import Mesh
 from twixt.ipc.scene.scene import shape_list
 from twixt.ipc.scene.surfaces import packed, unpacked
@@ -28,6 +29,7 @@ from twixt.render.snapshots.intake import (
     PATIENCE_NS,
     SOFTWARE_BYTE_BUDGET,
 )
+from twixt.sim.world.marks import Marks
 
 __all__ = ["viewer"]
 
@@ -110,6 +112,21 @@ def test_marks_are_taken_in_with_their_snapshot_and_drawn_between_two(viewer: Vi
     assert between["key"].tolist() == [3, 7]
     at_x = between["position"][:, 0].tolist()
     assert at_x == [first.head.tick, first.head.tick - 1], "the one of both is blended, the other stays"
+
+
+@pytest.mark.parametrize("is_copied", [False, True], ids=["straight to the GPU", "through a private copy"])
+def test_texts_are_taken_in_with_their_marks(viewer: Viewer, is_copied: bool) -> None:
+    stage, marks = viewer.loop.stage, Marks()
+    if is_copied:
+        stage.main.watch("test", None)
+    for number in range(3):
+        marks.clear()
+        marks.add("axes", np.zeros((40, 3)), size=1, label=[f"{number} of {at}" for at in range(40)])
+        viewer.publish(marks._packed())
+        take_until(viewer, lambda: viewer.loop.intake.newest.tick == viewer.tick)
+    for number, held in enumerate(stage.history.entries[-3:]):
+        found = [text_of_label(int(label), held.texts) for label in held.marks["label"]]
+        assert found == [f"{number} of {at}" for at in range(40)]
 
 
 def test_nothing_of_a_simulation_stays_once_another_is_followed(viewer: Viewer) -> None:

@@ -10,6 +10,7 @@ from tests.sim.lab import Lab, MakeHost, ResettableWalk
 from twixt.ipc.config.troubles import Troubles
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.process.user_code import UserCodeCrashed
+from twixt.ipc.scene.mark_texts import text_of_label
 from twixt.ipc.session import attach
 from twixt.ipc.snapshot import Snapshot
 from twixt.sim.world.marks import Marks
@@ -29,7 +30,7 @@ class Counted(ResettableWalk):
         super().step(dt)
         self.steps += 1
         self.marks.clear()
-        self.marks.add("axes", np.zeros((self.steps, 3)), size=0.1, label=self.steps)
+        self.marks.add("axes", np.zeros((self.steps, 3)), size=0.1, label=f"step {self.steps}")
 
 
 def newest_of_lab() -> Snapshot:
@@ -49,7 +50,8 @@ def test_every_snapshot_has_the_marks_of_its_step_through_delays_and_losses(
         lab.run_ms(20)
         snapshot = newest_of_lab()
         assert len(snapshot.marks) == snapshot.tick
-        assert (snapshot.marks["label"] == snapshot.tick).all()
+        texts = {text_of_label(int(label), snapshot.texts) for label in snapshot.marks["label"]}
+        assert texts == ({f"step {snapshot.tick}"} if snapshot.tick else set())
         seen += snapshot.tick > 0
     assert seen > 30
 
@@ -92,3 +94,17 @@ def test_a_mark_that_cannot_be_drawn_is_reported_once(make_host: MakeHost, capsy
     said = capsys.readouterr().err
     assert said.count("a mark of kind 'sphere' has the position") == 1
     assert "after step 1; it is not drawn; look in Faulty.step for a division by zero" in said
+
+
+def test_a_mark_on_a_body_that_does_not_exist_is_reported_once(
+    make_host: MakeHost, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Faulty(Counted):
+        def step(self, dt: float) -> None:
+            super().step(dt)
+            self.marks.add("sphere", (0, 0, 0), size=1, body=90)
+
+    lab = Lab(make_host(capacity=100), Faulty())
+    lab.run_steps(5)
+    said = capsys.readouterr().err
+    assert said.count("a mark of kind 'sphere' is attached to body 90, of ") == 1

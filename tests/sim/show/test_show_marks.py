@@ -7,8 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from tests.newest import newest
 from tests.sim.watched import Watched
 from twixt.ipc.errors import TwixtError
+from twixt.ipc.scene.mark_texts import text_of_label
+from twixt.ipc.session import attach
 from twixt.ipc.snapshot import Snapshot
 from twixt.sim.world.marks import Marks
 
@@ -83,3 +86,54 @@ def test_a_mark_that_cannot_be_drawn_is_reported_once(watched: Watched, capsys: 
     said = capsys.readouterr().err
     assert said.count("a mark of kind 'sphere' has the position") == 1
     assert "after step 0; it is not drawn; look in the loop for a division by zero" in said
+
+
+def texts(snapshot: Snapshot) -> list[str]:
+    return [text_of_label(int(label), snapshot.texts) for label in snapshot.marks["label"]]
+
+
+def test_a_late_reader_has_the_texts_of_the_newest_state(watched: Watched) -> None:
+    marks = Marks()
+    for score in range(100):
+        marks.clear()
+        marks.add("text", (0, 0, 0), text=f"score {score}")
+        marks.add("sphere", np.zeros((3, 3)), size=1, label=["left", "", f"right {score}"])
+        watched.view.publish(position=places(1, 2), marks=marks)
+    late = attach(watched.view.name)
+    seen = newest(late)
+    late.close()
+    assert texts(seen) == texts(watched.newest()) == ["score 99", "left", "", "right 99"]
+    assert len(seen.marks) == 4
+
+
+def test_ten_thousand_texts_in_a_row_take_no_more_memory_and_each_is_right(watched: Watched) -> None:
+    marks, sizes = Marks(), set()
+    for number in range(10_000):
+        marks.clear()
+        marks.add("text", (0, 0, 0), text=f"time {number:05}")
+        watched.view.publish(position=places(1), marks=marks)
+        if number % 100 == 0:
+            assert texts(watched.newest()) == [f"time {number:05}"]
+            sizes.add(watched.link._reader.layout.segment_bytes)
+    assert len(sizes) == 1
+
+
+def test_texts_travel_with_surfaces_and_in_slots(watched: Watched) -> None:
+    marks = Marks()
+    marks.add("sphere", np.zeros((40, 3)), size=1, label=[f"mark {number}" for number in range(40)])
+    with watched.view.slot(3, marks=marks) as records:
+        records["position"][:, 0] = 1
+    assert texts(watched.newest()) == [f"mark {number}" for number in range(40)]
+
+
+def test_a_mark_on_a_body_that_does_not_exist_is_reported_once(
+    watched: Watched, capsys: pytest.CaptureFixture[str]
+) -> None:
+    marks = Marks()
+    marks.add("axes", np.zeros((2, 3)), size=1, body=[0, 1])
+    watched.publish(position=places(1, 2), marks=marks)
+    assert "attached" not in capsys.readouterr().err
+    marks.add("axes", (0, 0, 0), size=1, body=2)
+    for _ in range(3):
+        watched.publish(position=places(1, 2), marks=marks)
+    assert capsys.readouterr().err.count("a mark of kind 'axes' is attached to body 2, of 2 bodies") == 1

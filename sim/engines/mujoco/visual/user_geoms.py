@@ -125,12 +125,12 @@ class UserMarks:
         `geoms` is None, the geoms of the last call are used."""
         marks = self._marks
         if geoms is None:
-            marks.keep(self._rows)
+            marks._keep(self._rows)
             return
         words = geoms.view(np.uint32).reshape(len(geoms), geoms.itemsize // 4)
         changed = self._changed(words)
         if not len(changed) and len(geoms) == self._geoms and not marks.fault:
-            marks.keep(self._rows)
+            marks._keep(self._rows)
         elif self._is_one_each and not marks.fault and are_one_each(_rows(geoms, changed)["type"]):
             self._replace(geoms, words, changed)
         else:
@@ -156,14 +156,14 @@ class UserMarks:
     def _replace(self, geoms: NDArray[np.void], words: NDArray[np.uint32], changed: NDArray[np.intp]) -> None:
         marks, count = self._marks, len(geoms)
         self._rows = self._geoms = min(self._geoms, count)
-        marks.keep(self._rows)
+        marks._keep(self._rows)
         if count > len(self._seen):
             self._make_room(words)
         for piece in _pieces(len(changed)):
             rows = changed[piece]
             records = self._made(_rows(geoms, rows), rows)
             old = int(np.searchsorted(rows, len(marks)))
-            marks.replace(rows[:old], records[:old])
+            marks._replace(rows[:old], records[:old])
             marks.extend(records[old:])
             kept = slice(rows[0], rows[0] + len(rows)) if _are_consecutive(rows) else rows
             # The words are stored after the marks are written. So after an interruption, the next call replaces old
