@@ -119,6 +119,7 @@ class Mesh:
             heights: Array of shape (r, c), in metres; r and c are at least 2.
             size: Lengths of the rectangle along x and y, in metres.
             color: Colour of the surface, as in `Sphere`.
+            label: Text beside the body, as in `Sphere`.
 
         Returns:
             The mesh.
@@ -150,6 +151,7 @@ class Mesh:
             normals: "file" takes the normals in the file, or flat faces if the file has no normals. All other values
                 mean the same as for `Mesh`.
             color: Colour of the surface, as in `Sphere`.
+            label: Text beside the body, as in `Sphere`.
 
         Returns:
             The mesh.

@@ -136,7 +136,8 @@ class ScreenshotRequests:
     def await_all(self, timeout_s: float) -> None:
         """Waits until all requests have an answer, for at most `timeout_s`."""
         ends_s = time.monotonic() + timeout_s
-        for *_, screenshot in (*self._waiting, *list(self._sent.values())):
+        unanswered = [screenshot for _, screenshot in self._waiting]
+        for screenshot in unanswered + [screenshot for *_, screenshot in list(self._sent.values())]:
             screenshot.wait(ends_s - time.monotonic())
 
     @property

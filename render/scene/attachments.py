@@ -18,7 +18,7 @@ from twixt.render.interpolation.quaternion import multiply, normalized, rotate
 from twixt.render.scene.labels import HEADLINE, Label, nearest_seen
 
 if TYPE_CHECKING:
-    from twixt.ipc.scene.shapes import ShapeList
+    from twixt.ipc.scene.shape_list import ShapeList
     from twixt.render.interpolation.poses import Poses
     from twixt.render.scene.views import Picture
 
