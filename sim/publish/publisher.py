@@ -8,6 +8,7 @@ blocks. It does not check the rate: ask `ready_ns` before you publish.
 
 from __future__ import annotations
 
+import struct
 import time
 from array import array
 from collections.abc import Callable, Mapping
@@ -276,14 +277,14 @@ class Samples:
 
     def __init__(self, width: int = 1) -> None:
         self._values, self._width, self._next = array("d"), width, 0
+        self._replace = struct.Struct(f"{width}d").pack_into
 
     def add(self, *row: float) -> None:
         """Adds a row. When the memory is full, the new row replaces the oldest row."""
         if len(self._values) < KEPT_SAMPLES * self._width:
             self._values.extend(row)
             return
-        for place, value in enumerate(row, self._next):
-            self._values[place] = value
+        self._replace(self._values, self._next * self._values.itemsize, *row)
         self._next = (self._next + self._width) % len(self._values)
 
     def column(self, place: int = 0) -> array[float]:
