@@ -13,6 +13,7 @@ import time
 from array import array
 from collections.abc import Callable, Mapping
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 from numpy.typing import NDArray
@@ -288,8 +289,10 @@ class Samples:
         self._next = (self._next + self._width) % len(self._values)
 
     def column(self, place: int = 0) -> array[float]:
-        """The number at index `place` of every row."""
-        return self._values[place :: self._width]
+        """The number at index `place` of every row, the oldest row first."""
+        oldest = self._next // self._width
+        found = self._values[place :: self._width]
+        return found[oldest:] + found[:oldest]
 
 
 class Meter:
@@ -301,10 +304,8 @@ class Meter:
         self._multiple = 1
         self.given_up_ns = 0
         self._step_ms = Samples()
-        # Each row has the cost in ms, the lead in ms, the rate, or 0 if there is no rate, and the interval since the
-        # publish before in ms, or 0 for the first publish.
+        # Each row has the cost in ms, the instants `due_ns` and `published_ns`, and the rate, or 0 if there is no rate.
         self._publishes = Samples(4)
-        self._published_ns = 0
 
     def stepped(self, cost_ns: int, multiple: int = 1) -> None:
         """Counts a step that made `multiple` of the world's own steps."""
@@ -318,9 +319,7 @@ class Meter:
         """Counts a snapshot that became visible. cost_ns: time that publishing this snapshot took, in ns."""
         self.published += 1
         self.late += published_ns - due_ns > LATE_NS
-        interval_ns = published_ns - (self._published_ns or published_ns)
-        self._published_ns = published_ns
-        self._publishes.add(cost_ns / 1e6, (due_ns - published_ns) / 1e6, rate, interval_ns / 1e6)
+        self._publishes.add(cost_ns / 1e6, due_ns, published_ns, rate)
 
     def gave_up(self, debt_ns: int, steps: int) -> None:
         """Counts time that a new plan gave up. `debt_ns` is wall time; it equals `steps` steps of simulated time."""
@@ -338,10 +337,13 @@ class Meter:
             "widened": self.widened,
             "narrowed": self.narrowed,
             "given_up_ms": self.given_up_ns / 1e6,
-            "rate": distribution(filter(None, self._publishes.column(2))),
+            "rate": distribution(filter(None, self._publishes.column(3))),
             "step_ms": distribution(self._step_ms.column()),
             "publish_ms": distribution(self._publishes.column(0)),
-            "lead_ms": distribution(self._publishes.column(1)),
+            "lead_ms": distribution(
+                (due_ns - published_ns) / 1e6
+                for due_ns, published_ns in zip(self._publishes.column(1), self._publishes.column(2), strict=True)
+            ),
         }
 
     def loop_report(self) -> dict[str, Any]:
@@ -350,7 +352,9 @@ class Meter:
         return {
             "published": self.published,
             "dropped": self.dropped,
-            "rate": distribution(filter(None, self._publishes.column(2))),
+            "rate": distribution(filter(None, self._publishes.column(3))),
             "publish_ms": distribution(self._publishes.column(0)),
-            "publish_interval_ms": distribution(filter(None, self._publishes.column(3))),
+            "publish_interval_ms": distribution(
+                (later_ns - earlier_ns) / 1e6 for earlier_ns, later_ns in pairwise(self._publishes.column(2))
+            ),
         }
