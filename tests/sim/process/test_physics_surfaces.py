@@ -29,7 +29,7 @@ class Marked(Flag):
         self.steps += 1
         assert self.marks is not None
         self.marks.clear()
-        self.marks.add("axes", np.zeros((self.steps, 3)), size=0.1, label=self.steps)
+        self.marks.add("axes", np.zeros((self.steps, 3)), size=0.1)
 
 
 def newest_of_lab() -> Snapshot:
