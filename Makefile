@@ -13,8 +13,8 @@ DISPLAY_PACKAGES := xvfb sway weston xdotool glslang-tools
 RUN_PACKAGES     := $(GL_PACKAGES) python3-venv
 PACKAGES         := $(RUN_PACKAGES) $(DISPLAY_PACKAGES)
 
-# What `pip install` says that concerns whoever waits for it: on a terminal how far it is; warnings, but for places in
-# pip's configuration that do not exist; and where it finds an error, every line. Ends with pip's exit code.
+# Prints the part of pip's output that a user needs: progress, on a terminal; warnings, except those about places in
+# pip's configuration that do not exist; and all lines if there is an error. Ends with pip's exit code.
 define PIP_LINES
 BEGIN { code = 1; terminal = !system("test -t 1") }
 /^pip ended with [0-9]+$$/ { code = $$4; next }
@@ -30,22 +30,22 @@ function erase() { if (told) printf "\r%24s\r", ""; told = 0 }
 endef
 export PIP_LINES
 
-WAY_OUT := setup: pip stopped, it says why above; the same make tries again (packages in a folder: PIP_FIND_LINKS=FOLDER make)
+WAY_OUT := setup: pip failed, see its message above; to try again, run the same make (packages in a folder: PIP_FIND_LINKS=FOLDER make)
 
-# 1: what to install, 2: how many packages that is, where it takes long enough to be told.
+# 1: packages to install, 2: their number, or nothing if the progress is not to be shown.
 pip_install = { $(BIN)/python -m pip install --disable-pip-version-check --no-input --no-color --progress-bar off --no-compile $(1) \
   2>&1; echo "pip ended with $$?"; } | awk -v all=$(2) -v way_out="$(WAY_OUT)" "$$PIP_LINES"
 
-# 1: system packages. Installs those that are missing, or prints how to.
+# 1: system packages. Installs those that are missing, or prints the command that installs them.
 define system_install
 @installed=" $$(dpkg-query -W -f '$${Package}:$${db:Status-Status} ' $(1) 2>/dev/null)"; missing=""; count=0; \
 for p in $(1); do case "$$installed" in *" $$p:installed "*) ;; \
   *) missing="$$missing $$p"; count=$$((count + 1)) ;; esac; done; \
 if ! command -v dpkg-query >/dev/null 2>&1; then \
-  echo "setup: not a Debian system; needed here: an OpenGL 3.3 driver, for the tests Xvfb, sway, weston"; \
+  echo "setup: this is not a Debian system; install an OpenGL 3.3 driver, and for the tests Xvfb, sway and weston"; \
 elif [ -z "$$missing" ]; then :; \
 elif [ "$$(id -u)" = 0 ]; then \
-  echo "setup: installing system packages ($$count), a minute or two:$$missing"; \
+  echo "setup: installing $$count system packages, which takes a minute or two:$$missing"; \
   said=$$(apt-get update -qq 2>&1 && \
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing 2>&1) || \
   { code=$$?; printf '%s\n' "$$said" >&2; exit $$code; }; \
@@ -76,33 +76,34 @@ types:
 	@ln -sfn ../../../twixt.py build/types/twixt/__init__.py
 	@ln -sfn ../../../sim/engines/viewers/mujoco_viewer.py build/types/twixt/mujoco_viewer.py
 
-# A first part to run twixt, a second for all else. Bytecode of twixt is made here, so that the first start does not wait
-# for it; that of the other packages is made when they are imported, which saves half of pip's time.
+# Packages are installed in two parts: those that running twixt needs, then all others. Bytecode of twixt is made here,
+# so that the first start does not wait for it. Bytecode of other packages is made when they are imported, which saves
+# half of pip's time.
 # Copies that hatchling installs, or another package `twixt`, would be imported instead of what is edited here.
 $(VENV)/ready-to-run: requirements.txt pyproject.toml | run-packages
-$(VENV)/ready-to-run: SAYS = to run twixt into $(VENV): about half a minute, 290 MB
+$(VENV)/ready-to-run: SAYS = into $(VENV), to run twixt: about half a minute, 290 MB
 $(VENV)/ready-to-run: THEN = echo "setup: twixt itself"; \
 	$(call pip_install,--no-deps --no-build-isolation --editable .); \
 	for site in $(VENV)/lib/python*/site-packages; do rm -rf $$site/twixt $$site/twixt-*info $$site/twixt_viewer.py; done; \
 	$(BIN)/python -m compileall -q twixt_viewer.py twixt.py cli ipc sim render bench
 
 $(VENV)/ready: requirements-dev.txt requirements.txt $(VENV)/ready-to-run | packages
-$(VENV)/ready: SAYS = for tests and benches into $(VENV): about a minute, 220 MB more
+$(VENV)/ready: SAYS = into $(VENV), for tests and benches: about a minute, 220 MB more
 $(VENV)/ready: THEN = :
 
-# A virtual environment that was interrupted while it was made has a python and no pip, and is made again.
+# If the creation of a virtual environment was interrupted, it has a python and no pip. It is then made again.
 $(VENV)/ready-to-run $(VENV)/ready:
 	@set -e; began=$$(date +%s); all=$$(cat $(filter requirements%,$^) | grep -c ==); mkdir -p $(VENV); \
 	if command -v flock >/dev/null; then exec 9>>$(VENV)/being-made; \
 	  flock -n 9 || { echo "setup: another make installs into $(VENV); waiting for it"; flock 9; }; \
 	  if [ -e $@ ] && [ -z "$$(find $^ -newer $@)" ]; then exit 0; fi; fi; \
 	$(BIN)/python -m pip --version >/dev/null 2>&1 || { echo "setup: making a virtual environment in $(VENV)"; "$(PYTHON)" -m venv $(VENV); }; \
-	echo "setup: Python packages ($$all) $(SAYS)"; \
+	echo "setup: installing Python packages ($$all) $(SAYS)"; \
 	$(call pip_install,-r $<,$$all); \
 	$(THEN); \
-	touch $@; echo "setup: done in $$(($$(date +%s) - began)) s; the first start compiles what draws, a second or two"
+	touch $@; echo "setup: done in $$(($$(date +%s) - began)) s; the first start compiles the drawing code, which takes a second or two"
 
-run: $(VENV)/ready-to-run  ## the default world, in a window (offscreen with a report where there is no display)
+run: $(VENV)/ready-to-run  ## the default world, in a window (without a display: offscreen, with a report)
 	@$(BIN)/twixt run $(ARGS)
 
 test: setup     ## all tests, most of them in parallel
@@ -117,13 +118,13 @@ check: setup    ## format, lint, types, fast tests
 	$(BIN)/mypy
 	$(BIN)/python -m tests.suite -m "not stress and not display and not slow" $(ARGS)
 
-bench: setup    ## what everything costs, each beside its physical limit (ARGS="channel --quick"; ARGS=--help: all benches)
+bench: setup    ## measures costs, each beside its physical limit (ARGS="channel --quick"; ARGS=--help: all benches)
 	$(BIN)/python -m bench $(ARGS)
 
-fuzz: setup     ## a hundred thousand spoilt inputs for each reader of what others wrote (FUZZ=1000, ARGS="head --seed 1")
+fuzz: setup     ## a hundred thousand corrupt inputs for each decoder (FUZZ=1000, ARGS="head --seed 1")
 	nice env FUZZ=$(FUZZ) $(BIN)/python -P -m tests.long.hostile.fuzz $(ARGS)
 
-mutants: setup  ## whether the tests notice a wrong line of the channel and of the schedule (long)
+mutants: setup  ## checks that the tests notice wrong lines of the channel and of the schedule (takes long)
 	@$(call pip_install,-r requirements-mutants.txt)
 	nice $(BIN)/python -m tests.mutants --out docs/mutants.md $(ARGS)
 
@@ -136,7 +137,7 @@ coverage: setup ## lines and branches of ipc/ that the tests reach
 	-@$(BIN)/python -m coverage combine --quiet 2>/dev/null  # processes that were killed leave half a file
 	$(BIN)/python -m coverage report
 
-frozen: setup   ## makes programs by PyInstaller that open a window, and counts the starts of each (takes minutes)
+frozen: setup   ## makes programs with PyInstaller that open a window, and counts the starts of each (takes minutes)
 	nice $(BIN)/python -m tests.frozen
 
 kill-orders: setup   ## ORDERS=1000 random orders of starting, stopping and killing: nothing is left (SEED=N repeats one)

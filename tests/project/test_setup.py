@@ -104,11 +104,11 @@ def test_setup_says_its_phases_and_nothing_of_places_that_hold_no_package(checko
     assert done.stderr == ""
     phases = [line.partition(" in ")[0] for line in done.stdout.splitlines()]
     assert phases == [
-        "setup: Python packages (1) to run twixt into .venv: about half a minute, 290 MB",
+        "setup: installing Python packages (1) into .venv, to run twixt: about half a minute, 290 MB",
         "setup: installing them",
         "setup: twixt itself",
         "setup: done",
-        "setup: Python packages (2) for tests and benches into .venv: about a minute, 220 MB more",
+        "setup: installing Python packages (2) into .venv, for tests and benches: about a minute, 220 MB more",
         "setup: installing them",
         "setup: done",
     ]
