@@ -149,7 +149,7 @@ def exhaustion_advice(error: Exception) -> str:
         return f"this process may open no more files ({os.strerror(errno.EMFILE)}); allow more, such as: ulimit -n 1024"
     if _is(error, errno.ENOSPC):
         return (
-            f"there is no room for what is to be written ({os.strerror(errno.ENOSPC)}); make room, or write elsewhere"
+            f"there is no room to write ({os.strerror(errno.ENOSPC)}); make room, or write elsewhere"
         )
     return ""
 
@@ -196,7 +196,7 @@ def damaged_module_advice(error: Exception) -> str:
     if trace is None or trace.tb_frame.f_code.co_name != "_compile_bytecode":
         return ""
     path = trace.tb_frame.f_locals.get("bytecode_path")
-    return f"Python finds its compiled module {path!r} damaged ({error}), as a full disk leaves it; delete it"
+    return f"Python finds its compiled module {path!r} damaged ({error}), for example by a full disk; delete it"
 
 
 def missing_package_advice(error: BaseException | None) -> str:

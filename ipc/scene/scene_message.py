@@ -97,7 +97,7 @@ def unpacked_fields(packed: bytes, before: Mapping[str, Any] | None) -> dict[str
         background = last.material.texture  # type: ignore[union-attr]  # raises if the scene is damaged
     index = np.frombuffer(index_bytes, "<u2", bodies).astype(np.uint16)
     if bodies and int(index.max()) >= len(table):
-        raise SceneError(f"a scene of {len(table)} shapes came with the index {index.max()} of one")
+        raise SceneError(f"a scene of {len(table)} shapes came with the shape index {index.max()}")
     rows = np.frombuffer(index_bytes, "<u4", sum(lengths), offset=2 * bodies)
     child, parent, *member = np.split(rows, np.cumsum(lengths)[:-1])
     return dict(

@@ -142,7 +142,7 @@ class Publishing:
         now = self._now
         if now.is_being_published:
             raise TwixtError(
-                "another publish of this view is under way, on another thread or in the line that this one "
+                "another publish of this view is under way, on another thread or in the code that this call "
                 "interrupted; publish from one thread at a time, with a lock around it"
             )
         now.is_being_published = True
@@ -244,7 +244,7 @@ class Publishing:
         return sim_time_ns
 
     def _refuse(self, wanted: str, used: str) -> NoReturn:
-        raise TwixtError(f"this view is published with {used}, so not with {wanted}; use one of the two alone")
+        raise TwixtError(f"this view is published with {used}, so {wanted} cannot be used; use only one of the two")
 
     def _send(self, sim_time_ns: int, opened: OpenSlot, begin_ns: int, vertices: int) -> None:
         """Publish the slot that `_now` has prepared. Restarts the world if simulated time is smaller than before, and

@@ -170,7 +170,7 @@ class ShownBodies:
         refuses, and also if there are ids."""
         if ids is not None:
             raise InvalidValue(
-                "publish takes surfaces by the place of their bodies; leave ids out, or publish no surfaces"
+                "publish takes surfaces by the index of their bodies; leave ids out, or publish no surfaces"
             )
         return max(self.state.used, _count_of(fields, None, self.state, self.shapes))
 
@@ -357,7 +357,7 @@ def _require_bodies_alone(own: Mapping[str, NDArray[Any]], columns: Columns) -> 
     for name in own:
         if columns.declared[name].per == PART_ROWS:
             raise InvalidValue(
-                f"publish takes the part column {name!r} by the place of its bodies; leave ids out, or publish "
+                f"publish takes the part column {name!r} by the index of its bodies; leave ids out, or publish "
                 "columns of bodies"
             )
 

@@ -7,11 +7,12 @@
     self.marks.add("arrow", position=points, to=points + 0.01 * forces, size=0.01, ids=contact_ids)
 
 A body is identified by its index. A mark is identified by its kind and id. A viewer blends marks of equal kind and
-id between two snapshots, whatever their indices. Marks have texts: `label` is beside the mark, and the kind "text" is
-a text alone. A text is published with the marks, so it may change in each step. A mark with `body` is attached to a
-body: a viewer draws it in the frame of the body as it draws the body. A mark that is only in the older snapshot is shown until the instant
-of the newer snapshot. A mark that is only in the newer snapshot is shown from that instant on. Marks are lit and
-depth-tested like bodies. They cast no shadow.
+id between two snapshots, whatever their indices. A mark that is only in the older snapshot is shown until the instant
+of the newer snapshot. A mark that is only in the newer snapshot is shown from that instant on.
+
+A mark may have a text: `label` is drawn beside the mark, and a mark of the kind "text" is only a text. Texts are
+published with the marks, so they may change in each step. A mark with `body` is attached to a body: a viewer places it
+in the frame of the body as drawn. Marks are lit and depth-tested like bodies. They cast no shadow.
 
 Always: an `add` that raises changes nothing. Marks are not part of a world's state, and the hash of the state does
 not include them.
@@ -107,7 +108,7 @@ class Marks:
         """Adds n marks of one kind.
 
         A mark with a number that is not finite, or with an orientation of zeros, is not drawn. `fault` then describes
-        it. All different texts since `clear` may have 256 KiB together.
+        it. All different texts since `clear` may have at most 256 KiB together.
 
         Args:
             kind: "sphere", "box", "capsule", "cylinder", "ellipsoid", "arrow", "line", "axes" or "text".
@@ -128,9 +129,9 @@ class Marks:
                 mark is its index among the marks of its kind.
             label: A text that is written to the right of each mark, or n texts. Each has one line and at most 200
                 characters. The 500 visible ones nearest to the camera are shown, over everything.
-            text: The same for marks of the kind "text", which are texts alone, in the colour `color`.
+            text: The text of each mark of the kind "text", or n texts, as for `label`. It has the colour `color`.
             body: Index of the body to which all marks are attached, or (n,) such indices. `position`, `to` and
-                `orientation` are then in the frame of that body, in metres; its scale does not count. The mark moves
+                `orientation` are then in the frame of that body; its scale does not change them. The mark moves
                 with the body as it is drawn, and is hidden while the body is hidden or does not exist.
 
         Raises:
@@ -237,7 +238,8 @@ class Marks:
             return ""
         first = self.records[rows[0]]
         return (
-            f"a mark of kind {KIND_NAMES[first['kind']]!r} is attached to body {first['body'] - 1}, of {bodies} bodies"
+            f"a mark of kind {KIND_NAMES[first['kind']]!r} is attached to body {first['body'] - 1}, "
+            f"but there are {bodies} bodies"
         )
 
     def _keep(self, count: int) -> None:

@@ -20,7 +20,7 @@ from twixt.ipc.errors import exhaustion_advice, is_utf8
         (errno.ENFILE, "this machine can open no more files (Too many open files in system); end other programs"),
         (
             errno.ENOSPC,
-            "there is no room for what is to be written (No space left on device); make room, or write elsewhere",
+            "there is no room to write (No space left on device); make room, or write elsewhere",
         ),
         (errno.ENOENT, ""),
     ],

@@ -370,9 +370,9 @@ def test_a_damaged_scene_is_refused_in_words(damage: Any) -> None:
         ({"parents": 4, "members": [-1, 0]}, "a scene of 7 bodies came with 42 bytes of indices"),
         (
             {"shapes": [{"kind": "sphere", "radius": 1, "material": None}] * 6},
-            "a scene of 6 shapes came with the index 6 of one",
+            "a scene of 6 shapes came with the shape index 6",
         ),
-        ({"shapes": []}, "a scene of 0 shapes came with the index 6 of one"),
+        ({"shapes": []}, "a scene of 0 shapes came with the shape index 6"),
         ({"shapes": [{"kind": "cone"}]}, "the scene received is damaged ('cone'); restart the simulation"),
     ],
 )

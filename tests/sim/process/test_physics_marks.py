@@ -107,4 +107,4 @@ def test_a_mark_on_a_body_that_does_not_exist_is_reported_once(
     lab = Lab(make_host(capacity=100), Faulty())
     lab.run_steps(5)
     said = capsys.readouterr().err
-    assert said.count("a mark of kind 'sphere' is attached to body 90, of ") == 1
+    assert said.count("a mark of kind 'sphere' is attached to body 90, but there are ") == 1

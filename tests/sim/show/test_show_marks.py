@@ -136,4 +136,4 @@ def test_a_mark_on_a_body_that_does_not_exist_is_reported_once(
     marks.add("axes", (0, 0, 0), size=1, body=2)
     for _ in range(3):
         watched.publish(position=places(1, 2), marks=marks)
-    assert capsys.readouterr().err.count("a mark of kind 'axes' is attached to body 2, of 2 bodies") == 1
+    assert capsys.readouterr().err.count("a mark of kind 'axes' is attached to body 2, but there are 2 bodies") == 1

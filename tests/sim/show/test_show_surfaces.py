@@ -96,7 +96,7 @@ def test_what_is_refused_changes_nothing(watched: Watched, surfaces: Any, words:
 
 
 def test_surfaces_need_a_body_that_deforms_and_no_ids(watched: Watched) -> None:
-    with pytest.raises(TwixtError, match="publish takes surfaces by the place of their bodies; leave ids out"):
+    with pytest.raises(TwixtError, match="publish takes surfaces by the index of their bodies; leave ids out"):
         watched.view.publish(position=ORIGINS, ids=[7, 8, 9], surfaces={0: TRIANGLE})
     stiff = Watched(twixt.Scene([twixt.Sphere()]))
     with pytest.raises(TwixtError, match=r"publish\(surfaces\) needs a body that deforms; make its shape Mesh"):

@@ -255,11 +255,11 @@ def test_a_slot_has_the_views_columns_and_time(watched: Watched) -> None:
 
 
 def test_slots_and_fields_are_not_mixed(watched: Watched) -> None:
-    with watched.view.slot(1), pytest.raises(TwixtError, match="published with slot, so not with publish"):
+    with watched.view.slot(1), pytest.raises(TwixtError, match="published with slot, so publish cannot be used"):
         watched.view.publish(position=[[0, 0, 0]])
     other = Watched()
     other.view.publish(position=[[0, 0, 0]])
-    with pytest.raises(TwixtError, match="published with publish, so not with slot"), other.view.slot(1):
+    with pytest.raises(TwixtError, match="published with publish, so slot cannot be used"), other.view.slot(1):
         pass
     with pytest.raises(TwixtError, match="being written in place"), watched.view.slot(1), watched.view.slot(1):
         pass  # the inner one raises

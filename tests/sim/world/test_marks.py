@@ -181,7 +181,7 @@ def test_a_mark_that_is_attached_to_no_body_is_a_fault() -> None:
     marks.add("box", (0, 0, 0), size=(1, 1, 1), body=7)
     assert marks.records["body"].tolist() == [1, 2, 3, 8]
     assert marks._fault_among(8) == ""
-    assert marks._fault_among(5) == "a mark of kind 'box' is attached to body 7, of 5 bodies"
+    assert marks._fault_among(5) == "a mark of kind 'box' is attached to body 7, but there are 5 bodies"
     marks.clear()
     assert marks._fault_among(0) == ""
 
