@@ -1,4 +1,4 @@
-"""A pendulum with sliders, and its energy as a live plot. Friction takes the energy; a longer rod swings slower."""
+"""A pendulum with sliders, and its energy as a live plot. Friction reduces the energy; a longer rod swings slower."""
 
 import math
 

@@ -1,4 +1,5 @@
-"""Quaternions: the two orders of their numbers, and those of a rotation about an axis or towards a direction.
+"""Quaternions: conversion between the two orders of their numbers, and quaternions of a rotation about an axis or
+towards a direction.
 
 A body's forward axis is x and its up axis is z. Shapes and marks with a length (capsules, cylinders, arrows, lines)
 extend along their own z axis.
@@ -27,7 +28,7 @@ PARALLEL_SINE = 1e-8
 
 
 def is_w_first(quat: object) -> bool:
-    """True for the order "wxyz". Raises TwixtError for a value that is no order."""
+    """True for the order "wxyz". Raises TwixtError for any value that is not an order."""
     if isinstance(quat, str) and quat in COMPONENTS:
         return quat != XYZW
     advice = "" if isinstance(quat, str) else "; pass the quaternions as orientation"
@@ -74,8 +75,8 @@ def turn_towards(
         bodies.orientation = twixt.turn_towards(bodies.velocity)               # cars that look where they drive
         bodies.orientation[i] = twixt.turn_towards(end - start, forward="z")   # a capsule along a segment
 
-    If a direction is parallel to `up`, the rotation is the shortest one of the forward axis to the direction. Of two
-    half turns it is the one about the up axis.
+    If a direction is parallel to `up`, the rotation is the shortest one of the forward axis to the direction. If the
+    direction is also opposite to the forward axis, it is the half turn about the up axis.
 
     Args:
         direction: (3,), or (n, 3) with one row for each rotation. Its length may be any except 0.

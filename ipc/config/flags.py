@@ -155,14 +155,15 @@ class Config:
     )
     chase_ms: float | None = motion_flag(
         None,
-        "how long --interpolation chase takes to reach a new state, unless that is due later [the usual gap]",
+        "how long --interpolation chase takes to reach a new state, unless that is due later [the usual interval]",
         float,
         "MS",
     )
     clock: str = motion_flag(
         "auto",
-        "which simulated time a frame draws: auto, as early as the next snapshot is there in time; ahead, what is due "
-        "now; newest-two, an interval behind; buffered, a fixed time behind, as network games do",
+        "which simulated time a frame draws: auto, with the smallest delay at which the next snapshot has arrived; "
+        "ahead, the time that is due now; newest-two, one interval behind; buffered, a fixed time behind, as network "
+        "games do",
         str,
         choices=CLOCKS,
     )

@@ -22,7 +22,7 @@ _WORDS = {
     335: "keypad_enter", 336: "keypad_equal", 340: "left_shift", 341: "left_ctrl", 342: "left_alt", 343: "left_super",
     344: "right_shift", 345: "right_ctrl", 346: "right_alt", 347: "right_super", 348: "menu",
 }  # fmt: skip
-# Names of keys that are characters: those of the keys of a US keyboard, without Shift.
+# Names of keys that are characters: the characters of a US keyboard, without Shift.
 CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789',-./;=[\\]`")
 # Name of each key on a US keyboard, by GLFW's code. A code stands for a place on the keyboard.
 KEY_NAMES: dict[int, str] = {

@@ -204,7 +204,7 @@ _NO_LINES: dict[str, _Recorded] = {}
 
 def thinned(points: Points, most: int) -> Points:
     """Returns at most `most` of the points, (n, 2) with x that never falls. Each of most / 2 equal intervals of x has
-    two points: its lowest and its highest value, in the order that fits its first and last one."""
+    two points: its lowest and its highest value. The highest comes first if the values of the interval fall."""
     if len(points) <= most:
         return points
     xs, ys = points.T
@@ -245,7 +245,7 @@ def plots_from_message(fields: dict[str, Any], raw: bytes) -> tuple[OverlayPlot,
                 start += count
             found.append(OverlayPlot(name, tuple(series)))
     except (TypeError, ValueError) as error:
-        raise TwixtError(f"plots came that are damaged ({str(error)[:100]})") from error
+        raise TwixtError(f"plots came with damaged fields ({str(error)[:100]})") from error
     return tuple(found)
 
 
@@ -267,7 +267,7 @@ def _points_of(content: bytearray) -> Points:
 
 
 def _last_run(points: Points) -> Points:
-    """Those points that have an x, from the last one on whose x is smaller than the one before."""
+    """The points with a finite x, beginning at the last point whose x is smaller than the x before it."""
     points = points[np.isfinite(points[:, 0])]
     falls = np.flatnonzero(np.diff(points[:, 0]) < 0)
     return points[falls[-1] + 1 :] if len(falls) else points

@@ -22,7 +22,7 @@ _said: set[str] = set()  # former names whose line was printed
 
 
 class FormerArgument(NamedTuple):
-    """An argument that became another argument with other values. new: its name. form: the new form, for the line.
+    """An argument that became another argument with other values. new: its name. form: new form in the printed line.
     converted: function of the old value and of the call's other arguments by name; it returns the new value."""
 
     new: str
@@ -31,7 +31,7 @@ class FormerArgument(NamedTuple):
 
 
 class FormerAttribute(NamedTuple):
-    """An attribute that became another expression. form: the new form, for the line. read: function of the instance
+    """An attribute that became another expression. form: new form in the printed line. read: function of the instance
     that returns the attribute's value."""
 
     form: str
@@ -46,10 +46,11 @@ def say_renamed(former: str, new: str) -> None:
 
 
 def former_arguments(former: Mapping[str, str | FormerArgument], name: str = "") -> Callable[[Target], Target]:
-    """Decorator of a function, or of a class whose constructor is meant, that accepts former names of arguments.
+    """Decorator that lets a function, or the constructor of a class, accept former names of arguments.
 
-    former: for each former name, the new name. name: name of the function in messages; by default its own name. A call
-    with a former and a new name of one argument raises TwixtError.
+    former: for each former name, the new name, or a `FormerArgument` if the values changed too. name: name of the
+    function in messages; by default its own name. A call with a former and a new name of one argument raises
+    TwixtError.
     """
 
     def decorate(target: Target) -> Target:
@@ -85,7 +86,8 @@ def _accepting(
 
 
 class _FormerName:
-    """Descriptor of an attribute's former name, for instances. Classes do not have the name, so `help` does not show it.
+    """Descriptor of an attribute's former name, for instances. Classes do not have the name, so `help` does not
+    show it.
 
     found: the new name, or the expression that replaces the attribute.
     """
@@ -103,10 +105,11 @@ class _FormerName:
 
 
 def former_attributes(former: Mapping[str, str | FormerAttribute]) -> Callable[[Class], Class]:
-    """Class decorator: instances have their attributes and methods under former names as well. `dir` of an instance does
-    not list them. Other attributes are read as fast as without it, which `__getattr__` would not allow.
+    """Class decorator: instances have their attributes and methods under former names as well. `dir` of an instance
+    does not list them. Other attributes are read as fast as in an undecorated class; with `__getattr__` they would be
+    slower.
 
-    former: for each former name, the new name.
+    former: for each former name, the new name, or a `FormerAttribute`.
     """
 
     def decorate(owner: Class) -> Class:
@@ -122,9 +125,9 @@ def former_attributes(former: Mapping[str, str | FormerAttribute]) -> Callable[[
 
 
 def closed_attributes(former: Mapping[str, str]) -> Callable[[Class], Class]:
-    """Class decorator: as `former_attributes`, and to assign an attribute that does not exist raises AttributeError with
-    the most similar name. Public attributes of instances must be annotated in the class. Names with a leading
-    underscore may be assigned, and so may all names of subclasses.
+    """Class decorator: does what `former_attributes` does. Also, an assignment to an attribute that does not exist
+    raises AttributeError with the most similar name. Public attributes of instances must be annotated in the class.
+    Names with a leading underscore may be assigned. Instances of subclasses accept all names.
 
     An assignment costs one more call in Python.
     """

@@ -3,8 +3,8 @@
 The viewer that has been attached longest draws and writes them. Requests wait while no viewer is attached yet.
 
 Always: a request is answered once, with success or a reason. At most `MOST_REQUESTS` requests are unanswered; further
-ones fail at once. A reason is printed one time, however many requests fail by it. Not here: drawing and writing
-(`render.viewer.screenshots`).
+ones fail at once. Each reason is printed once, even if several requests fail for it. Drawing and writing are in
+`render.viewer.screenshots`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Screenshot:
 
     Attributes:
         path: Absolute path of the file.
-        error: Reason why the file was not written. None if it was written, and while that is not known.
+        error: Reason why the file was not written. None if it was written, and until that is known.
         steps_late: Number of publishes between the requested state and the one in the picture. It is above 0 if the
             loop ran on faster than frames are drawn.
     """
@@ -54,11 +54,11 @@ class Screenshot:
 
     @property
     def is_done(self) -> bool:
-        """True if the file is complete or has failed."""
+        """True if the file is complete or could not be written."""
         return self._ended.is_set
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Waits until the file is complete or has failed.
+        """Waits until the file is complete or could not be written.
 
         Args:
             timeout_s: Longest wait, in seconds. None for no limit.
@@ -75,8 +75,8 @@ class Screenshot:
 
 
 class ScreenshotRequest(NamedTuple):
-    """A request as the viewer receives it. tick: the first picture whose drawn state has this tick or a later one is
-    written; -1 for any picture. has_panels: True to write the picture with the overlay's panels."""
+    """A request as the viewer receives it. tick: the first picture is written whose drawn state has this tick or a
+    later one; -1 for any picture. has_panels: True to write the picture with the overlay's panels."""
 
     number: int
     path: str
@@ -146,7 +146,7 @@ class ScreenshotRequests:
         return bool(self._waiting)
 
     def post_to(self, viewer: Receiver) -> None:
-        """Queues all requests for a viewer that no viewer has received."""
+        """Queues all requests that no viewer has received, for this viewer."""
         while self._waiting:
             request, screenshot = self._waiting[0]
             # The request enters `_sent` before it leaves `_waiting`, so that `add` and `await_all` always count it.
@@ -171,7 +171,7 @@ class ScreenshotRequests:
         del self._sent[number]
 
     def viewer_gone(self, viewer: object) -> None:
-        """Ends the requests that a viewer had received when it disconnected."""
+        """Ends the requests of a viewer that has disconnected."""
         for number, (sent_to, _, screenshot) in list(self._sent.items()):
             if sent_to is viewer:
                 self.fail(screenshot, "the viewer was closed before it was written")
@@ -187,7 +187,7 @@ def screenshot_path(path: Any) -> str:
     name = os.path.abspath(os.path.expanduser(name))
     if "\0" in name or len(name) > LONGEST_PATH or not name.isprintable():
         raise TwixtError(
-            f"the file of a screenshot must be a name of at most {LONGEST_PATH} characters of text, got "
+            f"the file of a screenshot must be a path of at most {LONGEST_PATH} printable characters, got "
             f"{text_of(path)[:80]}"
         )
     return name

@@ -18,7 +18,7 @@ UNITS = (
     ("µs", 1e-3, 1.0),
     ("ns", 1e-6, 0.0),
 )
-# Between these rates, time is compared with real time. Other rates are shown as simulated time per second.
+# Rates in this range are shown as multiples of real time. Other rates are shown as simulated time per second.
 LEAST_RATE, MOST_RATE = 0.01, 1000.0
 UNKNOWN = "-"
 

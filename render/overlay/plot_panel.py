@@ -1,7 +1,8 @@
-"""The panel of the program's live plots. Each plot is a section with a legend, which has the newest values, and its lines.
+"""The panel of the program's live plots. Each plot is a section with its lines, and with a legend that has the newest
+values.
 
-Always: the axes cover all points of the plot that are finite. If there is not enough height for all plots, the last ones
-show only their names. Lengths are in units of text size.
+Always: the axes cover all points of the plot that are finite. If there is not enough height for all plots, the last
+ones show only their names. Lengths are in units of text size.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ LEAST_FOR_X, LEAST_FOR_Y = 72.0, 120.0
 # Free space above and below the points, as a share of their range.
 MARGIN_SHARE = 0.06
 LINE_WIDTH = 1.5
-# Colours (red, green, blue) of the lines, in turn. A reader can distinguish these colours on a dark background, also
-# with most kinds of colour blindness.
+# Colours (red, green, blue) of the lines, in turn. They can be distinguished on a dark background, also with most
+# kinds of colour blindness.
 COLORS = (
     *((0.35, 0.70, 0.90), (0.90, 0.62, 0.0), (0.0, 0.75, 0.55), (0.95, 0.90, 0.25), (0.80, 0.47, 0.65)),
     *((0.90, 0.40, 0.20), (0.75, 0.75, 0.80), (0.45, 0.55, 0.95)),
@@ -61,7 +62,7 @@ def plot_items(
     line = imgui.get_text_line_height() + ui.SPACING
     legends = [_legend(imgui, plot, width) if section_of(plot) in opened else None for plot in plots]
     heights: list[float] = []
-    for most_lines in (None, 1):  # a legend is shortened to a line if the lines of a plot would not fit else
+    for most_lines in (None, 1):  # legends are shortened to one line if the lines of a plot would not fit
         legends = [None if legend is None else legend[:most_lines] for legend in legends]
         heights = plot_heights([None if legend is None else line * len(legend) for legend in legends], line, room)
         if len(heights) == len(plots) and sum(map(bool, heights)) == len(legends) - legends.count(None):
@@ -77,8 +78,8 @@ def plot_items(
 
 
 def plot_heights(legends: Sequence[float | None], line: float, room: float) -> list[float]:
-    """Height of the lines of each plot; 0 for a plot that shows only its name. Plots for whose names there is no room
-    are left out. legends: height of each plot's legend; None for a plot that is folded. line: height of a name."""
+    """Height of the lines of each plot; 0 for a plot that shows only its name. Plots whose names do not fit are left
+    out. legends: height of each plot's legend; None for a plot whose section is closed. line: height of a name."""
     shown = list(legends[: max(0, int(room // line))])
     left = room - line * len(shown)
     kept = [at for at, legend in enumerate(shown) if legend is not None]

@@ -1,4 +1,4 @@
-"""Follows drawn bodies: with the labels of their shapes, and with the marks that are attached to them.
+"""Labels of shapes, and marks that are attached to bodies, at the poses of the drawn bodies.
 
 Both are placed by the poses with which the bodies are drawn in the same frame. These poses come from numpy, so private
 copies of snapshots are needed while a body has a label or a mark. The caller passes snapshots, pictures and cameras.
@@ -56,7 +56,7 @@ class Attachments:
         return self._join()
 
     def add_marks(self, marks: NDArray[np.void], count: int) -> bool:
-        """Follows the bodies to which these marks are attached, too. count: number of bodies. Returns False if `rows`
+        """Also follows the bodies to which these marks are attached. count: number of bodies. Returns False if `rows`
         is the same as before."""
         bodies = marks["body"]
         if not bodies.any():
@@ -104,7 +104,7 @@ class Attachments:
         return placed if kept.all() else placed.view(RECORD)[kept].view(MARK)
 
     def labels(self, poses: Poses | None, camera: CameraMatrices) -> list[Label]:
-        """The labels of the bodies that are drawn. If there are too many, those nearest to the camera."""
+        """The labels of the drawn bodies. If there are too many, only those nearest to the camera."""
         if poses is None or not len(self._labeled):
             return []
         at = np.searchsorted(self.rows, self._labeled)

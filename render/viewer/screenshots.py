@@ -102,8 +102,8 @@ class Screenshots:
         return news
 
     def close(self) -> None:
-        """Waits until all screenshots are written. Prints which of them failed. Also prints it if the screenshot
-        requested on the command line was never made."""
+        """Waits until all screenshots are written. Prints which of them failed. Also prints a notice if the
+        screenshot requested on the command line was never made."""
         if self._writer is not None:
             self._writer.shutdown()
         for written in self._written:
@@ -156,7 +156,8 @@ class RequestedScreenshots:
         requests[:] = [one for one in requests if one not in self._due]
 
     def write(self, has_panels: bool) -> None:
-        """Writes those of the due requests that want the picture with the panels, or without them."""
+        """Writes the due requests of pictures with the panels, or those of pictures without them. has_panels: True for
+        those with the panels."""
         wanted, link = [request for request in self._due if request.has_panels == has_panels], self._link
         if not wanted or link is None:
             return

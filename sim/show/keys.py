@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 class _AskedKey:
     """A key that the program has asked for. names: its name, or the names of the keys on both sides. held_presses,
-    pressed_presses: number of presses at the last look by `held` and by `pressed`."""
+    pressed_presses: number of presses at the last call of `held` and of `pressed`."""
 
     def __init__(self, names: tuple[str, ...], presses: int) -> None:
         self.names, self.held_presses, self.pressed_presses = names, presses, presses
@@ -39,8 +39,8 @@ class Keys:
     key on either side. Characters are those of the user's keyboard layout without Shift; see `UserEvent.key_name`.
 
     A key that the program has asked for belongs to the program. The viewer then does not act on it, even if it is one
-    of the viewer's own keys, such as Space, R or Esc. This applies from the first call with this name on, after at most
-    0.2 s. `View.events` still yields the events of these keys.
+    of the viewer's own keys, such as Space, R or Esc. This takes effect at most 0.2 s after the first call with this
+    name. `View.events` still yields the events of these keys.
     """
 
     def __init__(self, host: Host, set_fields: Callable[..., None]) -> None:
@@ -69,7 +69,7 @@ class Keys:
     def pressed(self, key: str) -> bool:
         """True if the key was pressed at least one time since the last call with this name.
 
-        The repetitions of a key that is held are no presses.
+        The repeats of a held key do not count as presses.
 
         Args:
             key: Name of the key.

@@ -39,7 +39,7 @@ class RealTime:
         self._most_late_ns = max(LONGEST_LATENESS_NS, round(LEAST_MADE_GOOD * dt_s * 1e9))
 
     def next_ns(self, now_ns: int) -> int:
-        """Begins the next iteration. Returns the instant at which it is due; if the instant is past, do not wait."""
+        """Begins the next iteration. Returns the instant at which it is due. If it has passed, do not wait."""
         self.iteration += 1
         due_ns = self._start_ns + round(self.iteration * self._dt_s * 1e9)
         if now_ns - due_ns > self._most_late_ns:
@@ -54,7 +54,7 @@ def checked_dt_s(dt: Any) -> float:
     if not (is_number and 1e-9 <= dt < 1e9):
         raise InvalidValue(
             f"real_time(dt) must be seconds from one iteration to the next, >= 1e-9, got {text_of(dt)}; "
-            "without dt it is the view's own"
+            "leave it out to use the dt of the view"
         )
     return float(dt)
 

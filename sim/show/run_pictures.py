@@ -22,23 +22,23 @@ class RunPictures:
     def plot(self, name: str, /, *values: float, **series: float) -> None:
         """Adds a point to the live plot `name` in the overlay. Any thread may call it, at any rate.
 
-            view.plot("energy", t, kinetic=k, potential=p)  # x, and one line for each name
-            view.plot("error", error)  # one line; x is the simulated time of the next publish
+            view.plot("energy", t, kinetic=k, potential=p)  # x, and one series for each name
+            view.plot("error", error)  # one series; x is the simulated time of the next publish
 
         If x is smaller than before, the plot begins anew. A call takes about a microsecond for each value and never
-        waits; viewers get the points 10 times a second. Each line keeps its last 1200 points. If there are more than
-        120 a second, they are thinned to their lowest and highest values, so that 10 s are kept at least. A program has
-        up to 16 plots and 64 lines; further ones are ignored and reported once. After `close`, this method does
-        nothing.
+        waits; viewers get the points 10 times a second. Each series keeps its last 1200 points. If there are more than
+        120 a second, they are thinned to their lowest and highest values, so that 10 s are kept at least. A program
+        may have 16 plots, and 64 series in all; further ones are ignored and reported once. After `close`, this method
+        does nothing.
 
         Args:
             name: Title of the plot, 1 to 60 characters in one line.
-            *values: x and then y, or only y. With `series`, x alone or nothing. Numbers, or arrays without dimensions.
+            *values: x and then y, or only y. With `series`, only x or nothing. Numbers, or arrays without dimensions.
                 NaN and infinities make a gap in the line.
-            **series: One value for each line, by the name of the line. The values are as in `values`.
+            **series: One value for each series, by the name of the series. The values are as in `values`.
 
         Raises:
-            TwixtError: A value is no number, the number of values is wrong, or the name is not a text of 1 to 60
+            TwixtError: A value is not a number, the number of values is wrong, or the name is not a text of 1 to 60
                 characters in one line.
         """
         self._plots.add(name, values, series)
@@ -46,10 +46,10 @@ class RunPictures:
     def screenshot(self, path: str | PathLike[str], overlay: bool = False) -> Screenshot:
         """Requests a PNG file of the picture in which the state that was published last is drawn. Returns at once.
 
-        The first frame that shows this state or a later one is written; of several viewers, by the one that was
-        attached first. A loop that is faster than real time runs on meanwhile: to get exactly this state, call
-        `view.screenshot(path).wait(10)` before the next publish. `Screenshot.steps_late` counts the publishes in between.
-        The file appears when it is complete; a file that exists is replaced. The loop goes on if a picture
+        The first frame that shows this state or a later one is written. If several viewers are attached, the one that
+        attached first writes it. A loop that is faster than real time runs on meanwhile: to get exactly this state,
+        call `view.screenshot(path).wait(10)` before the next publish. `Screenshot.steps_late` counts the publishes in
+        between. The file appears when it is complete; a file that exists is replaced. The loop goes on if a picture
         cannot be written (no folder, no permission, no viewer, the viewer was closed, or 16 pictures are requested and
         not written yet); each reason is printed once. A hidden window writes its pictures when it is shown again.
         `close` waits for the requested pictures for at most 5 s.

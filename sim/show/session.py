@@ -41,8 +41,9 @@ VIEWER_TIMEOUT_S = 3.0
 # Longest time, in seconds, that `close` waits for screenshots that were requested and not written yet. A viewer that
 # was just started needs one or two seconds for its first frame.
 SCREENSHOTS_TIMEOUT_S = 5.0
-# A view with `seconds` ends at the latest so many seconds after them. Its viewer counts from the end of its start-up,
-# which takes about a second, and ends the view itself. This limit is for a viewer that hangs or starts slowly.
+# A view with `seconds` ends at most so many seconds after these have passed. Its viewer counts from the end of its
+# start-up, which takes about a second, and ends the view itself. This limit is for a viewer that hangs or starts
+# slowly.
 START_LIMIT_S = 10.0
 # If a thread drops the last reference to a view, the thread waits until the view's memory and descriptors are freed.
 # This is its longest wait, in seconds; usually the wait takes milliseconds. The garbage collector may run at any

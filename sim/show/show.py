@@ -87,24 +87,26 @@ def show(
         columns: Your own values per body, per part or for the world, by name. See `Column`.
         name: Name that other viewers attach to (`twixt view NAME`). By default a name with the process id.
         viewer: False to start no viewer.
-        interpolation: How bodies are drawn between two states: "auto", "hermite", "linear", "none", "latest", "catmull",
-            "quadratic", "extrapolate", "kalman", "chase", or "module:Class" for your own (see `InterpolationMethod`).
-        chase_ms: How long "chase" takes to reach a new state, in ms. By default the usual gap between two states.
-        clock: Which simulated time a frame draws: "auto", as early as the next state is there in time; "ahead", what is
-            due now; "newest-two", an interval behind; "buffered", a fixed time behind.
-        prefer: What follows a stall: "latency", catch up at once; "balanced", catch up gently; "smooth", stay behind.
+        interpolation: How bodies are drawn between two states: "auto", "hermite", "linear", "none", "latest",
+            "catmull", "quadratic", "extrapolate", "kalman", "chase", or "module:Class" for your own (see
+            `InterpolationMethod`).
+        chase_ms: How long "chase" takes to reach a new state, in ms. By default the usual interval of states.
+        clock: Which simulated time a frame draws: "auto", with the smallest delay at which the next state has arrived;
+            "ahead", the time that is due now; "newest-two", one interval behind; "buffered", a fixed time behind.
+        prefer: How motion goes on after a stall: "latency", catch up at once; "balanced", catch up gently; "smooth",
+            stay behind.
         buffer_ms: How far behind "buffered" stays, in ms. By default taken from the measured jitter.
-        split: Two pictures side by side, a method and a clock each: (("none", ""), ("auto", "")). "" is the view's own
-            method or clock.
+        split: Method and clock of each of two pictures side by side: (("none", ""), ("auto", "")). "" is the view's
+            own method or clock.
         trails: Dots where frames drew each body: True for the last second, a number of seconds, or "all".
         pacing: What a frame waits for: "auto", "vsync", "timer" or "unlimited".
-        fps: Frames per second, at most. By default the rate of the display.
+        fps: Largest number of frames per second. By default the refresh rate of the display.
         quality: "auto", "low", "high" or "best".
         size_px: Width and height of the window, in pixels.
         overlay: False to start without the overlay of figures and keys.
         keys: False to leave the keyboard to your program.
         draw: "module:function", your own function that draws into every frame (see `DrawFunction`).
-        slow_render_ms: Real work that makes every frame take at least so many ms.
+        slow_render_ms: Shortest time of a frame, in ms. Real work fills it.
         viewer_nice: Nice value of the viewer's process, 0 to 19.
         offscreen: True to draw without a window.
         seconds: The view ends after so many seconds.
@@ -135,8 +137,8 @@ def show(
 
 
 def _seconds_per_publish(dt: float | None, rate_hz: float | None) -> float:
-    """Simulated seconds from one publish to the next. Raises TwixtError if both arguments are given, and for a value out
-    of range."""
+    """Simulated seconds from one publish to the next. Raises TwixtError if both arguments are given, and for a value
+    out of range."""
     if rate_hz is None:
         seconds = 1 / 60 if dt is None else dt
         if not (isinstance(seconds, int | float | np.number) and 1e-9 <= seconds < LONGEST_S):

@@ -75,19 +75,20 @@ class View(Publishing, ViewerInput, RunPictures):
             for t in view.real_time():
                 view.publish(position=orbit(t))
 
-        Iteration k begins at the instant start + k * dt, or as soon as the iteration before it has ended. An iteration
-        that is late begins at once, and so do the next ones until the lateness is made good: at most 0.1 s / dt of them,
-        or 2. After a longer stall the loop goes on from now, at the same pace. Ctrl-C ends the wait at once. The
-        viewer's keys for pause and time scale have no effect here.
+        Iteration k begins at the instant start + k * dt. An iteration that is late begins at once, and so do the next
+        ones until the lateness is made good. This holds for a lateness of at most 0.1 s, or of 2 dt if that is longer.
+        After a longer stall the loop goes on from now, at the same pace. Ctrl-C ends the wait at once. The viewer's
+        keys for pause and time scale have no effect here.
 
         Args:
-            dt: Seconds from one iteration to the next. By default the `dt` of the view, which `publish` adds as well.
+            dt: Seconds from one iteration to the next. By default the `dt` of the view, by which `publish` advances
+                simulated time.
 
         Returns:
             An iterator over the times of the iterations in seconds: 0, dt, 2 dt and so on.
 
         Raises:
-            TwixtError: `dt` is no number, or below 1e-9.
+            TwixtError: `dt` is not a number, or not from 1e-9 to 1e9.
         """
         return paced(self._session, self._dt_ns / 1e9 if dt is None else checked_dt_s(dt))
 
@@ -100,8 +101,8 @@ class View(Publishing, ViewerInput, RunPictures):
     def scene(self) -> Scene:
         """The scene of the view.
 
-        Assign another scene to replace everything in it, the camera included, from the next publish on. What users see
-        in their windows stays in the same place unless the new camera differs from the old one. If the bodies of the
+        Assign another scene to replace everything in it, also the camera, from the next publish on. Users keep their
+        view in their windows unless the new camera differs from the old one. If the bodies of the
         new scene have other parts, the columns per part are reset to the colours and sizes of the new scene.
 
         Raises:

@@ -135,7 +135,7 @@ class ViewerInput:
         assigned, at most five times a second. Assign a list of `Slider`, `Toggle` and `Button` to replace all controls.
 
         Raises:
-            TwixtError: The assigned value is no sequence of controls, or has too many.
+            TwixtError: The assigned value is not a sequence of controls, or has too many of them.
         """
         return self._status.controls
 
@@ -161,7 +161,8 @@ class ViewerInput:
             The slider.
 
         Raises:
-            TwixtError: The value is outside the range, the section already has the name, or the view is closed.
+            TwixtError: The value is outside the range, the section has another control of this name, or the view is
+                closed.
         """
         slider = Slider(name, value, low, high, section)
         self._offer_one_more(slider)
@@ -170,7 +171,7 @@ class ViewerInput:
     @former_arguments(FORMER_ARGUMENTS, "View.toggle")
     @named_arguments
     def toggle(self, name: str, value: bool = False, section: str = SECTION) -> Toggle:
-        """Adds a switch. In all else it is like a `slider`.
+        """Adds a switch. Otherwise it is like a `slider`.
 
         Args:
             name: Text beside the switch.
@@ -181,7 +182,7 @@ class ViewerInput:
             The switch. Its `.value` is True or False.
 
         Raises:
-            TwixtError: The section already has the name, or the view is closed.
+            TwixtError: The section has another control of this name, or the view is closed.
         """
         toggle = Toggle(name, value, section)
         self._offer_one_more(toggle)
@@ -190,7 +191,7 @@ class ViewerInput:
     @former_arguments(FORMER_ARGUMENTS, "View.button")
     @named_arguments
     def button(self, name: str, section: str = SECTION) -> Button:
-        """Adds a button. In all else it is like a `slider`.
+        """Adds a button. Otherwise it is like a `slider`.
 
         Args:
             name: Text on the button.
@@ -200,7 +201,7 @@ class ViewerInput:
             The button. Its `.pressed()` returns True once after each press.
 
         Raises:
-            TwixtError: The section already has the name, or the view is closed.
+            TwixtError: The section has another control of this name, or the view is closed.
         """
         button = Button(name, section)
         self._offer_one_more(button)

@@ -1,5 +1,5 @@
-"""Holds the fields of a world's bodies as arrays: one structured array of `BODY` records (`records`), one view of it per
-field, and the world's own columns.
+"""Holds the fields of a world's bodies as arrays: one structured array of `BODY` records (`records`), one view of it
+per field, and the world's own columns.
 
 Always: `records` has dtype `BODY` and one row for each body. Bodies that are added may reallocate the array, and older
 views then show the old array. So create views where they are used, and do not store them.
@@ -100,7 +100,7 @@ class BodyArrays:
 
     @property
     def scale(self) -> NDArray[np.float16]:
-        """Factor by which each body's shape is enlarged in all directions, shape (n,)."""
+        """Factor of the size of each body's shape in all directions, shape (n,)."""
         return self._views["scale"]
 
     @scale.setter
@@ -116,8 +116,8 @@ class BodyArrays:
         each body. Reading gives bytes. A body with alpha below 255 is transparent. A body with alpha 0 is not drawn.
 
         The drawn colour is the shape's colour times the body's. A shape without a colour counts as white once the
-        body's colour is given, that is once its red, green or blue was written. Before, such a body has a colour of the
-        palette.
+        body's colour is given, that is, once its red, green or blue was written. Until then, such a body has a colour
+        of the palette.
 
         Raises:
             TwixtError: The written values are anything else, or the array is changed by arithmetic in place.

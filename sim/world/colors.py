@@ -1,10 +1,10 @@
-"""Arrays of colours whose writes obey the rule of all colours.
+"""Arrays of colours that convert the values written into them.
 
-Numbers of dtype uint8 are from 0 to 255, all others are from 0 to 1: `color[i] = (1, 0, 0)` and
+As everywhere, numbers of dtype uint8 are from 0 to 255, all others are from 0 to 1: `color[i] = (1, 0, 0)` and
 `color[i] = np.uint8([255, 0, 0])` write the same red. `Bodies.color` and the part column `color` are such arrays.
 
-Always: reading gives the stored numbers, bytes in `Bodies.color`. A copy is a plain array. Writes by C code directly
-into the memory are not converted.
+Always: reading gives the stored numbers, bytes in `Bodies.color`. A copy is a plain array. C code that
+writes directly into the memory bypasses the conversion.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ALPHA = 3
 
 
 class ColorRows(NamedTuple):
-    """Colours and what a write into them changes.
+    """Colours, and the flags that a write of colours sets.
 
     name: for errors. colors: (n, 4), bytes, or float32 from 0 to 1. flags: flags of the bodies' records, (n,). A write
     of red, green or blue sets HAS_COLOR there. None if the colours are not those of bodies.
@@ -65,7 +65,7 @@ class ColorRows(NamedTuple):
     def _mark(self, flags: NDArray[np.uint16], part: NDArray[Any], key: Any) -> None:
         """Marks the bodies whose red, green or blue is in `part[key]`.
 
-        A step along an axis of `part` is a number of rows and a number of channels. From these follow two arrays of the
+        A step along an axis of `part` is a number of rows and a number of channels. They give two arrays of the
         shape of `part`: the flags of each number's body, and each number's channel.
         """
         row_bytes = self.colors.strides[0]

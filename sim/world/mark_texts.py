@@ -1,4 +1,4 @@
-"""The texts of marks: checked, and stored for the snapshot, each different text once."""
+"""Checks the texts of marks, and stores each different text once for the snapshot."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class MarkTexts:
 
 def checked_texts(kind: str, label: object, text: object, count: int) -> str | list[str] | None:
     """The text of all `count` marks of a kind, or one text for each. None if the marks have no texts. label, text: the
-    arguments of `Marks.add`. Raises TwixtError for anything else than texts."""
+    arguments of `Marks.add`. Raises TwixtError for anything but texts."""
     name, words = ("text", text) if kind == TEXT else ("label", label)
     if (label if kind == TEXT else text) is not None:
         raise InvalidValue(f"Marks.add({kind!r}) takes {name}=, not {'label' if kind == TEXT else 'text'}=")
@@ -77,7 +77,7 @@ def checked_texts(kind: str, label: object, text: object, count: int) -> str | l
     if listed is None:
         raise InvalidType(
             f'Marks.add({name}) takes a text, such as "goal", or n texts, got {text_of(words)[:40]}; '
-            "give the text that a number stands for"
+            "give the text instead of a number"
         )
     if len(listed) != count:
         raise InvalidValue(f"Marks.add({name}) must be a text, or {count} texts, got {len(listed)}")
@@ -90,5 +90,6 @@ def check_text_sizes(sizes: NDArray[np.float64]) -> None:
         return
     wrong = sizes[~((sizes >= SMALLEST_TEXT) & (sizes <= LARGEST_TEXT))][0]
     raise InvalidValue(
-        f'Marks.add("text", size) must be from {SMALLEST_TEXT:g} to {LARGEST_TEXT:g} times the usual size, got {wrong:g}'
+        f'Marks.add("text", size) must be from {SMALLEST_TEXT:g} to {LARGEST_TEXT:g} times the usual size, '
+        f"got {wrong:g}"
     )
