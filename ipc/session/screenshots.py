@@ -88,7 +88,7 @@ class ScreenshotRequest(NamedTuple):
         """The request in a message. Raises WireError for an invalid message."""
         path, has_panels = fields.get("path"), fields.get("has_panels")
         if not isinstance(path, str) or not os.path.isabs(path) or "\0" in path or not isinstance(has_panels, bool):
-            raise wire.WireError(f"a screenshot was requested in {text_of(path)[:60]}, which is no absolute path")
+            raise wire.WireError(f"a screenshot was requested in {text_of(path)[:60]}, which is not an absolute path")
         return cls(wire.whole_number(fields, "number"), path, wire.whole_number(fields, "tick"), has_panels)
 
 

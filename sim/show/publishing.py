@@ -100,8 +100,8 @@ class Publishing:
         once.
 
         Args:
-            position: (n, 3), metres. If the scene has one shape and there is no other body, (3,) is accepted. The same
-                holds for a row of the next fields.
+            position: (n, 3), metres. If the scene has one shape and there is no other body, (3,) is accepted. The next
+                fields then accept one row, too.
             orientation: (n, 4), unit quaternions in the order `quat`.
             velocity: (n, 3), m/s.
             angular_velocity: (n, 3), rad/s, in the world frame.

@@ -16,7 +16,7 @@ class RunPictures:
     def __init__(self, session: ViewerSession, now: ShownBodies, dt_ns: int) -> None:
         self._session, self._published = session, now
         self._plots = session.host.plots
-        # The session must not refer to the view, so the function is no method.
+        # The session must not refer to the view, so the function is not a method.
         self._plots.next_time_s = partial(_next_time_s, now, dt_ns)
 
     def plot(self, name: str, /, *values: float, **series: float) -> None:

@@ -8,8 +8,8 @@
 The module `show` opens a view. The module `publishing` publishes states. The module `viewer_input` receives the actions
 of the viewers' users. The module `run_pictures` plots values and requests screenshots.
 
-Always: after `close`, publishing or assigning a scene or camera has no effect. On a view, the viewer's keys for steps,
-pause and reset have no effect.
+Always: after `close`, publishing or assigning a scene or camera has no effect. The viewer's keys for steps, pause and
+reset do not affect the loop; the program receives them as events.
 """
 
 from __future__ import annotations

@@ -98,8 +98,8 @@ class ViewerInput:
     def events(self) -> Iterator[UserEvent]:
         """User events since the last call: keys, clicks on bodies, and requests for a reset.
 
-        Keys that the viewer itself uses are left out. With `keys=False` (`--no-keys`), the viewer uses no keys. It
-        leaves single keys to the program as well: those that the program has asked for through `keys`.
+        Keys that the viewer itself uses are left out. With `keys=False` (`--no-keys`), the viewer uses no keys. The
+        viewer also does not use those keys that the program has asked for through `View.keys`.
 
         Yields:
             Each event once; see `UserEvent`.
