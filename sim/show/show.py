@@ -120,8 +120,8 @@ def show(
         to it is gone.
 
     Raises:
-        TwixtError: An argument is invalid, the name is in use, or memory is insufficient. The error for an invalid argument is
-            also a ValueError, or a TypeError if its type is wrong or it is unknown.
+        TwixtError: An argument is invalid, the name is in use, or memory is insufficient. The error for an invalid
+            argument is also a ValueError, or a TypeError if its type is wrong or it is unknown.
     """
     flags = {option: value for option, value in locals().items() if option in FLAGS}
     if not isinstance(scene, Scene):
