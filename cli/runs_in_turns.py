@@ -160,12 +160,12 @@ def arguments_of_runs(typed: Sequence[str], against: str) -> dict[str, list[str]
     for name in (*SINGLE_RUN_FLAGS, *COMMAND_FLAGS):
         if any(word == name or word.startswith(name + "=") for word in (*own, *more)):
             where = "within --against" if name in COMMAND_FLAGS else "with --against"
-            raise TwixtError(f"{name} {where} is of no use: there are many runs; leave it out")
+            raise TwixtError(f"{name} cannot be used {where}, because there are many runs; leave it out")
     for name in NO_RUN_FLAGS:
         if name in (*own, *more):
-            raise TwixtError(f"{name} with --against is of no use: it runs nothing; leave it out")
+            raise TwixtError(f"{name} cannot be combined with --against, because it runs nothing; leave it out")
     if "--" in (*own, *more):
-        raise TwixtError("-- with --against is of no use: flags are added behind it; leave it out")
+        raise TwixtError("-- cannot be combined with --against, because flags are added behind it; leave it out")
     if not any(word == "--seconds" or word.startswith("--seconds=") for word in own):
         own = [*own, "--seconds", f"{SECONDS:g}"]
     return {"A": own, "B": [*own, *more]}

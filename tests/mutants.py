@@ -139,11 +139,12 @@ def page() -> tuple[str, float]:
     head = [
         "# Mutants of the channel and of the schedule",
         "",
-        "Mutants of mutmut (`make mutants`): one operator, value or call changed at a time, and the tests run that come by",
-        "there. A test that then never ends has noticed it; a mutant that was not run with all of its tests, and passed",
-        f"those it met, counts as survived. Noticed: {noticed:,} of {total:,}, {share:.1%} (wanted {BAR:.0%}).",
+        "Mutants of mutmut (`make mutants`): one operator, value or call is changed at a time, and the tests that",
+        "execute that line are run. A test that then never ends has noticed it; a mutant that was not run with all of",
+        "its tests, and passed those that ran, counts as survived.",
+        f"Noticed: {noticed:,} of {total:,}, {share:.1%} (wanted {BAR:.0%}).",
         "",
-        "| module | mutants | noticed | survived | no test comes by | share |",
+        "| module | mutants | noticed | survived | no test executes it | share |",
         "|---|---|---|---|---|---|",
     ]
     (WORK / "survivors.txt").write_text("\n".join(survivors) + "\n")

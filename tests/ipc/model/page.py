@@ -47,7 +47,7 @@ HEADING = """# The channel, proved
 Written by `python -m tests.ipc.model.page docs/channel.md STRESS`; type that to make it again (some minutes).
 
 **The promise.** At any instant the two newest snapshots can be read, complete; a reader never takes a mixture for a
-snapshot; numbers never go back; the writer never waits, and no reader is ever seen by it.
+snapshot; numbers never go back; the writer never waits, and readers never affect it.
 
 **The sequence**, from `ipc/ring/sequence.py`, where each fence's reason stands:
 
