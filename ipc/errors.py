@@ -148,9 +148,7 @@ def exhaustion_advice(error: Exception) -> str:
     if _is(error, errno.EMFILE):
         return f"this process may open no more files ({os.strerror(errno.EMFILE)}); allow more, such as: ulimit -n 1024"
     if _is(error, errno.ENOSPC):
-        return (
-            f"there is no room to write ({os.strerror(errno.ENOSPC)}); make room, or write elsewhere"
-        )
+        return f"there is no room to write ({os.strerror(errno.ENOSPC)}); make room, or write elsewhere"
     return ""
 
 

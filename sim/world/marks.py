@@ -265,8 +265,10 @@ class Marks:
 
 
 def fault_text(fault: str, tick: int, way_out: str) -> str:
-    """Warning about a mark's `fault` after step number `tick`. way_out: advice for the user, as from `way_out_in`."""
-    return f"{fault} after step {tick}; it is not drawn; {way_out}"
+    """Warning about a mark's `fault` after step number `tick`. way_out: advice about numbers that are not finite, as from
+    `way_out_in`."""
+    advice = "attach it to a body that exists" if " is attached to body " in fault else way_out
+    return f"{fault} after step {tick}; it is not drawn; {advice}"
 
 
 def extras_of(marks: Marks | None, surfaces: Surfaces | None) -> Extras:
