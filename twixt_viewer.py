@@ -26,7 +26,7 @@ def main() -> int:
 def _fault() -> str:
     """Describes in one line, with a remedy, that Python finds another package `twixt`. Empty for the right one."""
     # `importlib.util.find_spec` would do the same, but its import takes some ms
-    specs = (finder.find_spec("twixt", None) for finder in sys.meta_path)
+    specs = (finder.find_spec("twixt", None) for finder in sys.meta_path if hasattr(finder, "find_spec"))
     spec = next(filter(None, specs), None)
     found = spec.origin if spec else None
     if found is not None and _is_right(found):

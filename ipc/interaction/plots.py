@@ -31,7 +31,7 @@ LONGEST_NAME = 60
 PERIOD_NS = 100_000_000
 # Points of each series that are kept, and points of each series that are added in a second. Faster points are thinned,
 # so that the kept points cover 10 s at least. Slower points are all kept.
-KEPT_POINTS, POINTS_PER_S = 1200, 120
+KEPT_POINTS, POINTS_PER_S = 1500, 120
 # Points of a series that wait to be collected. If they are more, they are thinned to a quarter.
 MOST_WAITING = 1024
 # Values of a larger magnitude are gaps, because a plot could not label its axis readably.

@@ -24,6 +24,8 @@ Paint = Color | tuple[float, float, float, float]  # a colour, or a colour and i
 # A length whose difference from 1 is below this counts as 1. So normalizing a unit quaternion again does not change
 # it.
 UNIT_WITHIN = 1e-12
+# A colour may leave its range by this much, which a calculation rounds. It is less than half of a byte's step.
+ROUNDING = 1e-3
 # Largest number of characters of a label. A longer text would not fit into a picture.
 LONGEST_LABEL = 200
 # The range of a colour's numbers, for messages. It is the same for the colours of scenes, bodies, parts and marks.
@@ -146,11 +148,12 @@ def check_colors(name: str, colors: NDArray[Any]) -> bool:
     if colors.dtype == np.uint8:
         return True
     if colors.dtype.kind not in "fiu":
-        raise SceneError(f"{name} must be numbers {COLOR_RANGE}, got {colors.dtype}")
-    if not colors.size or (colors.min() >= 0 and colors.max() <= 1):
+        raise SceneTypeError(f"{name} must be numbers {COLOR_RANGE}, got {colors.dtype}")
+    least, most = -ROUNDING, 1 + ROUNDING
+    if not colors.size or (colors.min() >= least and colors.max() <= most):
         return True
     finite = colors[np.isfinite(colors)]
-    if finite.size == colors.size or (finite.size and not (finite.min() >= 0 and finite.max() <= 1)):
+    if finite.size == colors.size or (finite.size and not (finite.min() >= least and finite.max() <= most)):
         raise SceneError(
             f"{name} must be numbers {COLOR_RANGE}, got {colors.dtype} from {finite.min():g} to {finite.max():g}"
         )
@@ -162,7 +165,7 @@ def color_bytes(colors: NDArray[Any]) -> NDArray[np.uint8]:
     finite."""
     if colors.dtype == np.uint8:
         return colors
-    return np.rint(colors * 255.0).astype(np.uint8)
+    return np.rint(np.clip(colors, 0, 1) * 255.0).astype(np.uint8)
 
 
 def set_field(instance: Any, name: str, value: Any) -> None:
@@ -177,7 +180,8 @@ def _channels(color: Any) -> tuple[float, ...]:
     if any(isinstance(value, bool) for value in found):
         return ()
     most = 255 if all(isinstance(value, np.uint8) for value in found) else 1
-    return tuple(value / most for value in _numbers(found))
+    channels = (value / most for value in _numbers(found))
+    return tuple(min(1.0, max(0.0, value)) if -ROUNDING <= value <= 1 + ROUNDING else value for value in channels)
 
 
 def _wrong(found: tuple[float, ...]) -> type[SceneError]:

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
-from twixt.ipc.errors import TwixtError, text_of
+from twixt.ipc.errors import InvalidValue, refusal, text_of
 from twixt.ipc.process.interrupts import InterruptibleEvent
 from twixt.ipc.process.notices import print_notice
 from twixt.ipc.session import wire
@@ -167,11 +167,15 @@ class ScreenshotRequests:
             screenshot.steps_late = max(0, tick - wanted)
             screenshot._end(None)
         else:
-            self.fail(screenshot, error[:LONGEST_REASON])
+            printable = "".join(letter if letter.isprintable() else " " for letter in error[:LONGEST_REASON])
+            self.fail(screenshot, printable)
         del self._sent[number]
 
-    def viewer_gone(self, viewer: object) -> None:
-        """Ends the requests of a viewer that has disconnected."""
+    def viewer_gone(self, viewer: object, is_last: bool) -> None:
+        """Ends the requests that a viewer had received when it disconnected. is_last: True if no other viewer is
+        attached. Requests that no viewer has received then end as well."""
+        while is_last and self._waiting:
+            self.fail(self._waiting.popleft()[1], "the viewer was closed before it was written")
         for number, (sent_to, _, screenshot) in list(self._sent.items()):
             if sent_to is viewer:
                 self.fail(screenshot, "the viewer was closed before it was written")
@@ -182,11 +186,13 @@ def screenshot_path(path: Any) -> str:
     """Returns the absolute path of a picture's file. `~` is the home folder. Raises TwixtError unless `path` is the
     name of a PNG file."""
     name = os.fspath(path) if isinstance(path, os.PathLike) else path
-    if not isinstance(name, str) or not name.lower().endswith(".png"):
-        raise TwixtError(f'screenshot writes a PNG file, got {text_of(path)[:80]}; such as view.screenshot("ep.png")')
+    if not isinstance(name, str) or os.path.splitext(name.lower())[1] != ".png":
+        raise refusal(name, str)(
+            f'screenshot writes a PNG file, got {text_of(path)[:80]}; such as view.screenshot("ep.png")'
+        )
     name = os.path.abspath(os.path.expanduser(name))
     if "\0" in name or len(name) > LONGEST_PATH or not name.isprintable():
-        raise TwixtError(
+        raise InvalidValue(
             f"the file of a screenshot must be a path of at most {LONGEST_PATH} printable characters, got "
             f"{text_of(path)[:80]}"
         )

@@ -351,7 +351,8 @@ class ServiceThread:
         self._connected.remove(viewer)
         self.wakes.remove(viewer)
         self.actions.drop(viewer)
-        self._host.screenshots.viewer_gone(viewer)
+        is_last = viewer.attached and not any(other.attached for other in self._connected)
+        self._host.screenshots.viewer_gone(viewer, is_last)
         viewer.close()
         if viewer.attached:
             self._count()

@@ -12,6 +12,7 @@ this module, with two exceptions: any thread may call `wake`, and other threads 
 from __future__ import annotations
 
 import contextlib
+import math
 import socket
 import time
 from collections import deque
@@ -308,7 +309,8 @@ class ReceivedActions:
             if pull.body is None:
                 self._end_pull(sender)
             else:
-                if pull.body in self.dragged and pull.is_held and not pull.is_turn:
+                is_dragged = pull.body in self.dragged and pull.is_held and not pull.is_turn
+                if is_dragged and all(map(math.isfinite, pull.dragged_to)):
                     self.dragged[pull.body] = pull.dragged_to
                 self._pull_of[sender] = pull
                 self._replace_pulls()

@@ -25,6 +25,7 @@ CAUSES = {
     "gc": ("garbage was collected", "garbage"),
     "stolen": ("other programs took the cores", "cores taken"),
     "other": ("other work of the viewer took too long", "other work"),
+    "unknown": ("the viewer was late for a reason that the log does not have", "unknown"),
 }
 IDLE = " Measure again when the machine is idle."
 # Parts of the conditions that say why there are no figures of motion.
@@ -78,7 +79,7 @@ def _bad_frames(report: Report) -> dict[str, int]:
     counts = {name: causes[name] or 0 for name in ("physics_late", "display_late")} | parts
     unknown = (causes["render_late"] or 0) - sum(parts.values())
     if unknown > 0:  # an older log does not have the parts
-        counts["other"] = counts.get("other", 0) + unknown
+        counts["unknown"] = unknown
     return dict(sorted(((name, count) for name, count in counts.items() if count), key=lambda item: -item[1]))
 
 

@@ -6,6 +6,7 @@ copies of snapshots are needed while a body has a label or a mark. The caller pa
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,8 @@ WATCHER = "attachments"  # name under which poses are watched: see Picture.watch
 # Labels of at most this many bodies are considered: those with the lowest indices. The limit exists because numpy
 # computes the poses of these bodies in every frame.
 MOST_LABELED = 2048
+# Bodies whose marks are gone are followed for this many snapshots more, because frames may draw older snapshots.
+RECENT = 16
 NO_ROWS = np.zeros(0, np.intp)
 
 
@@ -35,6 +38,7 @@ class Attachments:
     def __init__(self) -> None:
         self.rows = NO_ROWS
         self._labeled = self._marked = NO_ROWS
+        self._recent: deque[NDArray[np.intp]] = deque(maxlen=RECENT)  # bodies with marks, of each of these snapshots
         self._texts: list[str] = []  # labels of `_labeled`
         self._reach: NDArray[np.float64] = np.zeros(0)  # radius of each body of `_labeled`, in metres
         self._shapes: tuple[ShapeList, int] | None = None
@@ -55,16 +59,22 @@ class Attachments:
             self._reach = np.array([shape.reach for shape in chosen])
         return self._join()
 
-    def add_marks(self, marks: NDArray[np.void], count: int) -> bool:
-        """Also follows the bodies to which these marks are attached. count: number of bodies. Returns False if `rows`
-        is the same as before."""
+    def set_marks(self, marks: NDArray[np.void], count: int) -> bool:
+        """Follows the bodies to which these marks of the newest snapshot are attached, and those of the snapshots just
+        before it. count: number of bodies. Returns False if `rows` is the same as before."""
         bodies = marks["body"]
-        if not bodies.any():
+        if not len(self._marked) and not bodies.any():
             return False
         bodies = np.unique(bodies[(bodies > 0) & (bodies <= count)]).astype(np.intp) - 1
-        if np.isin(bodies, self._marked, assume_unique=True).all():
+        self._recent.append(bodies)
+        if not np.isin(bodies, self._marked, assume_unique=True).all():
+            self._marked = np.union1d(self._marked, bodies)
+            return self._join()
+        wanted = np.unique(np.concatenate(self._recent))
+        # To follow other bodies costs more than to follow some too many for a while.
+        if len(wanted) and 2 * len(wanted) >= len(self._marked):
             return False
-        self._marked = np.union1d(self._marked, bodies)
+        self._marked = wanted
         return self._join()
 
     def watch(self, pictures: Sequence[Picture]) -> None:

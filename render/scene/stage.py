@@ -160,7 +160,7 @@ class Stage:
                 self._watch_trails()
             self._follow_shapes()
         newest = self.history.newest
-        if newest is not None and len(newest.marks) and self._attachments.add_marks(newest.marks, self.count):
+        if newest is not None and self._attachments.set_marks(newest.marks, self.count):
             self._follow()
         # The clocks get the instant at which the snapshot was published. The instant at which this viewer read the
         # snapshot would depend on the viewer's frame times.

@@ -204,7 +204,9 @@ def save_png(path: str, pixels: NDArray[np.uint8]) -> None:
 def _replace(path: str, content: memoryview) -> None:
     """Writes a file under another name in the same folder, and renames it. Raises OSError, and removes that file."""
     if os.path.exists(path) and not os.path.isfile(path):  # such as a pipe, which cannot be replaced
-        with open(path, "wb") as file:
+        descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK)  # fails for a pipe that nobody reads
+        os.set_blocking(descriptor, True)
+        with open(descriptor, "wb") as file:
             file.write(content)
         return
     path = os.path.realpath(path)  # a link stays a link

@@ -28,6 +28,8 @@ class DraggableBody:
         body: Index of the body's record.
     """
 
+    __slots__ = ("_actions", "body")
+
     def __init__(self, actions: ReceivedActions, body: int) -> None:
         self._actions, self.body = actions, body
 

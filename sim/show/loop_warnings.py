@@ -51,7 +51,7 @@ class LoopWarnings:
         self._motion = LostMotion(lambda: host.scene.unpacked())
         self.lost_motion_tick: float = LEAST_INTERVAL
         self._looks_left, self._looked_ns = EARLY_LOOKS, time.perf_counter_ns()
-        self._interval, self._has_said_time = LEAST_INTERVAL, False
+        self._interval, self._has_said_time, self._has_said_body = LEAST_INTERVAL, False, False
 
     def check_all(self, opened: OpenSlot, bodies: ShownBodies, tick: int) -> None:
         """Check all bodies, and warn about the first value that cannot be drawn."""
@@ -111,8 +111,12 @@ class LoopWarnings:
 
     def check_extras(self, marks: Marks | None, surfaces: Surfaces | None, tick: int, bodies: int) -> None:
         """Warn about the first mark that cannot be drawn, or vertex that is not finite. bodies: number of bodies."""
-        if marks is not None and not self.is_quiet and (fault := marks._fault_among(bodies)):
-            self._warn_once(fault_text(fault, tick, WAY_OUT))
+        if marks is not None:
+            if marks.fault and not self.is_quiet:
+                self._warn_once(fault_text(marks.fault, tick, WAY_OUT))
+            if not self._has_said_body and (text := marks._missing_body(bodies, tick)):
+                self._has_said_body = True
+                self.warn(text)
         if surfaces is not None and not self.is_quiet:
             self._warn_once(surfaces._fault(tick, WAY_OUT))
 

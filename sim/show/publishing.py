@@ -182,7 +182,9 @@ class Publishing:
                 exact = now.exact_positions(fields.get("position"))
                 self._warnings.check_motion(opened.records, now.tick, sim_time_ns, exact, now.name_of)
             if extras is not NO_EXTRAS:
-                self._warnings.check_extras(marks, None if surfaces is None else written, now.tick, opened.count)
+                self._warnings.check_extras(
+                    marks, None if surfaces is None else written, now.tick, now.next_state.bodies
+                )
             self._send(sim_time_ns, opened, begin_ns, extras.vertices)
         finally:
             now.is_being_published = False

@@ -26,7 +26,7 @@ class RunPictures:
             view.plot("error", error)  # one series; x is the simulated time of the next publish
 
         If x is smaller than before, the plot begins anew. A call takes about a microsecond for each value and never
-        waits; viewers get the points 10 times a second. Each series keeps its last 1200 points. If there are more than
+        waits; viewers get the points 10 times a second. Each series keeps its last 1500 points. If there are more than
         120 a second, they are thinned to their lowest and highest values, so that 10 s are kept at least. A program
         may have 16 plots, and 64 series in all; further ones are ignored and reported once. After `close`, this method
         does nothing.

@@ -24,6 +24,7 @@ from twixt.ipc.errors import InvalidValue, unknown_argument
 from twixt.ipc.ring.layout import PART_ROWS
 from twixt.ipc.ring.segments import HostRing
 from twixt.ipc.ring.slot import OpenSlot
+from twixt.ipc.scene.mark_texts import TEXT_RECORD
 from twixt.ipc.snapshot import (
     HAS_ANGULAR_VELOCITY,
     HAS_COLOR,
@@ -40,6 +41,8 @@ from twixt.sim.world.body_fields import BLOCKS, FieldWriter, blocks_of
 from twixt.sim.world.columns import Columns, require_bodies
 
 NO_KEYS: NDArray[Any] = np.zeros(0, np.int64)
+# `body` of a mark that is attached to a body that does not exist.
+NO_BODY = 0xFFFF_FFFF
 
 
 class _SlotContents(NamedTuple):
@@ -218,8 +221,22 @@ class ShownBodies:
         if self.columns.declared:
             opened.columns = self.columns._published(self.next_state.used)
         if mark_count:
-            opened.write_marks(marks)
+            opened.write_marks(marks if ids is None else self._at_records(marks))
         return opened
+
+    def _at_records(self, marks: NDArray[np.void]) -> NDArray[np.void]:
+        """Marks whose body is an index of a record. In `marks` it is an index of a row that was passed with ids."""
+        attached = np.flatnonzero((marks["body"] > 0) & (marks["kind"] != TEXT_RECORD))
+        if not len(attached):
+            return marks
+        matcher = self.next_state.matcher
+        assert matcher is not None
+        rows = np.arange(self.next_state.used)[matcher.rows]
+        place = marks["body"][attached].astype(np.intp) - 1
+        is_known, marks = place < len(rows), marks.copy()
+        marks["body"][attached] = NO_BODY
+        marks["body"][attached[is_known]] = rows[place[is_known]] + 1
+        return marks
 
     def _repeated(self, fields: Mapping[str, ArrayLike], count: int, marks: int, w_first: bool) -> OpenSlot | None:
         """A slot in which only `fields` are newly written, because the last publish passed the same fields. None if

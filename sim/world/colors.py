@@ -3,8 +3,8 @@
 As everywhere, numbers of dtype uint8 are from 0 to 255, all others are from 0 to 1: `color[i] = (1, 0, 0)` and
 `color[i] = np.uint8([255, 0, 0])` write the same red. `Bodies.color` and the part column `color` are such arrays.
 
-Always: reading gives the stored numbers, bytes in `Bodies.color`. A copy is a plain array. C code that
-writes directly into the memory bypasses the conversion.
+Always: reading gives the stored numbers, bytes in `Bodies.color`. A copy converts nothing that is written into it. C
+code that writes directly into the memory bypasses the conversion.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class ColorRows(NamedTuple):
             raise InvalidValue(
                 f"{self.name} takes (r, g, b) or (r, g, b, a), or as many numbers as are written: {error}"
             ) from error
-        if self.flags is not None:
+        if self.flags is not None and part.size:
             self._mark(self.flags, part, key)
 
     def _mark(self, flags: NDArray[np.uint16], part: NDArray[Any], key: Any) -> None:
@@ -85,11 +85,13 @@ class ColorArray(np.ndarray):
     rows: ColorRows | None = None
 
     def __array_finalize__(self, obj: Any) -> None:
-        self.rows = getattr(obj, "rows", None)
+        rows = getattr(obj, "rows", None)
+        is_copy = rows is not None and self.size and not np.may_share_memory(_plain(self), rows.colors)
+        self.rows = None if is_copy else rows
 
     def __setitem__(self, key: Any, value: Any) -> None:
         part = _plain(self)
-        if self.rows is None or not np.may_share_memory(part, self.rows.colors):  # a copy
+        if self.rows is None or part.dtype != self.rows.colors.dtype:
             part[key] = _plain(value)
         else:
             self.rows.write(part, key, value)
@@ -125,7 +127,7 @@ def in_type_of(target: NDArray[Any], colors: NDArray[Any]) -> NDArray[Any]:
     """Colours that were checked, in the type of `target`: bytes, or numbers from 0 to 1."""
     if target.dtype == np.uint8:
         return color_bytes(colors)
-    return colors / 255 if colors.dtype == np.uint8 else colors
+    return colors / 255 if colors.dtype == np.uint8 else np.clip(colors, 0, 1)
 
 
 def part_colors_of(field: str, value: ArrayLike, count: int, dtype: Any) -> NDArray[Any]:

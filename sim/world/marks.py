@@ -228,18 +228,18 @@ class Marks:
         write_texts(self._room_for(more), texts)
         return self._storage[: self._count + more]
 
-    def _fault_among(self, bodies: int) -> str:
-        """`fault`, or else a text about a mark that is attached to a body that does not exist. bodies: number of
-        bodies."""
-        if self.fault or self._bodies <= bodies:
-            return self.fault
+    def _missing_body(self, bodies: int, tick: int) -> str:
+        """Warning about a mark that is attached to a body that does not exist, after step number `tick`; "" if there is
+        none. bodies: number of bodies."""
+        if self._bodies <= bodies:
+            return ""
         rows = np.flatnonzero(self.records["body"] > bodies)
         if not len(rows):
             return ""
         first = self.records[rows[0]]
         return (
-            f"a mark of kind {KIND_NAMES[first['kind']]!r} is attached to body {first['body'] - 1}, "
-            f"but there are {bodies} bodies"
+            f"a mark of kind {KIND_NAMES[first['kind']]!r} is attached to body {first['body'] - 1}, but there are "
+            f"{bodies} bodies after step {tick}; it is not drawn; attach it to a body that exists"
         )
 
     def _keep(self, count: int) -> None:
@@ -265,10 +265,8 @@ class Marks:
 
 
 def fault_text(fault: str, tick: int, way_out: str) -> str:
-    """Warning about a mark's `fault` after step number `tick`. way_out: advice about numbers that are not finite, as from
-    `way_out_in`."""
-    advice = "attach it to a body that exists" if " is attached to body " in fault else way_out
-    return f"{fault} after step {tick}; it is not drawn; {advice}"
+    """Warning about a mark's `fault` after step number `tick`. way_out: advice for the user, as from `way_out_in`."""
+    return f"{fault} after step {tick}; it is not drawn; {way_out}"
 
 
 def extras_of(marks: Marks | None, surfaces: Surfaces | None) -> Extras:

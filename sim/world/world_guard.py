@@ -178,7 +178,7 @@ class GuardedWorld:
         self._scene, self._bodies, self._count = world.scene, world.bodies, len(world.bodies)
         self._declared = world.bodies.columns.declared
         self._finite = FiniteCheck(self._way_out)
-        self._next_check_tick, self._has_fault = 1, False
+        self._next_check_tick, self._has_fault, self._has_said_body = 1, False, False
         self._motion, self._next_motion_tick = LostMotion(lambda: self.world.scene), float(LEAST_INTERVAL)
         self._users_values: dict[ControlKey, float] = {}  # values of controls that users have set
         self._plots: PlotRecorder | None = None
@@ -242,8 +242,11 @@ class GuardedWorld:
             raise UserCodeRefused(str(error)) from error
         if marks is None and surfaces is None:
             return NO_EXTRAS
-        if marks is not None and not self._has_fault and (fault := marks._fault_among(len(self.world.bodies))):
-            self._warn_of(fault_text(fault, tick, self._way_out))
+        if marks is not None:
+            self._warn_of(marks.fault and fault_text(marks.fault, tick, self._way_out))
+            if not self._has_said_body and (text := marks._missing_body(len(self.world.bodies), tick)):
+                self._has_said_body = True
+                self._warn(text)
         if surfaces is not None:
             write_surfaces(self.world)
             if not self._has_fault:
@@ -370,8 +373,6 @@ class GuardedWorld:
         if tick < self._next_check_tick:
             return
         self._next_check_tick = tick + self._finite.steps_until_next(len(self.world.bodies), dt_s)
-        if self._has_fault:
-            return
         if not self.writes_in_place:
             self._warn_of(self._finite.check_next(self.world.bodies.records, tick))
         elif (newest := host.ring.newest()) is not None:
@@ -391,10 +392,9 @@ class GuardedWorld:
 
     def check_all_bodies(self, tick: int) -> None:
         """Checks all bodies at once for values that cannot be drawn. Warns as `check_some_bodies` does."""
-        if not self._has_fault:
-            self._warn_of(self._finite.check_all(self.filled_records(), tick))
+        self._warn_of(self._finite.check_all(self.filled_records(), tick))
 
     def _warn_of(self, fault: str) -> None:
-        if fault:
+        if fault and not self._has_fault:
             self._has_fault = True
             self._warn(fault)

@@ -38,7 +38,10 @@ def test_tested_versions_are_within_those_of_pyproject() -> None:
 
 
 def test_make_run_installs_what_running_needs_and_what_installs_twixt_alone() -> None:
-    assert pins("requirements.txt").keys() == needed([*PROJECT["dependencies"], "hatchling"]).keys()
+    assert (
+        pins("requirements.txt").keys()
+        == needed([*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["plot"], "hatchling"]).keys()
+    )
 
 
 def test_no_page_or_message_installs_twixt_from_an_index() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -243,3 +244,9 @@ def test_a_misspelt_attribute_of_a_view_is_refused_and_the_view_goes_on(view: Vi
     view.publish(position=np.zeros((2, 3)))
     view.camera = CAMERA
     assert view.camera == CAMERA
+
+
+def test_a_dataclass_is_replaced_by_a_former_name() -> None:
+    replaced: Any = dataclasses.replace
+    assert replaced(SCENE, ground=3.0).ground_z == 3.0
+    assert replaced(Camera(), turns=False).rotates_with_body is False

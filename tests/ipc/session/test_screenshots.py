@@ -80,15 +80,14 @@ def test_a_viewer_that_disconnects_fails_its_requests_and_each_reason_is_said_on
     lost = [requests.add(f"/{number}.png", 0, False) for number in range(3)]
     requests.post_to(viewer)
     waiting = requests.add("/later.png", 0, False)
-    requests.viewer_gone(viewer)
+    requests.viewer_gone(viewer, False)
     assert [one.error for one in lost] == ["the viewer was closed before it was written"] * 3
     assert not waiting.is_done
-    requests.fail_all("over")
-    assert waiting.error == "over"
+    requests.viewer_gone(Viewer(), True)
+    assert waiting.error == "the viewer was closed before it was written"
     said = capsys.readouterr().err.splitlines()
     assert said == [
         "twixt: no screenshot in /0.png: the viewer was closed before it was written",
-        "twixt: no screenshot in /later.png: over",
     ]
 
 
@@ -157,3 +156,13 @@ def test_the_end_of_the_host_fails_what_is_not_written(channel: Any, capsys: pyt
     host.end()
     assert shot.error == "the view was closed before the picture was written"
     assert capsys.readouterr().err.count("no screenshot in /a.png") == 1
+
+
+def test_the_text_of_a_failure_is_printable(capsys: pytest.CaptureFixture[str]) -> None:
+    requests, viewer = new(), Viewer()
+    screenshot = requests.add("/a.png", 0, False)
+    requests.post_to(viewer)
+    answer = {"number": viewer.requests[0].number, "tick": 0, "error": "\x1b[31mred\nline"}
+    requests.answer(viewer, answer)
+    assert screenshot.error == " [31mred line"
+    assert capsys.readouterr().err.count("\n") == 1

@@ -93,4 +93,4 @@ def test_a_users_own_loop_has_the_interval_between_publishes_and_no_step() -> No
 def test_bad_frames_of_an_older_log_without_parts_are_counted_all_the_same() -> None:
     report = with_causes(physics_late=1)
     report["causes"] |= {"render_late": 30, "render_late_parts": None}
-    assert dict(rows(report))["bad frames"].startswith("31: other work 30, physics late 1")
+    assert dict(rows(report))["bad frames"].startswith("31: unknown 30, physics late 1")

@@ -10,8 +10,8 @@ import pytest
 from tests.render.scene.staged import ONE, SIZE_PX, Show, along_x, round_and_round
 from twixt.ipc.scene import Camera, Compound, Group, Part, Scene, Sphere
 from twixt.ipc.scene.scene import shape_list
-from twixt.ipc.snapshot import NO_MARKS, VISIBLE, new_bodies
-from twixt.render.scene.attachments import MOST_LABELED
+from twixt.ipc.snapshot import MARK, NO_MARKS, VISIBLE, new_bodies
+from twixt.render.scene.attachments import MOST_LABELED, RECENT, Attachments
 from twixt.render.scene.labels import MOST_LABELS
 from twixt.sim.world.marks import Marks
 
@@ -239,3 +239,16 @@ def test_texts_of_marks_have_their_own_size_and_colour_and_change_with_each_stat
         assert (label.text, label.size, label.color) == (f"score {k}", 2, (255, 0, 0, 255))
     assert label.y_px == pytest.approx(SIZE_PX[1] / 2 - 2 * RADIUS_PX, abs=0.5)
     assert middle(pixels) == pytest.approx((SIZE_PX[0] / 2, SIZE_PX[1] / 2), abs=0.5), "a text has no solid"
+
+
+def test_bodies_whose_marks_are_gone_are_followed_no_longer() -> None:
+    attachments, count = Attachments(), 1000
+    many, one = np.zeros(count, MARK), np.zeros(1, MARK)
+    many["body"], one["body"] = np.arange(1, count + 1), 5
+    assert attachments.set_marks(many, count)
+    for _ in range(RECENT):
+        attachments.set_marks(one, count)
+    assert attachments.rows.tolist() == [4]
+    for _ in range(RECENT):
+        attachments.set_marks(one[:0], count)
+    assert attachments.rows.tolist() == []

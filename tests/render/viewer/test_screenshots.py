@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -194,3 +195,10 @@ def test_a_requested_picture_that_cannot_be_written_is_answered_with_the_reason_
     rig.close()
     assert "No such file or directory" in str(rig.answers[1])
     assert capsys.readouterr().err == ""
+
+
+def test_a_pipe_that_nobody_reads_is_refused_at_once(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe.png"
+    os.mkfifo(pipe)
+    with pytest.raises(TwixtError, match="cannot write the screenshot"):
+        save_png(str(pipe), np.zeros((2, 2, 3), np.uint8))

@@ -137,3 +137,28 @@ def test_a_mark_on_a_body_that_does_not_exist_is_reported_once(
     for _ in range(3):
         watched.publish(position=places(1, 2), marks=marks)
     assert capsys.readouterr().err.count("a mark of kind 'axes' is attached to body 2, but there are 2 bodies") == 1
+
+
+def test_a_mark_is_attached_to_the_body_of_its_row_whatever_the_order_of_ids(watched: Watched) -> None:
+    marks = Marks()
+    marks.add("sphere", (0, 0, 0), size=0.1, body=0)
+    first = watched.publish(position=places(-2, 2), ids=[7, 3], marks=marks)
+    for order, of_first in (([3, 7], 2.0), ([7, 3], -2.0), ([3], 2.0)):
+        x = {7: -2.0, 3: 2.0}
+        seen = watched.publish(position=places(*(x[one] for one in order)), ids=order, marks=marks)
+        assert seen.bodies["position"][seen.marks["body"][0] - 1, 0] == of_first
+    assert first.marks["body"].tolist() == [1]
+
+
+def test_a_mark_on_a_missing_body_is_said_and_later_faults_too(
+    watched: Watched, capsys: pytest.CaptureFixture[str]
+) -> None:
+    marks = Marks()
+    marks.add("sphere", (0, 0, 0), size=0.1, body=2)
+    watched.publish(position=places(1, 2), marks=marks)
+    watched.publish(position=places(1, np.nan))
+    said = capsys.readouterr().err.splitlines()
+    assert "is attached to body 2, but there are 2 bodies" in said[0]
+    assert said[0].endswith("attach it to a body that exists")
+    assert "position" in said[1]
+    assert len(said) == 2

@@ -237,7 +237,7 @@ def test_reading_gives_bytes_and_copies_are_plain_arrays() -> None:
     "change",
     [
         lambda color: color.__imul__(0.5), lambda color: color.__iadd__(10), lambda color: color.__ifloordiv__(2),
-        lambda color: color[0].__imul__(2), lambda color: color[[0, 1]].__iadd__(1), lambda color: np.add.at(color, 0, 1),
+        lambda color: color[0].__imul__(2), lambda color: color[:1].__iadd__(1), lambda color: np.add.at(color, 0, 1),
         lambda color: np.multiply(color, 0.5, out=color, casting="unsafe"),
     ],
 )  # fmt: skip
@@ -312,3 +312,28 @@ def test_parts_keep_their_floats_and_count_in_place() -> None:
     assert columns["color"][0].tolist() == np.float32([0.05, 0.1, 0.15, 1]).tolist()
     columns["color"][1] = np.uint8([0, 51, 255])
     assert columns["color"][1].tolist() == pytest.approx([0, 0.2, 1, 1])
+
+
+def test_bodies_that_are_not_there_yet_take_colours() -> None:
+    bodies = Bodies(0)
+    bodies.color[:] = (1, 0, 0)
+    bodies.color = (0, 1, 0, 1)
+    with pytest.raises(TwixtError):
+        bodies.color[:] = (255, 0, 0, 1)
+
+
+def test_a_copy_converts_nothing_and_may_be_changed() -> None:
+    bodies = Bodies(3)
+    for copied in (bodies.color[[0, 1]], bodies.color[np.array([True, False, True])], bodies.color.flatten()):
+        copied //= 2
+        assert (np.asarray(copied) == 127).all()
+    assert (np.asarray(bodies.color) == 255).all()
+
+
+def test_a_colour_may_leave_its_range_by_rounding_alone() -> None:
+    bodies = Bodies(1)
+    bodies.color[0] = (1 + 1e-12, -1e-17, 1 - 0.9 - 0.1)
+    assert bodies.color[0].tolist() == [255, 0, 0, 255]
+    assert Sphere(1, color=(1.0000001, 0, 0)).color == (1, 0, 0)
+    with pytest.raises(TwixtError):
+        bodies.color[0] = (1.01, 0, 0)

@@ -180,10 +180,10 @@ def test_a_mark_that_is_attached_to_no_body_is_a_fault() -> None:
     marks.add("sphere", np.zeros((3, 3)), size=1, body=[0, 1, 2])
     marks.add("box", (0, 0, 0), size=(1, 1, 1), body=7)
     assert marks.records["body"].tolist() == [1, 2, 3, 8]
-    assert marks._fault_among(8) == ""
-    assert marks._fault_among(5) == "a mark of kind 'box' is attached to body 7, but there are 5 bodies"
+    assert marks._missing_body(8, 3) == ""
+    assert marks._missing_body(5, 3).startswith("a mark of kind 'box' is attached to body 7, but there are 5 bodies")
     marks.clear()
-    assert marks._fault_among(0) == ""
+    assert marks._missing_body(0, 3) == ""
 
 
 def test_records_of_other_marks_have_no_texts() -> None:
@@ -195,7 +195,7 @@ def test_records_of_other_marks_have_no_texts() -> None:
     records["label"], records["body"] = 2, 4
     other.extend(records)
     assert other.records["label"].tolist() == [0, 2], "numbers of the scene's texts are kept"
-    assert other._fault_among(3)
+    assert other._missing_body(3, 3)
 
 
 ONE = (0.0, 0.0, 0.0)
