@@ -14,7 +14,7 @@ import math
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -103,15 +103,11 @@ class PlotRecorder:
         self._collected_ns = 0
         self._has_news = self._is_closed = self._is_full = False
 
-    def add(self, plot: str, values: Sequence[Any], series: Mapping[str, Any]) -> None:
+    def add(self, plot: str, values: Sequence[Any], series: dict[str, Any]) -> None:
         """Records the arguments of `View.plot`. Raises TwixtError for names and values that are invalid. Ignores
         plots and series above the limits, and reports the first of them."""
         if self._is_closed:
             return
-        try:
-            lines = self._plots[plot]
-        except (KeyError, TypeError):
-            lines = self._new_plot(plot)
         if series:
             if len(values) > 1:
                 _refuse_count(plot, values)
@@ -126,7 +122,13 @@ class PlotRecorder:
             x = _number(plot, "x", x)
         for name, y in series.items():
             if y.__class__ is not float:
-                y = _number(plot, name or "the value", y)
+                series[name] = _number(plot, name or "the value", y)
+        # A call that is refused above makes no plot.
+        try:
+            lines = self._plots[plot]
+        except (KeyError, TypeError):
+            lines = self._new_plot(plot)
+        for name, y in series.items():
             line = lines.get(name)
             if line is None:
                 line = self._new_line(plot, lines, name)
@@ -174,20 +176,22 @@ class PlotRecorder:
 
     def _new_plot(self, name: str) -> dict[str, _Recorded]:
         _check_name("the name of a plot", name)
-        if len(self._plots) >= MOST_PLOTS:
-            self._report_full(f"plot {name!r}")
-            return _NO_LINES
-        return self._plots.setdefault(name, {})
+        with self._collecting:
+            if len(self._plots) < MOST_PLOTS or name in self._plots:
+                return self._plots.setdefault(name, {})
+        self._report_full(f"plot {name!r}")
+        return _NO_LINES
 
     def _new_line(self, plot: str, lines: dict[str, _Recorded], name: str) -> _Recorded | None:
         if name:
             _check_name(f"plot {plot!r}: the name of a series", name)
         if lines is _NO_LINES:
             return None
-        if sum(map(len, list(self._plots.values()))) >= MOST_SERIES:
-            self._report_full(f"series {name!r} of plot {plot!r}")
-            return None
-        return lines.setdefault(name, _Recorded(name, self._now_ns()))
+        with self._collecting:
+            if sum(map(len, self._plots.values())) < MOST_SERIES or name in lines:
+                return lines.setdefault(name, _Recorded(name, self._now_ns()))
+        self._report_full(f"series {name!r} of plot {plot!r}")
+        return None
 
     def _report_full(self, what: str) -> None:
         if not self._is_full:

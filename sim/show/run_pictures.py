@@ -56,7 +56,7 @@ class RunPictures:
 
         Args:
             path: Path of the file. A relative path begins in the folder of this program, and `~` is the home folder.
-            overlay: True to write the panels too. Program texts, labels and images are always in the picture.
+            overlay: True to write the panels too, unless the overlay is hidden. Program texts, labels and images are always in the picture.
 
         Returns:
             The request. `Screenshot.is_done` and `Screenshot.wait(timeout_s)` tell when the file is complete.

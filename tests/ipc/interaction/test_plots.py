@@ -271,3 +271,11 @@ def test_a_damaged_message_is_refused(fields: dict[str, Any], raw: bytes) -> Non
     assert len(plots_from_message(GOOD, RAW)[0].series) == 2
     with pytest.raises(TwixtError):
         plots_from_message(fields, raw)
+
+
+def test_a_refused_call_makes_no_plot(recording: Recording) -> None:
+    for values, series in ((("x",), {}), ((1.0,), {"good": 1.0, "bad": "x"}), ((), {})):
+        with pytest.raises(TwixtError):
+            recording.plot("wrong", *values, **series)
+    recording.plot("right", 1.0, 2.0)
+    assert recording.shown() == {"right": {"": [(1.0, 2.0)]}}
