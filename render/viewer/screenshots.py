@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import sys
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -204,8 +205,12 @@ def save_png(path: str, pixels: NDArray[np.uint8]) -> None:
 def _replace(path: str, content: memoryview) -> None:
     """Writes a file under another name in the same folder, and renames it. Raises OSError, and removes that file."""
     if os.path.exists(path) and not os.path.isfile(path):  # such as a pipe, which cannot be replaced
-        descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK)  # fails for a pipe that nobody reads
-        os.set_blocking(descriptor, True)
+        flags = os.O_WRONLY
+        if sys.platform != "win32":
+            flags |= os.O_NONBLOCK  # to open a pipe that nobody reads fails
+        descriptor = os.open(path, flags)
+        if sys.platform != "win32":
+            os.set_blocking(descriptor, True)
         with open(descriptor, "wb") as file:
             file.write(content)
         return

@@ -48,7 +48,7 @@ def test_a_run_is_short_unless_it_is_told_how_long() -> None:
 
 @pytest.mark.parametrize(
     ("words", "flags", "says"),
-    [(["--log", "a.csv"], "", "--log with --against"), (["--full"], "", "--full with --against"),
+    [(["--log", "a.csv"], "", "--log cannot be used with --against"), (["--full"], "", "--full cannot be used with --against"),
      ([], "--plot=a.png", "--plot"), ([], "--repeat 3", "within"),
      ([], "'", "does not read as flags"), ([], "--help", "it runs nothing"), (["--", "balls"], "", "added behind it")],
 )  # fmt: skip
