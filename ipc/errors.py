@@ -15,7 +15,7 @@ import sys
 
 TYPE_CHECKING = False  # defined here, because an import of `typing` takes some ms
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
     from typing import Any, TypeVar
 
     Called = TypeVar("Called", bound=Callable[..., Any])
@@ -110,11 +110,15 @@ def unknown_argument(called: str, name: str, known: Sequence[str], is_assignable
 
 def near_name(word: str, known: Sequence[str]) -> str:
     """The known name that is most similar to `word`, or that begins with it. Empty if there is none."""
+    parts = (name for name in known if name.startswith(word) or word.startswith(name))
+    return closest(word, known) or next(parts, "")
+
+
+def closest(word: str, known: Sequence[str]) -> str:
+    """The known word that is most similar to `word`. Empty if no known word is similar."""
     import difflib  # imported here, because only error messages need it
 
-    near = difflib.get_close_matches(word, known, n=1)
-    near += [name for name in known if name.startswith(word) or word.startswith(name)]
-    return near[0] if near else ""
+    return next(iter(difflib.get_close_matches(word, known, n=1)), "")
 
 
 def text_of(value: Any) -> str:
@@ -265,13 +269,20 @@ def _with_check(function: Any, called: Any) -> Any:
     code = function.__code__
     parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     known = [name for name in parameters if name != "self"]
+    return refusing_unknown(
+        function, known, lambda name: unknown_argument(called.__qualname__, name, known, _is_assignable(called, name))
+    )
+
+
+def refusing_unknown(function: Any, known: Collection[str], error_for: Callable[[str], TwixtError]) -> Any:
+    """Returns `function` with a check of its arguments' names. known: names of its parameters. error_for: function of
+    an unknown name that returns the error to raise."""
     names = frozenset(known)
 
     @functools.wraps(function)
     def checked(*values: Any, **named: Any) -> Any:
         if named and not named.keys() <= names:
-            name = next(name for name in named if name not in names)
-            raise unknown_argument(called.__qualname__, name, known, _is_assignable(called, name))
+            raise error_for(next(name for name in sorted(named) if name not in names))
         return function(*values, **named)
 
     return checked

@@ -44,6 +44,13 @@ def in_xyzw(values: ArrayLike | None, quat: QuatOrder) -> ArrayLike | None:
     return np.roll(array, -1, axis=-1) if array.ndim else array
 
 
+def quaternion_product(second: NDArray[np.float64], first: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Products of quaternions xyzw, (..., 4). A product rotates by `first` and then by `second`."""
+    a, b = second[..., :3], first[..., :3]
+    vector = second[..., 3:] * b + first[..., 3:] * a + np.cross(a, b)
+    return np.concatenate((vector, second[..., 3:] * first[..., 3:] - _dot(a, b)), axis=-1)
+
+
 def rotation(axis: ArrayLike, angle: ArrayLike) -> NDArray[np.float64]:
     """Unit quaternions xyzw of rotations about an axis, by the right-hand rule.
 
@@ -106,8 +113,7 @@ def turn_towards(
     is_parallel = np.linalg.norm(np.cross(towards, ups), axis=-1, keepdims=True) < PARALLEL_SINE
     first, second = _about(axes, np.arctan2(sine, cosine)), _about(towards, np.where(is_parallel, 0.0, roll))
 
-    v1, w1, v2, w2 = first[..., :3], first[..., 3:], second[..., :3], second[..., 3:]
-    turns = np.concatenate((w2 * v1 + w1 * v2 + np.cross(v2, v1), w2 * w1 - _dot(v2, v1)), axis=-1)
+    turns = quaternion_product(second, first)
     return turns / np.linalg.norm(turns, axis=-1, keepdims=True)
 
 

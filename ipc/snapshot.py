@@ -21,6 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from twixt.ipc.rotation import quaternion_product
+
 BODY = np.dtype(
     [
         ("position", "<f4", 3),  # in metres, in the world's frame or in the parent's frame
@@ -271,7 +273,7 @@ def visual(bodies: NDArray[np.void], columns: Mapping[str, NDArray[Any]], sim_ti
     with np.errstate(over="ignore", invalid="ignore"):  # a result that is not finite is kept
         records["position"] = records["position"].astype(np.float64) + left[:, :3]
         records["velocity"] = records["velocity"].astype(np.float64) + speed * left[:, :3]
-        records["orientation"] = _quaternion_product(left[:, 3:], records["orientation"].astype(np.float64))
+        records["orientation"] = quaternion_product(left[:, 3:], records["orientation"].astype(np.float64))
         turning = _rotated(left[:, 3:], records["angular_velocity"].astype(np.float64))
         records["angular_velocity"] = turning + speed * _rotation_vector(left[:, 3:])
     return Patch(rows, records)
@@ -296,7 +298,7 @@ def corrected(
     left = remainder(old, np.broadcast_to(times, count), now_ns)
     with np.errstate(over="ignore", invalid="ignore"):
         total = np.concatenate(
-            [left[:, :3] + extra, _normalized(_quaternion_product(left[:, 3:], _normalized(turn)))], axis=1
+            [left[:, :3] + extra, _normalized(quaternion_product(left[:, 3:], _normalized(turn)))], axis=1
         )
         total = total.astype(np.float32)
     total[~np.isfinite(total).all(axis=1)] = NO_OFFSET
@@ -329,7 +331,7 @@ def turn_between(before: ArrayLike, after: ArrayLike) -> NDArray[np.float64]:
     """Returns the rotations that turn the orientations `after` into the orientations `before`. They are unit
     quaternions (x, y, z, w), shape (n, 4). `corrected` needs them."""
     back = _normalized(np.atleast_2d(np.asarray(after, np.float64))) * (-1.0, -1.0, -1.0, 1.0)
-    return _quaternion_product(_normalized(np.atleast_2d(np.asarray(before, np.float64))), back)
+    return quaternion_product(_normalized(np.atleast_2d(np.asarray(before, np.float64))), back)
 
 
 def _scaled_rotation(turns: NDArray[np.float64], share: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -350,14 +352,6 @@ def _rotation_vector(turns: NDArray[np.float64]) -> NDArray[np.float64]:
 def _rotated(turns: NDArray[np.float64], vectors: NDArray[np.float64]) -> NDArray[np.float64]:
     across = np.cross(turns[:, :3], vectors)
     return vectors + 2 * (turns[:, 3:] * across + np.cross(turns[:, :3], across))
-
-
-def _quaternion_product(second: NDArray[np.float64], first: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Returns products of quaternions (x, y, z, w). A product rotates by `first` and then by `second`."""
-    a, b = second[:, :3], first[:, :3]
-    vector = second[:, 3:] * b + first[:, 3:] * a + np.cross(a, b)
-    scalar = second[:, 3:] * first[:, 3:] - np.sum(a * b, axis=1, keepdims=True)
-    return np.concatenate([vector, scalar], axis=1)
 
 
 def _normalized(turns: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from types import ModuleType, TracebackType
 
 import twixt
-from twixt.ipc.errors import FAILED, REFUSED, TwixtError, UnknownArgument
+from twixt.ipc.errors import FAILED, REFUSED, TwixtError, UnknownArgument, closest
 from twixt.ipc.process.interrupts import Terminated
 
 _TWIXT_FOLDER = os.path.realpath(twixt.__path__[0]) + os.sep
@@ -128,10 +128,8 @@ def import_user_module(module_name: str, flag: str = "") -> ModuleType:
 def suggestion_for(word: str, known: Iterable[str]) -> str:
     """Returns the text `did you mean "..."?` with the known word that is most similar to `word`. The text is empty if
     no known word is similar."""
-    import difflib  # imported here, because only error messages need it
-
-    near = difflib.get_close_matches(word, list(known), n=1)
-    return f'did you mean "{near[0]}"?' if near else ""
+    near = closest(word, list(known))
+    return f'did you mean "{near}"?' if near else ""
 
 
 def _modules_in(folders: Iterable[str]) -> list[str]:

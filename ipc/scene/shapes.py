@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import InitVar, dataclass, field
+from typing import Any
 
 from numpy.typing import ArrayLike
 
@@ -29,6 +30,13 @@ from twixt.ipc.scene.checks import (
 )
 from twixt.ipc.scene.material import Material, material_or_none
 from twixt.ipc.scene.mesh import Mesh
+
+
+def _set_looks(shape: Any, kind: str, color: Any, material: Any, label: Any) -> None:
+    """Checks and sets the fields that all shapes with one surface have. kind: name of the shape, for errors."""
+    set_field(shape, "color", paint_or_none(f"{kind}.color", color))
+    set_field(shape, "material", material_or_none(f"{kind}.material", material))
+    set_field(shape, "label", label_or_none(f"{kind}.label", label))
 
 
 @named_arguments
@@ -64,9 +72,7 @@ class Sphere:
         label: str | None = None,
     ) -> None:
         set_field(self, "radius", lengths("Sphere.radius", radius, 1)[0])
-        set_field(self, "color", paint_or_none("Sphere.color", color))
-        set_field(self, "material", material_or_none("Sphere.material", material))
-        set_field(self, "label", label_or_none("Sphere.label", label))
+        _set_looks(self, "Sphere", color, material, label)
 
     @property
     def reach(self) -> float:
@@ -100,9 +106,7 @@ class Box:
         label: str | None = None,
     ) -> None:
         set_field(self, "size", lengths("Box.size", size, 3))
-        set_field(self, "color", paint_or_none("Box.color", color))
-        set_field(self, "material", material_or_none("Box.material", material))
-        set_field(self, "label", label_or_none("Box.label", label))
+        _set_looks(self, "Box", color, material, label)
 
     @property
     def reach(self) -> float:
@@ -136,9 +140,7 @@ class Plane:
         label: str | None = None,
     ) -> None:
         set_field(self, "size", lengths("Plane.size", size, 2))
-        set_field(self, "color", paint_or_none("Plane.color", color))
-        set_field(self, "material", material_or_none("Plane.material", material))
-        set_field(self, "label", label_or_none("Plane.label", label))
+        _set_looks(self, "Plane", color, material, label)
 
     @property
     def reach(self) -> float:
@@ -179,9 +181,7 @@ class Capsule:
     ) -> None:
         set_field(self, "radius", lengths("Capsule.radius", radius, 1)[0])
         set_field(self, "length", lengths("Capsule.length", length, 1)[0])
-        set_field(self, "color", paint_or_none("Capsule.color", color))
-        set_field(self, "material", material_or_none("Capsule.material", material))
-        set_field(self, "label", label_or_none("Capsule.label", label))
+        _set_looks(self, "Capsule", color, material, label)
 
     @property
     def reach(self) -> float:
@@ -221,9 +221,7 @@ class Cylinder:
     ) -> None:
         set_field(self, "radius", lengths("Cylinder.radius", radius, 1)[0])
         set_field(self, "length", lengths("Cylinder.length", length, 1)[0])
-        set_field(self, "color", paint_or_none("Cylinder.color", color))
-        set_field(self, "material", material_or_none("Cylinder.material", material))
-        set_field(self, "label", label_or_none("Cylinder.label", label))
+        _set_looks(self, "Cylinder", color, material, label)
 
     @property
     def reach(self) -> float:
@@ -257,9 +255,7 @@ class Ellipsoid:
         label: str | None = None,
     ) -> None:
         set_field(self, "size", lengths("Ellipsoid.size", size, 3))
-        set_field(self, "color", paint_or_none("Ellipsoid.color", color))
-        set_field(self, "material", material_or_none("Ellipsoid.material", material))
-        set_field(self, "label", label_or_none("Ellipsoid.label", label))
+        _set_looks(self, "Ellipsoid", color, material, label)
 
     @property
     def reach(self) -> float:

@@ -351,11 +351,10 @@ class ServiceThread:
         self._connected.remove(viewer)
         self.wakes.remove(viewer)
         self.actions.drop(viewer)
-        is_last = viewer.attached and not any(other.attached for other in self._connected)
-        self._host.screenshots.viewer_gone(viewer, is_last)
         viewer.close()
         if viewer.attached:
             self._count()
+        self._host.screenshots.viewer_gone(viewer, is_last=viewer.attached and not self.viewers)
 
     def _count(self) -> None:
         attached = [viewer for viewer in self._connected if viewer.attached]

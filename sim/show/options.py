@@ -7,7 +7,6 @@ with the same types and defaults.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import inspect
 import os
 import sys
@@ -16,7 +15,7 @@ from typing import Any, TypedDict, TypeVar
 
 from twixt.ipc.config.flags import BOTH, VIEW, Config
 from twixt.ipc.config.rules import SplitSide
-from twixt.ipc.errors import InvalidType
+from twixt.ipc.errors import InvalidType, refusing_unknown
 from twixt.ipc.process.user_code import suggestion_for
 
 # Editors know the parameters of a decorated function if the decorator returns the type that it takes.
@@ -74,11 +73,8 @@ def refusing_unknown_options(function: Function) -> Function:
     Python's own TypeError has no suggestion."""
     known = inspect.signature(function).parameters
 
-    @functools.wraps(function)
-    def call(*arguments: Any, **options: Any) -> Any:
-        for option in sorted(options.keys() - known.keys()):
-            hint = suggestion_for(option, known) or f"there are {', '.join(known)}"
-            raise InvalidType(f"{function.__name__} has no option {option!r}; {hint}")
-        return function(*arguments, **options)
+    def error_for(option: str) -> InvalidType:
+        hint = suggestion_for(option, known) or f"there are {', '.join(known)}"
+        return InvalidType(f"{function.__name__} has no option {option!r}; {hint}")
 
-    return call  # type: ignore[return-value]
+    return refusing_unknown(function, known, error_for)  # type: ignore[no-any-return]

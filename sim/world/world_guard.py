@@ -243,7 +243,8 @@ class GuardedWorld:
         if marks is None and surfaces is None:
             return NO_EXTRAS
         if marks is not None:
-            self._warn_of(marks.fault and fault_text(marks.fault, tick, self._way_out))
+            if marks.fault and not self._has_fault:
+                self._warn_of(fault_text(marks.fault, tick, self._way_out))
             if not self._has_said_body and (text := marks._missing_body(len(self.world.bodies), tick)):
                 self._has_said_body = True
                 self._warn(text)
@@ -280,15 +281,13 @@ class GuardedWorld:
                 self._users_values[control_key(controls[index])] = value
 
     def _restore_values(self, before: tuple[Control, ...]) -> None:
-        if self._users_values:
-            for control in self.controls():
-                value = self._users_values.get(control_key(control))
-                if value is not None and not any(control is old for old in before):
-                    set_value(control, value)
+        for control in self.controls() if self._users_values else ():
+            value = self._users_values.get(control_key(control))
+            if value is not None and not any(control is old for old in before):
+                set_value(control, value)
 
     def apply_actions(self, actions: ReceivedActions) -> None:
-        """Passes the users' keys to the world's `on_key`, and their pulls to its `apply_force`. Raises
-        UserCodeCrashed."""
+        """Passes the users' keys to `on_key`, and their pulls to `apply_force`. Raises UserCodeCrashed."""
         if self._takes_keys:
             while (event := actions.next_event()) is not None:
                 pass_key(self.world, event)
@@ -297,10 +296,8 @@ class GuardedWorld:
 
     def _apply_pulls(self, pulls: Sequence[Pull]) -> None:
         """Passes users' pulls to the world's `apply_force`, if it has one. Raises UserCodeCrashed."""
-        apply = getattr(self.world, "apply_force", None)
-        if apply is None:
-            return
-        for pull in pulls:
+        apply: Any = getattr(self.world, "apply_force", None)
+        for pull in pulls if apply is not None else ():
             if pull.is_held and not pull.is_turn and pull.body is not None and pull.body < len(self.world.bodies):
                 with calling_user_code(f"{self.name}.apply_force"):
                     apply(pull.body, np.array(pull.force), np.array(pull.at))
@@ -373,6 +370,8 @@ class GuardedWorld:
         if tick < self._next_check_tick:
             return
         self._next_check_tick = tick + self._finite.steps_until_next(len(self.world.bodies), dt_s)
+        if self._has_fault:
+            return
         if not self.writes_in_place:
             self._warn_of(self._finite.check_next(self.world.bodies.records, tick))
         elif (newest := host.ring.newest()) is not None:
@@ -392,9 +391,10 @@ class GuardedWorld:
 
     def check_all_bodies(self, tick: int) -> None:
         """Checks all bodies at once for values that cannot be drawn. Warns as `check_some_bodies` does."""
-        self._warn_of(self._finite.check_all(self.filled_records(), tick))
+        if not self._has_fault:
+            self._warn_of(self._finite.check_all(self.filled_records(), tick))
 
     def _warn_of(self, fault: str) -> None:
-        if fault and not self._has_fault:
+        if fault:
             self._has_fault = True
             self._warn(fault)
