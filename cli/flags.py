@@ -119,6 +119,8 @@ def _flag(item: dataclasses.Field[Any]) -> Flag:
         negated = spelled.replace("--", "--no-", 1)
         declared = f"{spelled}/{negated}" if item.default else spelled
         return Flag([declared, item.name], is_flag=True, default=item.default, **shared)
+    if about["stores"]:
+        return Flag([spelled, item.name], is_flag=True, flag_value=about["stores"], default=item.default, **shared)
     kind = click.Choice(about["choices"]) if about["choices"] else Read(about["metavar"].strip("[]"), about["read"])
     several = item.default == ()
     return Flag(
