@@ -36,7 +36,7 @@ COMMAND_LINES: Sequence[Sequence[str]] = [
     ["run", "--when-slow", "widen", "--max-step-ms", "100", "--dt-log", "steps.txt", "--chase-ms", "100"],
     ["measure", "metronome", "--json", "-", "--plot", "plot.png", "--fail-if", "motion.animation_error_ms.p99>2"],
     ["sim", "swarm", "--name", "lab", "--steps", "100", "--hash", "--json", "figures.json"],
-    ["view", "lab", "--size", "640x480"],
+    ["view", "lab", "--size", "640x480", "--still-view"],
     ["report", "run.csv", "--json", "report.json", "--plot", "plot.png"],
     ["compare", "run.csv", "other.csv", "--plot", "plot.png"],
     ["bench", "channel", "--quick", "--json", "bench.json", "--against", "bench.json", "--fail-over", "5"],
