@@ -92,7 +92,9 @@ class UserInput:
         self._reports.keys(events, used_ns, draw_time_ns, lambda x_px, y_px: self.tool.point_at(x_px, y_px, size_px))
         rest = self.tool.apply_events(events, size_px, draw_time_ns, covers)
         moved_ns = self._pointer.move_camera(self._stage.view.orbit, rest, size_px[1], covers)
+        self._stage.view.is_held = self._pointer.is_held or self.tool.is_held
         if moved_ns:
+            self._stage.view.user_moved()
             self._reports.camera_moved()
         return moved_ns or acted_ns
 
@@ -116,7 +118,10 @@ class UserInput:
         if self.settings.frame_all:
             self.settings = before
             self._stage.view.frame_all()
-            self._reports.camera_moved()
+            if self._stage.scene.camera is None and self._stage.view.may_follow:
+                self._reports.camera_followed()
+            else:
+                self._reports.camera_moved()
             return acted_ns
         self._choose()
         return acted_ns if self.settings != before else 0
@@ -209,6 +214,11 @@ class Pointer:
         self._down: list[str] = []
         self._at_px: tuple[float, float] | None = None
 
+    @property
+    def is_held(self) -> bool:
+        """True while a button is down that was pressed on the picture."""
+        return bool(self._down)
+
     def move_camera(
         self,
         camera: OrbitCamera | None,
@@ -298,6 +308,10 @@ class UserReports:
     def camera_moved(self) -> None:
         """Records that the user has moved the camera."""
         self._moved_version = self._link.received.camera_version
+
+    def camera_followed(self) -> None:
+        """Records that the camera follows the bodies again. Its view is then not the user's."""
+        self._moved_version = -1
 
     def look(self, camera: StageCamera, size_px: tuple[int, int], now_ns: int) -> None:
         """Reports the view if it has changed. Does this only if the last report was long enough ago (see

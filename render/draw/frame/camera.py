@@ -164,11 +164,14 @@ class OrbitCamera:
         bodies: dtype `BODY`, shape (n,). aspect: width of the picture divided by its height.
         """
         self.principal_point = CENTRE
-        tangent = math.tan(math.radians(self.fov_y_deg) / 2)
-        view = FramedView(*self._axes(), tangent, aspect, self.orthographic)
-        self.target, distance_m = place_for(framed_balls(scene, bodies), view)
+        self.target, distance_m = place_for(framed_balls(scene, bodies), self.framed_view(aspect))
         self.distance_m = min(max(distance_m, MIN_DISTANCE_M), MAX_DISTANCE_M)
         self.surround(scene, bodies)
+
+    def framed_view(self, aspect: float) -> FramedView:
+        """Lens and directions of the camera. aspect: width of the picture divided by its height."""
+        tangent = math.tan(math.radians(self.fov_y_deg) / 2)
+        return FramedView(*self._axes(), tangent, aspect, self.orthographic)
 
     def surround(self, scene: Scene, bodies: NDArray[np.void]) -> None:
         """Places the near and the far plane so that all bodies are between them. bodies: dtype `BODY`, shape (n,)."""
