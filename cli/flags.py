@@ -119,6 +119,10 @@ def _flag(item: dataclasses.Field[Any]) -> Flag:
         negated = spelled.replace("--", "--no-", 1)
         declared = f"{spelled}/{negated}" if item.default else spelled
         return Flag([declared, item.name], is_flag=True, default=item.default, **shared)
+    if about["stores"]:
+        # click's own `flag_value` is no choice: click 8.1 and 8.2 set it even if the flag is not given.
+        values = {True: about["stores"], False: item.default}
+        return Flag([spelled, item.name], is_flag=True, callback=lambda _c, _p, given: values[given], **shared)
     kind = click.Choice(about["choices"]) if about["choices"] else Read(about["metavar"].strip("[]"), about["read"])
     several = item.default == ()
     return Flag(

@@ -47,6 +47,7 @@ INTERPOLATIONS = (
 )  # fmt: skip
 PACINGS = ("auto", "vsync", "timer", "unlimited")
 QUALITIES = ("auto", "low", "high", "best")
+CAMERAS = ("auto", "still")
 SLOW_POLICIES = ("dilate", "widen")
 
 
@@ -61,13 +62,16 @@ def flag(
     choices: tuple[str, ...] = (),
     name: str = "",
     bare: str = "",
+    stores: str = "",
 ) -> Any:
     """Makes a field of `Config` that is also a flag. read: function that converts the flag's text to a value. For an
     invalid text this function raises ValueError with the broken rule. side: the processes that use the field. name:
     the flag's name; by default the flag has the field's name with dashes. bare: text that stands for the flag's value if
-    the user leaves the value out; "" if the value is required."""
+    the user leaves the value out; "" if the value is required. stores: value that a flag without a value sets; "" for
+    other flags."""
     about = {"help": help, "side": side, "heading": heading, "read": read, "metavar": metavar}
-    return field(default=default, metadata=about | {"choices": choices, "name": name, "bare": bare})
+    names = {"choices": choices, "name": name, "bare": bare, "stores": stores}
+    return field(default=default, metadata=about | names)
 
 
 world_flag, trouble_flag = partial(flag, side=SIM, heading=WORLD), partial(flag, side=SIM, heading=TROUBLE)
@@ -206,6 +210,12 @@ class Config:
         choices=QUALITIES,
     )
     size_px: tuple[int, int] = window_flag((800, 600), "size of the window", read_size, "WxH", name="--size")
+    camera: str = window_flag(
+        "auto",
+        "the view stays as it is at first; without this, the view of a scene without a camera follows what moves",
+        name="--still-view",
+        stores="still",
+    )
     overlay: bool = window_flag(True, "show the overlay of figures and keys (H toggles it)")
     keys: bool = window_flag(True, "the viewer's own keys; --no-keys leaves the keyboard to your program")
     draw: str | None = window_flag(
@@ -259,6 +269,7 @@ class Config:
     started_ns: int | None = field(default=None, metadata={})
 
     def __post_init__(self) -> None:
+        rules.one_of("camera", self.camera, CAMERAS)  # only a program can set a wrong value, and its name is `camera`
         self._check_defaults()
         rules.whole("--seed", self.seed, at_least=0)
         for name in ("physics_hz", "seconds", "time_scale", "max_step_ms"):

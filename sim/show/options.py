@@ -13,10 +13,11 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any, TypedDict, TypeVar
 
-from twixt.ipc.config.flags import BOTH, VIEW, Config
-from twixt.ipc.config.rules import SplitSide
+from twixt.ipc.config.flags import BOTH, CAMERAS, VIEW, Config
+from twixt.ipc.config.rules import ConfigTypeError, SplitSide
 from twixt.ipc.errors import InvalidType, refusing_unknown
 from twixt.ipc.process.user_code import suggestion_for
+from twixt.ipc.scene import Camera
 
 # Editors know the parameters of a decorated function if the decorator returns the type that it takes.
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -47,6 +48,7 @@ class ViewerOptions(TypedDict, total=False):
     fps: float | None
     quality: str
     size_px: tuple[int, int]
+    camera: str
     overlay: bool
     keys: bool
     draw: str | None
@@ -63,6 +65,11 @@ class ViewerOptions(TypedDict, total=False):
 def config_of(name: str, flags: Mapping[str, Any]) -> Config:
     """Returns the configuration of a view. flags: a value for each name in `FLAGS`. Raises ConfigError for a value that
     breaks a rule, and for a result file that cannot be written."""
+    if isinstance(flags["camera"], Camera):
+        raise ConfigTypeError(
+            f"camera must be one of {', '.join(CAMERAS)}, got a Camera; give it to the scene: "
+            "Scene(shapes, camera=Camera(...))"
+        )
     config = Config(**flags, name=name, world="show", command=" ".join(["python", *sys.argv]), users_loop=True)
     config.check_files()
     return config

@@ -56,6 +56,7 @@ def show(
     fps: float | None = None,
     quality: str = "auto",
     size_px: tuple[int, int] = (800, 600),
+    camera: str = "auto",
     overlay: bool = True,
     keys: bool = True,
     draw: str | None = None,
@@ -103,6 +104,8 @@ def show(
         fps: Largest number of frames per second. By default the refresh rate of the display.
         quality: "auto", "low", "high" or "best".
         size_px: Width and height of the window, in pixels.
+        camera: How the view of a scene without a camera behaves: "auto", it follows what moves; "still", it stays as
+            it is at first.
         overlay: False to start without the overlay of figures and keys.
         keys: False to leave the keyboard to your program.
         draw: "module:function", your own function that draws into every frame (see `DrawFunction`).

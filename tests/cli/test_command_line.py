@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from twixt.cli.command_line import commands, group
 from twixt.cli.flags import flags_of
@@ -74,6 +76,7 @@ def test_a_shell_completes_commands_and_the_worlds_of_the_default_one() -> None:
         ("twixt run --clock ", ["auto", "ahead", "newest-two", "buffered"]),
         ("twixt balls --interpolation he", ["hermite"]),
         ("twixt view --pac", ["--pacing"]),
+        ("twixt view --stil", ["--still-view"]),
         ("twixt sim --ste", ["--steps"]),
         ("twixt run --log frames", ["frames"]),
         ("twixt run --trails a", ["all"]),
@@ -161,6 +164,26 @@ def test_a_misspelled_value_of_such_a_flag_is_named(value: str) -> None:
 
 def test_a_negative_value_of_such_a_flag_is_no_flag() -> None:
     assert config_of("--trails -5")["trails"] == -5.0  # which `Config` refuses
+
+
+@pytest.mark.parametrize(
+    ("words", "camera", "world"),
+    [("circles", "auto", "circles"), ("--still-view circles", "still", "circles"), ("--still-view", "still", "balls")],
+)
+def test_a_switch_sets_the_word_that_a_program_passes(words: str, camera: str, world: str) -> None:
+    read = config_of(words)
+    assert (read["camera"], read["world"]) == (camera, world)
+
+
+@pytest.mark.parametrize("name", ["run", "measure", "view"])
+def test_the_help_lists_a_switch_without_a_value(name: str) -> None:
+    said = CliRunner().invoke(commands[name].build(name), ["--help"]).output
+    assert re.search(r"\n  --still-view  +the view stays as it is at first;", said)
+
+
+def test_a_switch_takes_no_value() -> None:
+    with pytest.raises(click.BadOptionUsage, match="--still-view"):
+        config_of("--still-view=auto")
 
 
 def test_the_help_of_the_whole_names_every_command() -> None:

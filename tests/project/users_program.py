@@ -197,7 +197,7 @@ def step_model(path: str, **options: Unpack[twixt.ViewerOptions]) -> None:
         if viewer.is_running():
             mujoco.mj_step(model, data)
             viewer.sync()
-    with twixt.show(twixt.mujoco_viewer.scene(model), viewer=False) as view:
+    with twixt.show(twixt.mujoco_viewer.scene(model), viewer=False, camera="still") as view:
         twixt.mujoco_viewer.publish(view, data)
 
 

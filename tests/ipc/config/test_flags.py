@@ -129,6 +129,9 @@ def test_what_breaks_a_rule_is_refused_with_flag_rule_and_value(values: dict[str
         ({"seconds": "five"}, "--seconds must be a finite number > 0, got 'five'"),
         ({"fps": 0.0}, "--fps must be a finite number > 0, got 0.0"),
         ({"pacing": "fast"}, "--pacing must be one of auto, vsync, timer, unlimited, got 'fast'"),
+        ({"camera": "stil"}, "camera must be one of auto, still, got 'stil'"),
+        ({"camera": 3}, "camera must be one of auto, still, got 3"),
+        ({"camera": None}, "camera must be one of auto, still, got None"),
         (
             {"dt_replay": "steps", "when_slow": "widen"},
             "--dt-replay says how long each step is; leave --when-slow widen out",
@@ -239,6 +242,7 @@ def test_a_config_crosses_to_the_other_process_whole() -> None:
         buffer_ms=33,
         trails=True,
         draw="marks:draw",
+        camera="still",
     )
     assert Config.from_json(config.to_json()) == config
 
@@ -261,15 +265,16 @@ def test_a_flag_is_a_field_with_a_default_that_says_how_it_is_typed() -> None:
     class Own:
         plain: int = flag(5, "how many")
         full: float = flag(
-            0.5, "how much", float, "MS", side=VIEW, heading=WINDOW, choices=("0.5", "1"), name="--much", bare="1"
-        )
+            0.5, "how much", float, "MS", side=VIEW, heading=WINDOW, choices=("0.5", "1"), name="--much", bare="1",
+            stores="on",
+        )  # fmt: skip
 
     assert (Own().plain, Own().full) == (5, 0.5)
     plain, full = dataclasses.fields(Own)
-    nothing_said = {"heading": "", "read": None, "metavar": "", "choices": (), "name": "", "bare": ""}
+    nothing_said = {"heading": "", "read": None, "metavar": "", "choices": (), "name": "", "bare": "", "stores": ""}
     assert plain.metadata == {"help": "how many", "side": BOTH} | nothing_said
     said = {"heading": WINDOW, "read": float, "metavar": "MS", "choices": ("0.5", "1"), "name": "--much"}
-    said["bare"] = "1"
+    said |= {"bare": "1", "stores": "on"}
     assert full.metadata == {"help": "how much", "side": VIEW} | said
 
 

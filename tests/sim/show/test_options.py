@@ -67,6 +67,13 @@ def test_an_unknown_option_is_a_type_error_with_the_option_that_was_meant() -> N
         ({"fps": "60"}, TypeError, "--fps must be a finite number > 0, got '60'"),
         ({"clock": "late"}, ValueError, "--clock must be one of auto"),
         ({"overlay": "no"}, TypeError, "--overlay must be True or False"),
+        ({"camera": "stil"}, ValueError, "camera must be one of auto, still, got 'stil'"),
+        ({"camera": 3}, TypeError, "camera must be one of auto, still, got 3"),
+        (
+            {"camera": twixt.Camera((6, 4, 3))},
+            TypeError,
+            "camera must be one of auto, still, got a Camera; give it to the scene: Scene(shapes, camera=Camera(...))",
+        ),
     ],
 )
 def test_a_wrong_option_is_a_value_error_or_a_type_error(

@@ -62,6 +62,15 @@ def test_wrong_arguments_are_refused_in_mujocos_own_words() -> None:
         mujoco_viewer.launch_passive(model, data, publish_hz=0, viewer=False)
 
 
+def test_an_option_of_show_reaches_the_viewer_and_a_wrong_one_is_refused() -> None:
+    model = mujoco.MjModel.from_xml_string(MOVING)
+    data = mujoco.MjData(model)
+    with mujoco_viewer.launch_passive(model, data, viewer=False, camera="still") as viewer:
+        assert viewer.view._session._config.camera == "still"
+    with pytest.raises(TwixtError, match="^camera must be one of auto, still, got 'stil'$"):
+        mujoco_viewer.launch_passive(model, data, viewer=False, camera="stil")
+
+
 def test_launch_steps_in_real_time_until_the_window_is_closed() -> None:
     model = mujoco.MjModel.from_xml_string(MOVING)
     data = mujoco.MjData(model)
