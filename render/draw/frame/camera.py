@@ -97,6 +97,9 @@ class OrbitCamera:
     reach_m: float = 0.0  # radius of the whole scene, measured from the target; used to place the far plane
     # the ball around all bodies, used to place the near plane; None if it is not known
     among: Surroundings | None = None
+    # True if the program's camera is orthographic and looks straight down or up, and no body turns it. Drags then pan.
+    is_flat: bool = False
+    locked: bool = False  # see `Camera`
 
     @staticmethod
     def from_camera(camera: Camera) -> OrbitCamera:
@@ -121,8 +124,11 @@ class OrbitCamera:
             fov_y_deg=fov_y_deg,
             orthographic=bool(camera.orthographic_height),
             principal_point=camera.principal_point,
+            locked=camera.locked,
         )
-        if not is_vertical:
+        if is_vertical:
+            made.is_flat = made.orthographic and (camera.body is None or not camera.rotates_with_body)
+        else:
             right, up, _ = made._axes()
             roll_rad = math.atan2(float(right @ camera.up), float(up @ camera.up))
             made.roll_rad = roll_rad if abs(roll_rad) > LEAST_ROLL_RAD else 0.0
@@ -143,6 +149,7 @@ class OrbitCamera:
             rotates_with_body,
             up,
             self.principal_point,
+            self.locked,
         )
 
     @staticmethod
