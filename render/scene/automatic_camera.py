@@ -3,8 +3,8 @@
 The rule. *Bounds* are how far the bodies extend from now to AHEAD_S later (see `body_bounds`).
 - Rest. The camera stands still as long as the bounds are within REST_SHARE of the picture. Equal cameras let the
   background be copied instead of drawn.
-- Move. If the bounds leave this part, the camera moves until they take FILLED_SHARE of the picture. A move takes at
-  most MOVE_S, and less if bodies would leave the picture. It begins and ends smoothly, and ends exactly.
+- Move. If the bounds leave this part, the camera moves until they take FILLED_SHARE of the picture. A move takes
+  about a second, and less if bodies would leave the picture. It begins and ends smoothly.
 - Shrink. If the bounds of the last `kept_s` take less than SHRINK_SHARE of the picture, the camera moves nearer.
 - Return. Bodies that come back to a place where they were in the last MEMORY_S will do so again. Then the camera shows
   the places of a whole cycle, and rests. `kept_s` becomes half as long again as this cycle. Other moves also keep the
@@ -19,7 +19,6 @@ Pure: takes times and bounds, reads no clock. One call a frame.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,112 +30,133 @@ REST_SHARE = 0.85
 FILLED_SHARE = 0.6
 SHRINK_SHARE = 0.25
 ALONE_SHARE = 1 / 3
-# A move is planned anew if the bounds would take more or less of the picture at its end than these shares. The camera
-# moves nearer only if its distance shrinks at least to `NEARER` of the present one.
-MOST_SHARE, LEAST_SHARE, NEARER = 0.75, 0.45, 0.8
-MOVE_S, LEAST_MOVE_S = 1.0, 0.15
+# At the end of a move, the bounds AHEAD_S later take at most this share.
+AHEAD_SHARE = 0.75
+# A move is planned anew if the bodies would take less of the picture at its end. The camera moves nearer only if its
+# distance shrinks at least to `NEARER` of the present one.
+LEAST_SHARE, NEARER = 0.45, 0.8
+# The places of a cycle are shown only if the bodies take at least this share of the picture: 15 px of 600.
+DOT_SHARE = 1 / 40
+# Bodies leave a place if the side of their bounds has moved by this share of the bounds' width.
+LEFT_SHARE = 0.25
+# Rate of a move, per second: it then comes to rest within 1 s. A move is faster if a body would leave the picture: its
+# rate is HASTE divided by the time until then. Half of the way is done after 2.7 divided by the rate.
+RATE_PER_S, FASTEST_PER_S, HASTE = 11.0, 40.0, 3.0
+# A move ends when the picture is within this many px of its goal.
+REST_PX = 0.1
 KEPT_S, MEMORY_S, CYCLES = 4.0, 60.0, 1.5
 # Bounds are remembered in intervals of this length. The newest ones are not places to which bodies come back.
 BIN_S = 0.1
 NEWEST_S = 0.5
+GROWTH = 1.5
 # A frame that took longer counts as this long: time without frames is not time in which bodies were seen.
 LONGEST_FRAME_S = 0.1
 # Bounds are equal if they differ by less than this share of the picture.
-TOLERANCE = 0.01
+TOLERANCE = 0.02
 # Smallest distance of the camera from the middle of the bodies, as a share of their distance from the origin of the
 # bounds: beyond it, positions in float32 have too few digits.
 LEAST_DISTANCE = 1e-6
 
+# Directions of the bounds that belong to the picture's width and to its height.
+AXES = np.array([RIGHT, LEFT, WEDGE.start, WEDGE.start + 1]), np.array([UP, DOWN, WEDGE.start + 2, WEDGE.start + 3])
+
 Pose = NDArray[np.float64]  # (4,): the target's place to the right, up and backward, in metres; log of the distance
 
 
-class Move(NamedTuple):
-    """A smooth move to `goal`: each number of the pose is a polynomial of degree 5 in time. At the end, velocity and
-    acceleration are 0. coefficients: (6, 4), of powers of the seconds since the begin."""
+class Glide:
+    """A smooth move of numbers to `goal`: the response of a filter with three equal poles, which does not overshoot when
+    it begins at rest. Position, velocity and acceleration have no jumps. rate_per_s: rate of the poles."""
 
-    coefficients: NDArray[np.float64]
-    goal: Pose
-    begin_s: float
-    duration_s: float
+    def __init__(self, start: Pose, goal: Pose, rate_per_s: float) -> None:
+        self.place, self.goal, self.rate_per_s = start, goal, rate_per_s
+        self._velocity, self._acceleration = np.zeros_like(start), np.zeros_like(start)
 
-    @staticmethod
-    def to(goal: Pose, state: NDArray[np.float64], begin_s: float, duration_s: float) -> Move:
-        """state: (3, 4), pose, velocity and acceleration at the begin."""
-        pose, velocity, acceleration = state
-        t = duration_s
-        way = goal - (pose + velocity * t + acceleration * (t * t / 2))
-        speed, push = -(velocity + acceleration * t), -acceleration
-        third = 10 * way / t**3 - 4 * speed / t**2 + push / (2 * t)
-        fourth = -15 * way / t**4 + 7 * speed / t**3 - push / t**2
-        fifth = 6 * way / t**5 - 3 * speed / t**4 + push / (2 * t**3)
-        return Move(np.array([pose, velocity, acceleration / 2, third, fourth, fifth]), goal, begin_s, duration_s)
+    def advance(self, seconds: float) -> None:
+        """Moves on for so many seconds. A rate above RATE_PER_S falls to it slowly, so that the move stays smooth."""
+        rate, away = self.rate_per_s, self.place - self.goal
+        first = self._velocity + rate * away
+        second = (self._acceleration + 2 * rate * self._velocity + rate * rate * away) / 2
+        value, slope = away + first * seconds + second * seconds**2, first + 2 * second * seconds
+        fall = math.exp(-rate * seconds)
+        self.place = self.goal + value * fall
+        self._velocity = (slope - rate * value) * fall
+        self._acceleration = (2 * second - 2 * rate * slope + rate * rate * value) * fall
+        self.rate_per_s = max(RATE_PER_S, rate / (1 + rate * seconds / 4))
 
-    def state(self, now_s: float) -> NDArray[np.float64]:
-        """Pose, velocity and acceleration, (3, 4)."""
-        t = now_s - self.begin_s
-        powers = np.array([1, t, t**2, t**3, t**4, t**5])
-        speeds = np.array([0, 1, 2 * t, 3 * t**2, 4 * t**3, 5 * t**4])
-        pushes = np.array([0, 0, 2, 6 * t, 12 * t**2, 20 * t**3])
-        found: NDArray[np.float64] = np.array([powers, speeds, pushes]) @ self.coefficients
-        return found
+    def is_within(self, lengths: NDArray[np.float64]) -> bool:
+        """True if place and goal differ by less than these lengths, and will in a moment."""
+        moment_s = 1 / self.rate_per_s
+        off = np.abs(self.place - self.goal) + np.abs(self._velocity) * moment_s
+        return bool((off + np.abs(self._acceleration) * moment_s**2 < lengths).all())
 
 
 class Memory:
-    """Bounds that were drawn in the last MEMORY_S seconds of frames."""
+    """Bounds that were drawn in the last MEMORY_S seconds of frames, in intervals of BIN_S. Its answers are up to BIN_S
+    old."""
 
     def __init__(self) -> None:
         self._bins = np.full((round(MEMORY_S / BIN_S), COUNT), -math.inf)
         self._at = 0
+        self._found: dict[tuple[int, int], Extents] = {}  # answers for the present interval
 
     def add(self, now_s: float, bounds: Extents) -> None:
         """Adds the bounds of the frame at `now_s`."""
         at = int(now_s / BIN_S)
-        for passed in range(max(self._at + 1, at - len(self._bins) + 1), at + 1):
-            self._bins[passed % len(self._bins)] = -math.inf
-        self._at = max(self._at, at)
-        np.maximum(self._bins[at % len(self._bins)], bounds, out=self._bins[at % len(self._bins)])
-
-    def all(self) -> Extents:
-        """Bounds of the whole memory; -inf where there were none."""
-        found: Extents = self._bins.max(axis=0)
-        return found
+        if at > self._at:
+            for passed in range(max(self._at + 1, at - len(self._bins) + 1), at + 1):
+                self._bins[passed % len(self._bins)] = -math.inf
+            self._at = at
+            self._found.clear()
+        row = self._bins[self._at % len(self._bins)]
+        np.maximum(row, bounds, out=row)
 
     def last(self, seconds: float) -> Extents:
         """Bounds of the last `seconds`; -inf where there were none."""
-        found: Extents = self._newest_first(round(seconds / BIN_S)).max(axis=0)
-        return found
+        return self._between(0, round(seconds / BIN_S))
+
+    def before(self, seconds: float) -> Extents:
+        """Bounds of the whole memory but the last `seconds`; -inf where there were none."""
+        return self._between(round(seconds / BIN_S), len(self._bins))
 
     def age_s(self, direction: int, extent: float) -> float | None:
         """How long ago, before the last NEWEST_S, a body was at least this far in this direction. None: never."""
-        before = self._newest_first(len(self._bins))[round(NEWEST_S / BIN_S) :, direction]
-        found = np.flatnonzero(before >= extent)
+        newest = round(NEWEST_S / BIN_S)
+        found = np.flatnonzero(self._rows(newest, len(self._bins))[:, direction] >= extent)
         return None if not len(found) else NEWEST_S + float(found[0]) * BIN_S
 
-    def _newest_first(self, count: int) -> NDArray[np.float64]:
-        found: NDArray[np.float64] = self._bins[(self._at - np.arange(count)) % len(self._bins)]
+    def _between(self, first: int, end: int) -> Extents:
+        found = self._found.get((first, end))
+        if found is None:
+            found = self._found[first, end] = self._rows(first, end).max(axis=0)
+        return found
+
+    def _rows(self, first: int, end: int) -> NDArray[np.float64]:
+        found: NDArray[np.float64] = self._bins[(self._at - np.arange(first, end)) % len(self._bins)]
         return found
 
 
 class AutomaticCamera:
     """Place of a camera that keeps the bodies in the picture. view: lens and directions of the camera. pose: its first
-    place. slopes: those of the wedge in the bounds, which belongs to REST_SHARE of the picture.
+    place. slopes: those of the wedge in the bounds, which belongs to REST_SHARE of the picture. height_px: of the window.
 
     is_empty: True if there were no bodies for the first place. Then the camera cuts to the first bodies.
     """
 
-    def __init__(self, view: FramedView, pose: Pose, slopes: tuple[float, float], is_empty: bool = False) -> None:
+    def __init__(
+        self, view: FramedView, pose: Pose, slopes: tuple[float, float], height_px: int, is_empty: bool = False
+    ) -> None:
         self.pose = pose
-        self._view, self._slopes, self._is_empty = view, slopes, is_empty
+        self._view, self._slopes, self._height_px, self._is_empty = view, slopes, height_px, is_empty
         self._now_s = 0.0
         self._present_ns = 0
-        self._kept_s = KEPT_S
-        self._move: Move | None = None
+        self._kept_s = [KEPT_S, KEPT_S]  # of the picture's width and height; 0: there is no cycle
+        self._move: Glide | None = None
         self._memory = Memory()
 
-    def resize(self, view: FramedView, slopes: tuple[float, float]) -> None:
+    def resize(self, view: FramedView, slopes: tuple[float, float], height_px: int) -> None:
         """The window has another size. Bounds are forgotten, because their directions depend on it."""
-        self._view, self._slopes, self._memory = view, slopes, Memory()
-        self._kept_s, self._move = KEPT_S, None
+        self._view, self._slopes, self._height_px, self._memory = view, slopes, height_px, Memory()
+        self._kept_s, self._move = [KEPT_S, KEPT_S], None
 
     def advance(
         self, present_ns: int, drawn: Extents | None, ahead: Extents | None, alone_m: float = 0.0, is_held: bool = False
@@ -148,22 +168,21 @@ class AutomaticCamera:
         button is held.
         """
         passed_s = (present_ns - self._present_ns) / 1e9 if self._present_ns else 0.0
+        passed_s = min(max(0.0, passed_s), LONGEST_FRAME_S)
         self._present_ns = max(present_ns, self._present_ns)
-        self._now_s += min(max(0.0, passed_s), LONGEST_FRAME_S)
+        self._now_s += passed_s
         if is_held:
             self._move = None
         if drawn is not None and ahead is not None:
-            known = self._memory.all()
-            # Bodies that move where they have been before are not expected to go beyond.
-            ahead = np.maximum(drawn, np.where(drawn < known, np.minimum(ahead, known), ahead))
+            ahead = self._expected(drawn, ahead)
             self._memory.add(self._now_s, drawn)
             if not is_held:
                 self._decide(drawn, ahead, alone_m)
         if self._move is not None:
-            if self._now_s >= self._move.begin_s + self._move.duration_s:
+            self._move.advance(passed_s)
+            self.pose = self._move.place
+            if self._move.is_within(REST_PX * self._pixel()):
                 self.pose, self._move = self._move.goal, None
-            else:
-                self.pose = self._move.state(self._now_s)[0]
         return self.pose
 
     @property
@@ -173,60 +192,99 @@ class AutomaticCamera:
 
     # -- the rule
 
+    def _expected(self, drawn: Extents, ahead: Extents) -> Extents:
+        """Where bodies are expected in AHEAD_S. They are not expected to go farther beyond the places where they have
+        been than GROWTH times what they went beyond them in the last NEWEST_S. A ball on the floor does not fall on."""
+        known = self._memory.before(NEWEST_S)
+        with np.errstate(invalid="ignore"):
+            limit = np.where(drawn > known, drawn + GROWTH * (drawn - known), known)
+        found: Extents = np.maximum(drawn, np.minimum(ahead, limit))
+        return found
+
     def _decide(self, drawn: Extents, ahead: Extents, alone_m: float) -> None:
         """Begins a move, or changes the move that goes on."""
         if self._is_empty:
             self._is_empty = False
-            self.pose = self._goal(ahead, alone_m)
+            self.pose = self._goal(drawn, ahead, alone_m)
             return
         move = self._move
-        pose, share = (self.pose, REST_SHARE) if move is None else (move.goal, MOST_SHARE)
-        outside = self._beyond_m(ahead, pose, share) > 0
+        outside = self._beyond_m(ahead, self.pose if move is None else move.goal, REST_SHARE) > 0
         if outside.any():
             self._remember_cycle(ahead, outside)
-            self._begin(self._wanted_goal(ahead, alone_m), drawn, ahead)
+            goal = self._wanted_goal(drawn, ahead, alone_m)
+            if move is not None:  # the picture would grow and shrink while the camera follows a body
+                goal[3] = max(goal[3], move.goal[3])
+            self._begin(goal, drawn, ahead)
         elif move is None:
-            kept_s = max(KEPT_S, self._kept_s)
-            kept = np.maximum(ahead, self._memory.last(kept_s))
+            kept_s = max(KEPT_S, *self._kept_s)
+            kept = np.maximum(drawn, self._memory.last(kept_s))
             if self._now_s >= kept_s and self._share(kept, self.pose) < SHRINK_SHARE:
-                goal = self._goal(kept, alone_m)
+                goal = self._goal(kept, ahead, alone_m)
                 if goal[3] < self.pose[3] + math.log(NEARER):
                     self._begin(goal, drawn, drawn)
         else:
-            goal = self._wanted_goal(ahead, alone_m)
+            goal = self._wanted_goal(drawn, ahead, alone_m)
             if goal[3] < move.goal[3] + math.log(LEAST_SHARE / FILLED_SHARE):
                 self._begin(goal, drawn, ahead)
 
-    def _wanted_goal(self, ahead: Extents, alone_m: float) -> Pose:
-        """Place for the end of a move."""
-        goal = self._goal(ahead, alone_m)
-        kept = self._goal(np.maximum(ahead, self._memory.last(max(KEPT_S, self._kept_s))), alone_m)
-        is_cycle = self._kept_s > 0
-        return kept if is_cycle or kept[3] <= goal[3] + math.log(FILLED_SHARE / LEAST_SHARE) else goal
+    def _wanted_goal(self, drawn: Extents, ahead: Extents, alone_m: float) -> Pose:
+        """Place for the end of a move. Each axis of the picture keeps the places of a cycle. Bodies that spread, but do
+        not leave the places where they were, keep those of the last KEPT_S, if they do not become too small for it."""
+        goal, wanted = self._goal(drawn, ahead, alone_m), drawn.copy()
+        last = self._memory.last(KEPT_S)
+        for axis, used in enumerate(AXES):
+            kept_s, sides = self._kept_s[axis], used[:2]
+            if kept_s:
+                kept = drawn.copy()
+                kept[used] = np.maximum(drawn, self._memory.last(kept_s))[used]
+                if self._share(drawn, self._goal(kept, ahead, alone_m)) >= DOT_SHARE:
+                    wanted[used] = kept[used]
+            elif (last[sides] - drawn[sides]).max() < LEFT_SHARE * drawn[sides].sum():
+                kept = drawn.copy()
+                kept[used] = np.maximum(drawn, last)[used]
+                if self._goal(kept, ahead, alone_m)[3] <= goal[3] + math.log(FILLED_SHARE / LEAST_SHARE):
+                    wanted = np.maximum(wanted, kept)
+        return self._goal(wanted, ahead, alone_m)
 
     def _remember_cycle(self, ahead: Extents, outside: NDArray[np.bool_]) -> None:
         """Sets `_kept_s` for a move to these bounds. outside: mask of the directions in which they leave the picture:
         right, left, up, down."""
-        tolerance_m = TOLERANCE * 2 * self._view.tangent * math.exp(self.pose[3])
-        ages = [self._memory.age_s(at, ahead[at] - tolerance_m) for at in np.flatnonzero(outside)]
-        known = [age for age in ages if age is not None]
-        is_cycle = len(known) == len(ages)
-        self._kept_s = min(max(KEPT_S, self._kept_s, CYCLES * max(known)), MEMORY_S) if is_cycle else 0.0
+        for axis in range(2):
+            sides = [side for side in (2 * axis, 2 * axis + 1) if outside[side]]
+            ages = [self._memory.age_s(int(side), ahead[side] - self._tolerance_m) for side in sides]
+            known = [age for age in ages if age is not None]
+            if len(known) < len(ages):
+                self._kept_s[axis] = 0.0
+            elif known:
+                self._kept_s[axis] = min(max(KEPT_S, self._kept_s[axis], CYCLES * max(known)), MEMORY_S)
+
+    @property
+    def _tolerance_m(self) -> float:
+        return TOLERANCE * 2 * self._view.tangent * math.exp(self.pose[3])
 
     def _begin(self, goal: Pose, drawn: Extents, ahead: Extents) -> None:
-        state = np.zeros((3, 4)) if self._move is None else self._move.state(self._now_s)
-        state[0] = self.pose
-        self._move = Move.to(goal, state, self._now_s, self._duration_s(drawn, ahead))
+        """Moves to `goal` from now on, so fast that bodies do not leave the picture, if they do not leave it at once."""
+        rate_per_s = min(max(RATE_PER_S, HASTE / max(self._leave_s(drawn, ahead), 1e-9)), FASTEST_PER_S)
+        if self._move is None:
+            self._move = Glide(self.pose, goal, rate_per_s)
+        else:
+            self._move.goal, self._move.rate_per_s = goal, max(rate_per_s, self._move.rate_per_s)
 
-    def _duration_s(self, drawn: Extents, ahead: Extents) -> float:
-        """Duration of a move: twice the time until bodies leave the picture, within limits."""
+    def _leave_s(self, drawn: Extents, ahead: Extents) -> float:
+        """Time until a body leaves the picture, seconds; inf if none does within AHEAD_S."""
         now_m, then_m = self._beyond_m(drawn, self.pose, 1.0), self._beyond_m(ahead, self.pose, 1.0)
         leave = then_m > 0
         if not leave.any():
-            return MOVE_S
+            return math.inf
         inside = np.maximum(-now_m[leave], 0.0)
-        until_s = AHEAD_S * float((inside / (inside + then_m[leave])).min())
-        return min(max(2 * until_s, LEAST_MOVE_S), MOVE_S)
+        return AHEAD_S * float((inside / (inside + then_m[leave])).min())
+
+    def _pixel(self) -> NDArray[np.float64]:
+        """By how much each number of the pose changes if the picture moves by about a pixel."""
+        distance_m = math.exp(self.pose[3])
+        share = 2 / max(self._height_px, 1)
+        lateral_m = share * distance_m * self._view.tangent
+        return np.array([lateral_m, lateral_m, share * distance_m, share])
 
     # -- geometry
 
@@ -245,22 +303,25 @@ class AutomaticCamera:
         view = self._view
         return share * view.tangent * view.aspect, share * view.tangent
 
-    def _goal(self, bounds: Extents, alone_m: float) -> Pose:
-        """Place from which the bounds take FILLED_SHARE of the picture."""
-        slopes = self._slopes_of(FILLED_SHARE)
-        right, left, up, down = self._extents_at(bounds, slopes)
-        middle_m = float(bounds[NEAR] - bounds[FAR]) / 2
-        if self._view.orthographic:
-            distance_m = max((right + left) / slopes[0], (up + down) / slopes[1]) / 2
-        else:
-            distance_m = max((right + left) / slopes[0], (up + down) / slopes[1]) / 2 - middle_m
+    def _goal(self, bounds: Extents, ahead: Extents, alone_m: float) -> Pose:
+        """Place from which `bounds` take FILLED_SHARE of the picture, and `ahead` at most AHEAD_SHARE."""
+        together = np.maximum(bounds, ahead)
+        middle_m = float(together[NEAR] - together[FAR]) / 2
+        eye_m = max(self._least_eye_m(bounds, FILLED_SHARE), self._least_eye_m(ahead, AHEAD_SHARE))
+        distance_m = eye_m - (0.0 if self._view.orthographic else middle_m)
         smaller = self._view.tangent * min(1.0, self._view.aspect)
-        if not distance_m > LEAST_DISTANCE * float(np.abs(bounds[:6]).max()):
+        if not distance_m > LEAST_DISTANCE * float(np.abs(together[:6]).max()):
             distance_m = EMPTY_M / (FILLED_SHARE * smaller)
         distance_m = max(distance_m, alone_m / (ALONE_SHARE * smaller))
-        if not self._view.orthographic:
-            right, left, up, down = self._extents_at(bounds, self._used_slopes(bounds, middle_m + distance_m))
+        right, left, up, down = self._extents_at(together, self._used_slopes(together, middle_m + distance_m))
         return np.array([(right - left) / 2, (up - down) / 2, middle_m, math.log(distance_m)])
+
+    def _least_eye_m(self, bounds: Extents, share: float) -> float:
+        """Depth of the nearest eye from which the bounds take this share of the picture; without perspective, the
+        distance."""
+        slopes = self._slopes_of(share)
+        right, left, up, down = self._extents_at(bounds, slopes)
+        return max((right + left) / slopes[0], (up + down) / slopes[1]) / 2
 
     def _used_slopes(self, bounds: Extents, eye_m: float) -> tuple[float, float]:
         """Slopes of the wedge from an eye at this depth that just holds the bounds."""

@@ -22,7 +22,19 @@ from twixt.render.draw.frame.camera import MAX_DISTANCE_M, MIN_DISTANCE_M, Orbit
 from twixt.render.draw.frame.framing import is_thin
 from twixt.render.interpolation.poses import in_frames_of
 from twixt.render.scene.automatic_camera import ALONE_SHARE, REST_SHARE, AutomaticCamera, Pose
-from twixt.render.scene.body_bounds import AHEAD_S, DOWN, FAR, LEFT, NEAR, RIGHT, UP, BodyBounds, BodyShapes, Directions, Extents
+from twixt.render.scene.body_bounds import (
+    AHEAD_S,
+    DOWN,
+    FAR,
+    LEFT,
+    NEAR,
+    RIGHT,
+    UP,
+    BodyBounds,
+    BodyShapes,
+    Directions,
+    Extents,
+)
 
 SAMPLES_PER_S = 30
 MOST_BODIES = 1 << 15
@@ -89,7 +101,7 @@ class FollowedView:
         directions = self._bounds.directions
         x, y, z = self._axes @ (np.array(orbit.target) - directions.origin)
         pose = np.array([x, y, z, math.log(orbit.distance_m)])
-        self._camera = AutomaticCamera(directions.view, pose, directions.slopes, is_empty)
+        self._camera = AutomaticCamera(directions.view, pose, directions.slopes, window_px[1], is_empty)
         self._take(1.0)
         newest = self._bounds.newest
         if newest is not None and newest.alone_m:
@@ -125,12 +137,8 @@ class FollowedView:
         """Moves the camera for the frame that is shown at `present_ns`. is_held: True while a mouse button is held."""
         if window_px != self._size_px:
             self._size_px = window_px
-            before, self._bounds = self._bounds, self._new_bounds()
-            if self._bounds.directions.slopes != before.directions.slopes:
-                self._camera.resize(self._bounds.directions.view, self._bounds.directions.slopes)
-                self._sampled = None
-            else:
-                self._bounds = before
+            self._bounds, self._sampled = self._new_bounds(), None
+            self._camera.resize(self._bounds.directions.view, self._bounds.directions.slopes, window_px[1])
         if drawn.newest != self._sampled and (
             self._sampled is None or abs(present_ns - self._sampled_ns) >= 1e9 / SAMPLES_PER_S
         ):
@@ -142,9 +150,9 @@ class FollowedView:
             return
         now = bounds.between(drawn.first_ns, drawn.last_ns, drawn.gap_s)
         ahead = bounds.between(drawn.first_ns, drawn.last_ns + round(AHEAD_S * drawn.rate * 1e9), drawn.gap_s)
-        before = self._camera.pose
+        standing = self._camera.pose
         pose = self._camera.advance(present_ns, now, ahead, newest.alone_m, is_held)
-        if pose is not before:
+        if pose is not standing:
             assert now is not None
             self._place(pose, now)
 
