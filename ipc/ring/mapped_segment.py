@@ -17,10 +17,12 @@ from __future__ import annotations
 
 import math
 import sys
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from twixt.ipc.config.rules import SCALE3
 from twixt.ipc.ring import layout as at
 from twixt.ipc.ring import sequence
 from twixt.ipc.ring.layout import BODY_ROWS, HEAD_PACKING, PART_ROWS, PERS, WORLD_ROW, Layout, LayoutError
@@ -64,6 +66,19 @@ class SpareArrays:
         if made.nbytes <= LARGEST_BYTES:
             self._arrays = [*arrays[1 - MOST_KEPT :], made]
         return made
+
+
+class SampledBodies(NamedTuple):
+    """Some of the bodies of a snapshot, evenly spread: body 0, body `stride`, body 2 * `stride` and so on.
+
+    bodies: private copies of their records, (k,), dtype `BODY`. scale3: the column of this name at the same bodies,
+    (k, 3), or None if the snapshot has no such column.
+    """
+
+    head: Head
+    stride: int
+    bodies: NDArray[np.void]
+    scale3: NDArray[np.float32] | None
 
 
 class SnapshotView:
@@ -122,6 +137,15 @@ class SnapshotView:
             return NO_VERTICES
         start = (self.head.marks - vertex_records(count)) * MARK.itemsize
         return np.frombuffer(bytearray(self.marks[start : start + count * VERTEX_BYTES]), "<f4").reshape(count, 3)
+
+    def sampled(self, most: int) -> SampledBodies | None:
+        """Returns private copies of at most `most` body records. Returns None if the writer overwrote the snapshot
+        during the copy."""
+        stride = max(1, -(-self.head.count // most))
+        bodies = np.frombuffer(self.bodies, BODY)[::stride].copy()
+        column = self.columns.get(SCALE3)
+        scale3 = None if column is None else np.frombuffer(column, "<f4").reshape(-1, 3)[::stride].copy()
+        return SampledBodies(self.head, stride, bodies, scale3) if self.is_valid() else None
 
     def is_valid(self) -> bool:
         """True if all bytes that were read so far belong to this snapshot. Call this method after you have used the

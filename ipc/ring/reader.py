@@ -19,7 +19,7 @@ from twixt.ipc.plan import FASTEST, SLOWEST, Plan
 from twixt.ipc.ring import layout as at
 from twixt.ipc.ring import sequence
 from twixt.ipc.ring.layout import Layout, LayoutError
-from twixt.ipc.ring.mapped_segment import Segment, SnapshotView
+from twixt.ipc.ring.mapped_segment import SampledBodies, Segment, SnapshotView
 from twixt.ipc.ring.memory import Memory
 from twixt.ipc.ring.sequence import Fence, make_fence
 from twixt.ipc.snapshot import Snapshot
@@ -157,6 +157,16 @@ class RingReader:
         failed."""
         attempts = (self._copy(number) for _ in range(ATTEMPTS) if (number := self.latest))
         return next((snapshot for snapshot in attempts if snapshot is not None), None)
+
+    def sampled(self, most: int) -> SampledBodies | None:
+        """Returns private copies of at most `most` body records of the newest snapshot, evenly spread. Returns None
+        before the first snapshot, or if all ATTEMPTS failed."""
+        for _ in range(ATTEMPTS):
+            number = self.latest
+            view = self._view_of(number) if number else None
+            if view is not None and (found := view.sampled(most)) is not None:
+                return found
+        return None
 
     def plan(self) -> Plan:
         """Returns the current plan. While the writer replaces the plan, returns the previous plan. Before the first

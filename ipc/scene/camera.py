@@ -64,7 +64,8 @@ class Camera:
         body: None, or the index of a body that the camera moves with. `eye` and `target` are then in that body's frame.
         orthographic_height: None for a perspective picture, or the height that an orthographic picture shows, in
             metres. An orthographic picture also shows objects that are very near to the camera. `fov_y_deg` and the
-            distance between `eye` and `target` have no effect on it.
+            distance between `eye` and `target` have no effect on it. If the camera also looks straight down or up,
+            and no body turns it, it shows a 2D view: each drag of the mouse pans, and none turns the view.
         rotates_with_body: True if the camera also turns with `body`. False if it only moves with the body.
         up: Vector of any length that points up in the picture. If `body` is given, `up` is in that body's frame. It
             must not be parallel to the line of sight. Only the default `up` may be parallel to the line of sight. The
@@ -72,6 +73,8 @@ class Camera:
         principal_point: Position of `target` in the picture, as two distances from the picture's middle: to the right
             and up. Each distance is a fraction of the picture's height, from -1 to 1. (0, 0) is the middle.
             `principal_point` changes neither the angle of view nor the height that the picture shows.
+        locked: True if the user cannot move the camera: drags, the mouse wheel and the key F leave the view as it is.
+            Clicks and pulls on bodies work as usual. The program can still publish another camera.
 
     Raises:
         TwixtError: An argument is invalid. The error is a SceneError.
@@ -85,6 +88,7 @@ class Camera:
     rotates_with_body: bool = True
     up: Vector = Z_UP
     principal_point: tuple[float, float] = CENTRE
+    locked: bool = False
 
     def __init__(
         self,
@@ -96,6 +100,7 @@ class Camera:
         rotates_with_body: bool = True,
         up: ArrayLike = Z_UP,
         principal_point: ArrayLike = CENTRE,
+        locked: bool = False,
     ) -> None:
         set_field(self, "eye", vector("Camera.eye", eye))
         set_field(self, "target", vector("Camera.target", target))
@@ -113,6 +118,7 @@ class Camera:
         set_field(self, "principal_point", CENTRE if is_centred else _principal_point(principal_point))
         set_field(self, "orthographic_height", None if orthographic_height is None else _height(orthographic_height))
         set_field(self, "rotates_with_body", flag("Camera.rotates_with_body", rotates_with_body))
+        set_field(self, "locked", flag("Camera.locked", locked))
 
     def _require_up(self) -> None:
         x, y, z = _unit(self.up)

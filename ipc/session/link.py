@@ -24,7 +24,7 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.interaction.events import UserAction
 from twixt.ipc.plan import Plan
 from twixt.ipc.ring import memory
-from twixt.ipc.ring.mapped_segment import SnapshotView
+from twixt.ipc.ring.mapped_segment import SampledBodies, SnapshotView
 from twixt.ipc.ring.reader import Counters, RingReader
 from twixt.ipc.scene import Scene
 from twixt.ipc.session import listener, messages, wire
@@ -169,6 +169,11 @@ class Link:
         (0,) if there is no snapshot, or if no snapshot could be copied."""
         newest = self._ring.newest()
         return new_bodies(0) if newest is None else newest.bodies
+
+    def sampled_bodies(self, most: int) -> SampledBodies | None:
+        """Return private copies of at most `most` body records of the newest snapshot, evenly spread. Return None if
+        there is no snapshot, or if no snapshot could be copied."""
+        return self._ring.sampled(most)
 
     @property
     def counters(self) -> dict[str, int]:

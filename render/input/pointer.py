@@ -142,6 +142,11 @@ class PointerTool:
         return _xyz(ray.origin + distance_m * ray.direction)
 
     @property
+    def is_held(self) -> bool:
+        """True while the user drags a body."""
+        return self._drag is not None
+
+    @property
     def _grabbed(self) -> Grabbed | None:
         return self._selected if self._drag is None else self._drag.grabbed
 

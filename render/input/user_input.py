@@ -92,7 +92,9 @@ class UserInput:
         self._reports.keys(events, used_ns, draw_time_ns, lambda x_px, y_px: self.tool.point_at(x_px, y_px, size_px))
         rest = self.tool.apply_events(events, size_px, draw_time_ns, covers)
         moved_ns = self._pointer.move_camera(self._stage.view.orbit, rest, size_px[1], covers)
+        self._stage.view.is_held = self._pointer.is_held or self.tool.is_held
         if moved_ns:
+            self._stage.view.user_moved()
             self._reports.camera_moved()
         return moved_ns or acted_ns
 
@@ -115,8 +117,15 @@ class UserInput:
             return 0
         if self.settings.frame_all:
             self.settings = before
+            camera = self._stage.scene.camera
+            if camera is not None and camera.locked:
+                self.say("the camera is locked by the program", acted_ns)
+                return 0
             self._stage.view.frame_all()
-            self._reports.camera_moved()
+            if self._stage.scene.camera is None and self._stage.view.may_follow:
+                self._reports.camera_followed()
+            else:
+                self._reports.camera_moved()
             return acted_ns
         self._choose()
         return acted_ns if self.settings != before else 0
@@ -197,7 +206,7 @@ def first_settings(config: Config) -> ViewerSettings:
 
 class Pointer:
     """Mouse control of the camera. A drag with the left button orbits, and a drag with the right or middle button
-    pans. The wheel zooms.
+    pans. In a 2D view (`OrbitCamera.is_flat`) each drag pans. The wheel zooms. A locked camera does not move.
 
     Always: a drag that begins on a panel does not move the camera, even after the pointer has left the panel. A drag
     that begins on the picture continues over panels. The release of a button ends only the drag of this button,
@@ -209,6 +218,11 @@ class Pointer:
         self._down: list[str] = []
         self._at_px: tuple[float, float] | None = None
 
+    @property
+    def is_held(self) -> bool:
+        """True while a button is down that was pressed on the picture."""
+        return bool(self._down)
+
     def move_camera(
         self,
         camera: OrbitCamera | None,
@@ -219,9 +233,11 @@ class Pointer:
         """Applies this frame's mouse events. Returns the instant, in ns, of the last event that moved the camera, or 0
         if no event moved it.
 
-        camera: None if the next frame makes a new one; buttons and position are tracked all the same. covers: returns
-        True if a panel covers a pixel.
+        camera: None if the next frame makes a new one. If it is None or locked, buttons and position are tracked all
+        the same. covers: returns True if a panel covers a pixel.
         """
+        if camera is not None and camera.locked:
+            camera = None
         acted_ns = 0
         for event in events:
             if isinstance(event, MouseButton):
@@ -237,7 +253,7 @@ class Pointer:
                 before, self._at_px = self._at_px, (event.x_px, event.y_px)
                 if camera is None or not self._down or before is None:
                     continue
-                move = camera.orbit if self._down[-1] == "left" else camera.pan
+                move = camera.orbit if self._down[-1] == "left" and not camera.is_flat else camera.pan
                 move(event.x_px - before[0], event.y_px - before[1], height_px)
                 acted_ns = event.acted_ns
         return acted_ns
@@ -298,6 +314,10 @@ class UserReports:
     def camera_moved(self) -> None:
         """Records that the user has moved the camera."""
         self._moved_version = self._link.received.camera_version
+
+    def camera_followed(self) -> None:
+        """Records that the camera follows the bodies again. Its view is then not the user's."""
+        self._moved_version = -1
 
     def look(self, camera: StageCamera, size_px: tuple[int, int], now_ns: int) -> None:
         """Reports the view if it has changed. Does this only if the last report was long enough ago (see

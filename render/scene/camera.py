@@ -1,5 +1,5 @@
-"""The camera of the stage. Its first view shows the scene's bodies. The user can move the camera, and a body can carry
-it.
+"""The camera of the stage. Its first view shows the scene's bodies. If the scene has no camera, the camera follows its
+bodies until the user moves it. A body can carry the camera.
 
 All pictures share one camera. If a body carries the camera, each picture uses the pose with which the picture draws
 this body.
@@ -20,7 +20,9 @@ from numpy.typing import NDArray
 
 from twixt.ipc.scene import Camera
 from twixt.ipc.scene.scene import packed_scene
+from twixt.ipc.snapshot import VISIBLE
 from twixt.render.draw.frame.camera import CameraMatrices, OrbitCamera, Viewport, carried, shift_px
+from twixt.render.scene.followed_view import DrawnTimes, FollowedView, Sampler
 
 if TYPE_CHECKING:
     from twixt.ipc.scene import Scene
@@ -44,16 +46,24 @@ class _Rest(NamedTuple):
 
 class StageCamera:
     """One orbit camera for all pictures. bodies: function that returns the newest bodies, of dtype `BODY`; the first
-    view shows these bodies.
+    view shows these bodies. sample: function that returns some of the newest bodies, to follow them; None: the camera
+    follows no bodies.
 
     before: camera of the simulation that was drawn before. If its scene was the same as `scene`, the user's view is
     kept.
     """
 
-    def __init__(self, scene: Scene, bodies: Bodies, before: StageCamera | None = None) -> None:
+    def __init__(
+        self, scene: Scene, bodies: Bodies, sample: Sampler | None = None, before: StageCamera | None = None
+    ) -> None:
         self.orbit: OrbitCamera | None = None  # the camera; None before the first frame
+        self.is_held = False  # True while a mouse button is held on the picture
+        self._followed: FollowedView | None = None  # follows the bodies; None if the camera does not follow them
+        self._sample = sample
         if before is not None and before._shows(scene):
-            self.orbit = before.orbit
+            self.orbit, self._followed, self.is_held = before.orbit, before._followed, before.is_held
+            if self._followed is not None and sample is not None:
+                self._followed.follow(sample)
         self._scene, self._bodies = scene, bodies
         self._is_to_frame = False  # True if the next frame must show all bodies
         self._key: object = None  # everything from which `_lens` was computed
@@ -67,6 +77,8 @@ class StageCamera:
         user's view is kept."""
         if scene.camera != self._scene.camera:
             self.forget()
+        elif self._followed is not None:
+            self._followed.set_scene(scene)
         self._scene = scene
 
     def apply_camera(self, scene: Scene) -> None:
@@ -100,12 +112,33 @@ class StageCamera:
 
     def forget(self) -> None:
         """Discards the user's view. The next frame computes the first view again."""
-        self.orbit = self._key = None
+        self.orbit = self._followed = self._key = None
         self._carriers.clear()
 
+    def user_moved(self) -> None:
+        """The user has moved the camera. From now on it does not follow bodies, until `frame_all`."""
+        self._followed = None
+
+    @property
+    def may_follow(self) -> bool:
+        """True if `frame_all` makes the camera follow the bodies."""
+        return self._sample is not None and not self._is_carried
+
+    @property
+    def is_moving(self) -> bool:
+        """True if the camera will be at another place in the next frame, although neither the user nor the program
+        moves it."""
+        return self._followed is not None and self._followed.is_moving
+
+    def advance(self, present_ns: int, drawn: DrawnTimes, window_px: tuple[int, int]) -> None:
+        """Moves a camera that follows bodies, for the frame that is shown at `present_ns`. Call this once a frame,
+        before `matrices`. window_px: width and height of the window."""
+        if self._followed is not None and not self._is_to_frame:
+            self._followed.advance(present_ns, drawn, window_px, self.is_held)
+
     def frame_all(self) -> None:
-        """Makes the next frame show all bodies from the current direction. A carried camera returns to its first
-        view."""
+        """Makes the next frame show all bodies from the current direction, and follow them. A carried camera returns to
+        its first view."""
         if self._is_carried:
             self.forget()
         self._is_to_frame = True
@@ -122,11 +155,8 @@ class StageCamera:
         """View and projection of a picture. size_px: width and height of the picture. window_px: width and height of
         the window."""
         camera = self.orbit
-        if camera is None:
-            camera = self.orbit = OrbitCamera.for_scene(self._scene, self._bodies(), window_px[0] / window_px[1])
-        elif self._is_to_frame:
-            camera.frame(self._scene, self._bodies(), window_px[0] / window_px[1])
-        self._is_to_frame = False
+        if camera is None or self._is_to_frame:
+            camera = self._first_view(window_px)
         place = camera.target, camera.distance_m, camera.azimuth_rad, camera.elevation_rad, camera.roll_rad
         lens = camera.fov_y_deg, camera.orthographic, camera.principal_point
         key = place, lens, camera.reach_m, camera.among, size_px, window_px
@@ -148,6 +178,21 @@ class StageCamera:
         `matrices`. Call this after `matrices`."""
         assert self.orbit is not None
         return self.orbit.around_axis(viewport, window_px)
+
+    def _first_view(self, window_px: tuple[int, int]) -> OrbitCamera:
+        """Makes the camera of the scene, or a camera that shows all bodies and follows them."""
+        scene, bodies, camera = self._scene, self._bodies(), self.orbit
+        aspect = window_px[0] / window_px[1]
+        if camera is None:
+            camera = self.orbit = OrbitCamera.for_scene(scene, bodies, aspect)
+        else:
+            camera.frame(scene, bodies, aspect)
+        self._followed = None
+        if self._sample is not None and self.may_follow and (self._is_to_frame or scene.camera is None):
+            is_empty = not (bodies["flags"] & VISIBLE).any()
+            self._followed = FollowedView(camera, scene, self._sample, window_px, is_empty)
+        self._is_to_frame = False
+        return camera
 
     def _rested(
         self,

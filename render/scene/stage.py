@@ -27,11 +27,12 @@ from twixt.render.interpolation import create
 from twixt.render.playback import PlaybackClock
 from twixt.render.scene.attachments import Attachments
 from twixt.render.scene.camera import Bodies, StageCamera
+from twixt.render.scene.followed_view import DrawnTimes, Sampler
 from twixt.render.scene.frames_in_time import merged_parents
 from twixt.render.scene.labels import Label, PlacedLabel, Viewport, labels_of, place
 from twixt.render.scene.shapes_in_time import ShapesInTime, differ_in_shapes_alone
 from twixt.render.scene.views import DrawnPicture, MethodFactory, Picture
-from twixt.render.snapshots.history import History
+from twixt.render.snapshots.history import HeldSnapshot, History
 
 if TYPE_CHECKING:
     from twixt.ipc.plan import Plan
@@ -56,7 +57,8 @@ LINE_PX = 2
 class Stage:
     """All pictures of one simulation in a window.
 
-    bodies: function that returns the newest bodies; the first view shows them. parents: parents of the bodies in the
+    bodies: function that returns the newest bodies; the first view shows them. sample: function that returns some of
+    the newest bodies, for a camera that follows them. parents: parents of the bodies in the
     latest scenes, ending with `scene`. If `parents` is empty, snapshots of all scenes use the parents of `scene`.
     before: stage of the simulation that was drawn before in this window. The new stage uses the same interpolation
     method, clock and drawing. If the scene is the same, it also keeps the user's view. Raises TwixtError for a `--draw`
@@ -71,6 +73,7 @@ class Stage:
         bodies: Bodies,
         parents: ParentLog = (),
         before: Stage | None = None,
+        sample: Sampler | None = None,
     ) -> None:
         self.scene, self.count = scene, len(scene.shapes)
         self._parents = parents  # parents of the bodies, for each scene to which a snapshot may belong
@@ -79,6 +82,7 @@ class Stage:
         if renderer.scene is not (drawn := self._scene_drawn):
             renderer.set_scene(drawn)
         self._drawing: UserDrawing | None = None
+        self._rate = 1.0  # simulated seconds per second, by the plan
         self._present_ns = self._drawn_ns = 0  # present time and draw time of the last frame
         if before is not None:
             was = before.main
@@ -99,7 +103,9 @@ class Stage:
         self.pictures: tuple[Picture, ...] = (self.main,)  # from left to right
         self._left_choice = PLAIN if config.split is None else config.split[0]
         self.labels: list[PlacedLabel] = []  # labels in the last frame: of bodies, of marks, of the user's function
-        self.view: StageCamera = StageCamera(scene, bodies, None if before is None else before.view)
+        if config.camera == "still":
+            sample = None
+        self.view: StageCamera = StageCamera(scene, bodies, sample, None if before is None else before.view)
         self._attachments = Attachments()
         self._trails: PictureTrails | None = None  # trails of the pictures; None if trails are switched off
         self._trail_seconds = config.trail_seconds
@@ -169,6 +175,7 @@ class Stage:
 
     def replan(self, plan: Plan) -> None:
         """Tells the clocks about a new plan of the simulation."""
+        self._rate = plan.rate
         for picture in self.pictures:
             picture.clock.replan(plan)
 
@@ -309,6 +316,8 @@ class Stage:
             self._follow_shapes()
         if self._trails is not None and newest is not None:
             self._trails.begin_world(newest.head.world_epoch)
+        if newest is not None:
+            self.view.advance(present_ns, self._drawn_times(draw_times_ns, newest), size_px)
         for picture, viewport, draw_time_ns in zip(pictures, viewports, draw_times_ns, strict=True):
             drawn = picture.draw(draw_time_ns, self.renderer)
             if drawn is None:
@@ -347,7 +356,13 @@ class Stage:
     @property
     def moves_by_itself(self) -> bool:
         """True if two frames with the same draw time may look different."""
-        return self._drawing is not None or self._shapes.await_snapshot
+        return self._drawing is not None or self._shapes.await_snapshot or self.view.is_moving
+
+    def _drawn_times(self, draw_times_ns: Sequence[int], newest: HeldSnapshot) -> DrawnTimes:
+        entries = self.history.entries
+        gap_ns = newest.head.sim_time_ns - entries[-2].head.sim_time_ns if len(entries) > 1 else 0
+        delay_ns = max((round(group.delay_ms * 1e6) for group in self.scene.groups.values()), default=0)
+        return DrawnTimes(min(draw_times_ns) - delay_ns, max(draw_times_ns), gap_ns / 1e9, newest, self._rate)
 
     def _draw_time_ns(self, picture: Picture, present_ns: int) -> int:
         clock, reach_ns = picture.clock, picture.reach_ns

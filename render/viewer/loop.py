@@ -212,7 +212,8 @@ class FrameLoop:
         set_code_folders(link.description.get(CODE_FOLDERS, ()))
         config, renderer, received = self._config, self.renderer, link.received
         stage, intake, user = (None, None, None) if is_first else (self.stage, self.intake, self.input)
-        self.stage = Stage(config, renderer, link.scene, link.newest_bodies, received.parents, stage)
+        sources = link.newest_bodies, received.parents, stage, link.sampled_bodies
+        self.stage = Stage(config, renderer, link.scene, *sources)
         self.stage.laps = self.timer.laps
         byte_budget = SOFTWARE_BYTE_BUDGET if is_software(self.display.renderer) else BYTE_BUDGET
         self.intake = Intake(link, self.stage, byte_budget, intake)

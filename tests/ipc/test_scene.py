@@ -53,6 +53,7 @@ FULL = Scene(
         orthographic_height=2.5,
         up=(1, 0, 0.5),
         principal_point=(0.5, -1),
+        locked=True,
     ),
     pattern=True,
     labels=["left", "größer", "\n", ""],

@@ -166,7 +166,7 @@ def loop(**options: Unpack[twixt.ViewerOptions]) -> twixt.View:
             view.plot("height", t, first=state[0, 2], second=state[1, 2])
             for event in view.events():
                 handle(event)
-        view.camera = twixt.Camera((6, 4, 3))
+        view.camera = twixt.Camera((6, 4, 3), locked=True)
         view.screenshot("end.png", overlay=True)
     return view
 

@@ -97,6 +97,9 @@ class OrbitCamera:
     reach_m: float = 0.0  # radius of the whole scene, measured from the target; used to place the far plane
     # the ball around all bodies, used to place the near plane; None if it is not known
     among: Surroundings | None = None
+    # True if the program's camera is orthographic and looks straight down or up, and no body turns it. Drags then pan.
+    is_flat: bool = False
+    locked: bool = False  # see `Camera`
 
     @staticmethod
     def from_camera(camera: Camera) -> OrbitCamera:
@@ -121,8 +124,11 @@ class OrbitCamera:
             fov_y_deg=fov_y_deg,
             orthographic=bool(camera.orthographic_height),
             principal_point=camera.principal_point,
+            locked=camera.locked,
         )
-        if not is_vertical:
+        if is_vertical:
+            made.is_flat = made.orthographic and (camera.body is None or not camera.rotates_with_body)
+        else:
             right, up, _ = made._axes()
             roll_rad = math.atan2(float(right @ camera.up), float(up @ camera.up))
             made.roll_rad = roll_rad if abs(roll_rad) > LEAST_ROLL_RAD else 0.0
@@ -143,6 +149,7 @@ class OrbitCamera:
             rotates_with_body,
             up,
             self.principal_point,
+            self.locked,
         )
 
     @staticmethod
@@ -164,11 +171,14 @@ class OrbitCamera:
         bodies: dtype `BODY`, shape (n,). aspect: width of the picture divided by its height.
         """
         self.principal_point = CENTRE
-        tangent = math.tan(math.radians(self.fov_y_deg) / 2)
-        view = FramedView(*self._axes(), tangent, aspect, self.orthographic)
-        self.target, distance_m = place_for(framed_balls(scene, bodies), view)
+        self.target, distance_m = place_for(framed_balls(scene, bodies), self.framed_view(aspect))
         self.distance_m = min(max(distance_m, MIN_DISTANCE_M), MAX_DISTANCE_M)
         self.surround(scene, bodies)
+
+    def framed_view(self, aspect: float) -> FramedView:
+        """Lens and directions of the camera. aspect: width of the picture divided by its height."""
+        tangent = math.tan(math.radians(self.fov_y_deg) / 2)
+        return FramedView(*self._axes(), tangent, aspect, self.orthographic)
 
     def surround(self, scene: Scene, bodies: NDArray[np.void]) -> None:
         """Places the near and the far plane so that all bodies are between them. bodies: dtype `BODY`, shape (n,)."""

@@ -19,7 +19,7 @@ ACTIONS: list[UserAction] = [
     Pull(),
     Pull(5, position=(1.0, 2.0, 3.0)),
     Pull(2, (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0), True, (0.5, 0.0, 0.0), (1.0, 2.0, 3.0), (4.0, 5.0, 6.0)),
-    Look(Camera(body=1, orthographic_height=3.0, rotates_with_body=False), 4, (800, 600), True),
+    Look(Camera(body=1, orthographic_height=3.0, rotates_with_body=False, locked=True), 4, (800, 600), True),
 ]
 
 

@@ -13,7 +13,7 @@ from twixt.ipc.scene import Box, Camera, Compound, Material, Mesh, Part, Scene, 
 from twixt.ipc.scene.scene import packed_scene, unpacked_scene
 from twixt.ipc.session.messages import ReceivedScene
 
-ASIDE, ABOVE = Camera((5, 0, 0)), Camera((0, 0, 5), body=1, rotates_with_body=False)
+ASIDE, ABOVE = Camera((5, 0, 0)), Camera((0, 0, 5), body=1, rotates_with_body=False, locked=True)
 CORNERS = np.eye(4, 3)
 FACES = [(0, 1, 2), (0, 2, 3), (0, 3, 1), (1, 3, 2)]
 

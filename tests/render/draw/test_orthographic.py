@@ -12,12 +12,14 @@ from tests.render.draw.conftest import SIZE_PX, matrices
 from twixt.ipc.scene import Box, Camera, Capsule, Cylinder, Ellipsoid, Plane, Scene, Sphere
 from twixt.ipc.scene.camera import height_at_target
 from twixt.ipc.snapshot import new_bodies
+from twixt.render.display.input import MouseButton, MouseMove, Scroll
 from twixt.render.draw.bodies import shape_draws
 from twixt.render.draw.frame.camera import OrbitCamera
 from twixt.render.draw.frame.layers import Layer
 from twixt.render.draw.spheres.snapshot_bounds import extent_of, fits_points
 from twixt.render.draw.spheres.sphere_common import LARGEST_POINT_PX
 from twixt.render.draw.spheres.sphere_detail import SphereLod
+from twixt.render.input.user_input import Pointer
 
 SIDEWAYS = OrbitCamera(target=(0.3, 0.2, 0.4), distance_m=10.0, orthographic=True)
 # So far away that bodies 2 m before and behind the target are off by less than 0.2 px.
@@ -152,10 +154,9 @@ def test_seen_from_straight_above_x_is_right_y_is_up_and_height_changes_nothing(
     for height in (-20.0, 0.0, 4.9, 20.0):
         bodies = new_bodies(1)
         bodies["position"] = (1.5, 1.0, height)
-        covered = studio.picture(scene, bodies, camera=camera)[..., 0] / 255
-        x, y = (np.arange(side) + 0.5 for side in SIZE_PX)
-        middle = (covered.sum(axis=0) @ x / covered.sum(), covered.sum(axis=1) @ y / covered.sum())
-        assert middle == pytest.approx((275, 100), abs=0.1)
+        picture = studio.picture(scene, bodies, camera=camera)
+        assert middle_of(picture) == pytest.approx((275, 100), abs=0.1)
+        covered = picture[..., 0] / 255
         assert covered[100].sum() == pytest.approx(2 * half_px, abs=0.6)
 
 
@@ -208,6 +209,29 @@ def test_pan_zoom_and_orbit_move_it_as_a_perspective_one():
         assert pixel(camera, right)[0] - 400 == pytest.approx(before / 0.81, rel=1e-4)
         camera.orbit(600, 0, 600)  # half a turn
         assert pixel(camera, right)[0] < 400
+
+
+@pytest.mark.parametrize("button", ["left", "middle", "right"])
+@pytest.mark.parametrize(("eye", "up"), [((0, 0, 1), (0, 0, 1)), ((0, 0, -1), (0, 0, 1)), ((0, 0, 1), (1, 0.5, 0))])
+def test_in_a_2d_view_a_drag_takes_the_drawn_body_along_at_any_zoom(studio, button, eye, up):
+    scene = Scene([Sphere(0.3, (1, 1, 1))], ground_z=None, background=(0, 0, 0), look="unlit")
+    camera = OrbitCamera.from_camera(Camera(eye, (0, 0, 0), orthographic_height=6, up=up))
+    pointer, bodies = Pointer(), new_bodies(1)
+    for notches, way_px in ((0, (60, -40)), (5, (-35, 21)), (-9, (20, 55))):
+        events = [Scroll(0, notches, 1), MouseMove(200, 150, 2), MouseButton(button, True, 3)]
+        pointer.move_camera(camera, events, SIZE_PX[1])
+        before = middle_of(studio.picture(scene, bodies, camera=camera))
+        events = [MouseMove(200 + way_px[0], 150 + way_px[1], 4), MouseButton(button, False, 5)]
+        assert pointer.move_camera(camera, events, SIZE_PX[1]) == 4
+        after = middle_of(studio.picture(scene, bodies, camera=camera))
+        assert np.subtract(after, before) == pytest.approx(way_px, abs=0.15)
+
+
+def middle_of(picture):
+    """Middle of a white body on black, in px from the top left."""
+    covered = picture[..., 0] / 255
+    x, y = (np.arange(side) + 0.5 for side in SIZE_PX)
+    return covered.sum(axis=0) @ x / covered.sum(), covered.sum(axis=1) @ y / covered.sum()
 
 
 def pixel(camera, point):

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.render.input.test_pointer import MIDDLE, Told, at, click
 from tests.render.scene.staged import ONE, SIZE_PX, Show, along_x
 from twixt.ipc.config.flags import Config
 from twixt.ipc.interaction.events import Pull, UserEvent
 from twixt.ipc.plan import Plan
+from twixt.ipc.scene import Camera
 from twixt.render.display.input import Event, Key, KeyAction, MouseButton, MouseMove, Scroll
 from twixt.render.draw.frame.camera import OrbitCamera
 from twixt.render.input.user_input import Pointer, UserInput
@@ -92,11 +100,65 @@ def test_a_button_that_goes_up_ends_no_other_buttons_drag() -> None:
     assert pointer.move_camera(camera, [MouseMove(120, 0, 10)], HEIGHT_PX) == 0
 
 
+PX = st.floats(-2000, 2000)
+
+
+@given(
+    st.sampled_from(["left", "middle", "right"]),
+    st.sampled_from([(0, 0, 1), (0, 0, -1)]),
+    st.sampled_from([(0, 0, 1), (1, 0, 0), (-0.3, 0.7, 0)]),
+    st.floats(1e-3, 1e6),
+    st.floats(-200, 200),
+    st.lists(st.tuples(PX, PX), min_size=2, max_size=6),
+)
+def test_in_a_2d_view_each_drag_pans_and_a_point_always_stays_under_the_pointer(
+    button: str, eye: Any, up: Any, height_m: float, notches: float, way_px: list[tuple[float, float]]
+) -> None:
+    camera = OrbitCamera.from_camera(Camera(eye, (0, 0, 0), orthographic_height=height_m, up=up))
+    pointer = Pointer()
+    pointer.move_camera(camera, [Scroll(0, notches, 1)], HEIGHT_PX)
+    before = replace(camera)
+    moves = [MouseMove(x_px, y_px, 3) for x_px, y_px in way_px]
+    pointer.move_camera(camera, [moves[0], MouseButton(button, True, 2), *moves[1:]], HEIGHT_PX)
+    after = replace(camera, target=before.target)
+    assert after == before, "the drag changed more than the target"
+    matrices = camera.matrices((HEIGHT_PX, HEIGHT_PX))
+    x, y, _, w = matrices.projection.astype(float) @ matrices.view @ (0, 0, 0, 1)
+    moved_px = x / w * HEIGHT_PX / 2, -y / w * HEIGHT_PX / 2
+    assert moved_px == pytest.approx(np.subtract(way_px[-1], way_px[0]), abs=0.01)
+
+
+def test_a_left_drag_orbits_an_orthographic_view_from_the_side_even_when_it_has_come_straight_above() -> None:
+    camera, pointer = OrbitCamera.from_camera(Camera((0, -5, 5), orthographic_height=6)), Pointer()
+    events = [MouseMove(0, 0, 1), MouseButton("left", True, 2), MouseMove(0, 1000, 3)]
+    pointer.move_camera(camera, events, HEIGHT_PX)
+    assert camera.elevation_rad == math.pi / 2
+    pointer.move_camera(camera, [MouseMove(0, 900, 4)], HEIGHT_PX)
+    assert camera.elevation_rad < math.pi / 2
+    assert camera.target == (0, 0, 0)
+
+
+@pytest.mark.parametrize("height_m", [None, 6.0])
+@pytest.mark.parametrize("button", ["left", "middle", "right"])
+def test_the_mouse_does_not_move_a_locked_camera(height_m: float | None, button: str) -> None:
+    free = Camera((0, 0, 5), orthographic_height=height_m)
+    events = [MouseMove(0, 0, 1), Scroll(0, 3, 2), MouseButton(button, True, 3), MouseMove(50, 20, 4)]
+    for camera, acted_ns in (
+        (OrbitCamera.from_camera(replace(free, locked=True)), 0),
+        (OrbitCamera.from_camera(free), 4),
+    ):
+        before = replace(camera)
+        assert Pointer().move_camera(camera, events, HEIGHT_PX) == acted_ns
+        assert (camera == before) is (acted_ns == 0)
+
+
 class Using:
     """A user's input to a stage with one body, in the middle of the picture."""
 
-    def __init__(self, window: Any, before: Using | None = None, **status: Any) -> None:
-        self.show = Show(window, ONE, lambda _k: along_x()(0))
+    def __init__(
+        self, window: Any, before: Using | None = None, camera: Camera | None = ONE.camera, **status: Any
+    ) -> None:
+        self.show = Show(window, replace(ONE, camera=camera), lambda _k: along_x()(0))
         self.told = Told(self.show)
         link: Any = SimpleNamespace(
             description={"loop": "user"}, status=status, received=SimpleNamespace(camera_version=1),
@@ -175,8 +237,51 @@ def test_a_reset_is_asked_for_by_r_alone_while_the_program_has_not_asked_for_r(w
     assert [action.name for action in using.told.actions if isinstance(action, UserEvent)] == ["reset", "key", "key"]
 
 
-def test_a_body_that_the_program_has_made_draggable_is_dragged_without_ctrl(window: Any) -> None:
-    using = Using(window, draggable=[0])
+def test_f_says_that_the_camera_is_locked_and_leaves_the_view_until_the_program_sets_a_free_camera(window: Any) -> None:
+    locked = Camera((0, -10, 0), (2, 0, 0), locked=True)
+    using = Using(window, camera=locked)
+    using.show.draw(150)
+    view = using.show.stage.view
+    before = view.place
+    assert using.take(*typed(70, "F")) == 0
+    assert using.input.note(71) == "the camera is locked by the program"
+    using.show.draw(160)
+    assert view.place == before
+    assert view.seen().locked
+    using.show.stage.set_camera(replace(locked, locked=False))
+    using.show.draw(170)
+    assert using.take(*typed(70, "F")) == 70
+    assert using.input.note(71) == "all bodies framed"
+    using.show.draw(180)
+    assert view.seen().target == pytest.approx((0, 0, 0), abs=0.1)
+    assert not view.seen().locked
+
+
+def test_f_is_the_programs_alone_in_a_locked_view_if_it_has_asked_for_f(window: Any) -> None:
+    using = Using(window, camera=Camera((0, -10, 0), locked=True), listens=True, own_keys=["f"])
+    using.take(*typed(70, "F"))
+    assert using.input.note(71) == ""
+
+
+def test_clicks_pulls_and_the_pointer_are_reported_in_a_locked_view(window: Any) -> None:
+    using = Using(window, camera=Camera((0, -10, 0), (0, 0, 0), locked=True))
+    using.show.draw(150)
+    using.take(at(*MIDDLE), *click(1))
+    assert using.clicked() == [0]
+    using.take(MouseButton("left", True, 3, frozenset(("Ctrl",))), MouseMove(MIDDLE[0] + 20, MIDDLE[1], 4))
+    using.input.report(SIZE_PX, 7, 10**9)
+    pull = using.told.actions[-1]
+    assert isinstance(pull, Pull)
+    assert (pull.body, pull.is_held) == (0, True)
+    using.take(MouseButton("left", False, 5), *typed(84, "T"))
+    press = next(action for action in using.told.actions if isinstance(action, UserEvent) and action.name == "key")
+    assert press.pointer_px == (MIDDLE[0] + 20, MIDDLE[1])
+    assert press.pointer == pytest.approx((20 * 2 * 10 * math.tan(math.radians(22.5)) / SIZE_PX[1], 0, 0), abs=1e-3)
+
+
+@pytest.mark.parametrize("locked", [False, True])
+def test_a_body_that_the_program_has_made_draggable_is_dragged_without_ctrl(window: Any, locked: bool) -> None:
+    using = Using(window, camera=Camera((0, -10, 0), (0, 0, 0), locked=locked), draggable=[0])
     using.show.draw(150)
     using.take(at(*MIDDLE), MouseButton("left", True, 1), MouseMove(MIDDLE[0] + 20, MIDDLE[1], 2))
     using.input.report(SIZE_PX, 7, 10**9)

@@ -816,7 +816,7 @@ def test_the_loop_in_examples_runs_to_its_end() -> None:
 
 
 def test_a_camera_is_published_by_itself_and_checked(watched: Watched) -> None:
-    camera = Camera((1, 2, 3), body=1)
+    camera = Camera((1, 2, 3), body=1, locked=True)
     watched.view.camera = camera
     while watched.link.received.cameras < 1:
         assert watched.link.wait(PATIENCE_S) or not watched.link.ended

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -81,6 +82,37 @@ def test_an_upright_camera_has_the_default_up_and_one_turned_straight_above_keep
     camera.orbit(0, 10_000, 600)
     again = OrbitCamera.from_camera(camera.as_camera())
     np.testing.assert_allclose(again.matrices(SIZE_PX).view, camera.matrices(SIZE_PX).view, atol=1e-6)
+
+
+def test_a_camera_is_flat_if_it_is_orthographic_looks_straight_down_or_up_and_no_body_turns_it():
+    for eye in ((0, 0, 5), (0, 0, -5), (1e-7, 0, 5)):
+        flat = Camera(eye, (0, 0, 0), orthographic_height=6)
+        assert OrbitCamera.from_camera(flat).is_flat
+        assert OrbitCamera.from_camera(replace(flat, up=(1, 1, 0))).is_flat
+        assert OrbitCamera.from_camera(replace(flat, body=0, rotates_with_body=False)).is_flat
+        assert not OrbitCamera.from_camera(replace(flat, body=0)).is_flat
+        assert not OrbitCamera.from_camera(replace(flat, orthographic_height=None)).is_flat
+        assert not OrbitCamera.from_camera(replace(flat, target=(0, 0.001, 0))).is_flat
+
+
+def test_an_orthographic_camera_that_the_user_turned_straight_above_can_be_turned_back():
+    camera = OrbitCamera.from_camera(Camera((3, -4, 5), (0, 0, 0), orthographic_height=6))
+    camera.orbit(0, 10_000, 600)
+    assert camera.elevation_rad == math.pi / 2
+    assert not camera.is_flat
+
+
+@given(st.booleans(), st.sampled_from([(0, 0, 5), (0, 0, -5), (3, -4, 5)]), st.sampled_from([None, 6.0]), MOVES)
+def test_locked_is_always_kept_by_the_way_to_an_orbit_camera_and_back(locked, eye, height, moves):
+    camera = OrbitCamera.from_camera(Camera(eye, (0, 0, 0), orthographic_height=height, locked=locked))
+    for kind, dx, dy in moves:
+        if kind == "zoom":
+            camera.zoom(dx / 50)
+        else:
+            getattr(camera, kind)(dx, dy, 600)
+    camera.frame(Scene([Sphere(1.0)]), bodies_at((1, 2, 3)))
+    assert camera.locked is camera.as_camera().locked is locked
+    assert OrbitCamera.from_camera(camera.as_camera(3, False)).locked is locked
 
 
 @pytest.mark.parametrize(("eye", "up"), [UPS[0], UPS[1], UPS[5]])

@@ -1,0 +1,353 @@
+"""The automatic camera: keeps what moves in the picture, in a scene without a camera, until the user moves the view.
+
+The rule. *Bounds* are how far the bodies extend from now to AHEAD_S later (see `body_bounds`).
+- Rest. The camera stands still as long as the bounds are within REST_SHARE of the picture. Equal cameras let the
+  background be copied instead of drawn.
+- Move. If the bounds leave this part, the camera moves until they take FILLED_SHARE of the picture. A move takes
+  about a second, and less if bodies would leave the picture. It begins and ends smoothly.
+- Shrink. If the bounds of the last `kept_s` take less than SHRINK_SHARE of the picture, the camera moves nearer.
+- Return. Bodies that come back to a place where they were in the last MEMORY_S will do so again. Then the camera shows
+  the places of a whole cycle, and rests. `kept_s` becomes half as long again as this cycle. Other moves also keep the
+  places of the last KEPT_S in the picture, unless the bodies would become smaller than LEAST_SHARE for it.
+- A lone body of a simple shape takes ALONE_SHARE of the picture at most. Bodies that fly off alone are left out after
+  some seconds.
+- The direction of view never changes. While a mouse button is held, the camera stands.
+
+Pure: takes times and bounds, reads no clock. One call a frame.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.render.draw.frame.framing import EMPTY_M, FramedView
+from twixt.render.scene.body_bounds import AHEAD_S, COUNT, DOWN, FAR, LEFT, NEAR, RIGHT, UP, WEDGE, Extents
+
+REST_SHARE = 0.85
+FILLED_SHARE = 0.6
+SHRINK_SHARE = 0.25
+ALONE_SHARE = 1 / 3
+# At the end of a move, the bounds AHEAD_S later take at most this share.
+AHEAD_SHARE = 0.75
+# A move is planned anew if the bodies would take less of the picture at its end. The camera moves nearer only if its
+# distance shrinks at least to `NEARER` of the present one.
+LEAST_SHARE, NEARER = 0.45, 0.8
+# The places of a cycle are shown only if the bodies take at least this share of the picture: 15 px of 600.
+DOT_SHARE = 1 / 40
+# Bodies leave a place if the side of their bounds has moved by this share of the bounds' width.
+LEFT_SHARE = 0.25
+# Rate of a move, per second: it then comes to rest within 1 s. A move is faster if a body would leave the picture: its
+# rate is HASTE divided by the time until then. Half of the way is done after 2.7 divided by the rate.
+RATE_PER_S, FASTEST_PER_S, HASTE = 11.0, 40.0, 3.0
+# A move ends when the picture is within this many px of its goal.
+REST_PX = 0.1
+KEPT_S, MEMORY_S, CYCLES = 4.0, 60.0, 1.5
+# Bounds are remembered in intervals of this length. The newest ones are not places to which bodies come back.
+BIN_S = 0.1
+NEWEST_S = 0.5
+GROWTH = 1.5
+# A frame that took longer counts as this long: time without frames is not time in which bodies were seen.
+LONGEST_FRAME_S = 0.1
+# Bounds are equal if they differ by less than this share of the picture.
+TOLERANCE = 0.02
+# Smallest distance of the camera from the middle of the bodies, as a share of their distance from the origin of the
+# bounds: beyond it, positions in float32 have too few digits.
+LEAST_DISTANCE = 1e-6
+
+# Directions of the bounds that belong to the picture's width and to its height.
+AXES = np.array([RIGHT, LEFT, WEDGE.start, WEDGE.start + 1]), np.array([UP, DOWN, WEDGE.start + 2, WEDGE.start + 3])
+
+Pose = NDArray[np.float64]  # (4,): the target's place to the right, up and backward, in metres; log of the distance
+
+
+class Glide:
+    """A smooth move of numbers to `goal`: the response of a filter with three equal poles, which does not overshoot when
+    it begins at rest. Position, velocity and acceleration have no jumps. rate_per_s: rate of the poles."""
+
+    def __init__(self, start: Pose, goal: Pose, rate_per_s: float) -> None:
+        self.place, self.goal, self.rate_per_s = start, goal, rate_per_s
+        self._velocity, self._acceleration = np.zeros_like(start), np.zeros_like(start)
+
+    def advance(self, seconds: float) -> None:
+        """Moves on for so many seconds. A rate above RATE_PER_S falls to it slowly, so that the move stays smooth."""
+        rate, away = self.rate_per_s, self.place - self.goal
+        first = self._velocity + rate * away
+        second = (self._acceleration + 2 * rate * self._velocity + rate * rate * away) / 2
+        value, slope = away + first * seconds + second * seconds**2, first + 2 * second * seconds
+        fall = math.exp(-rate * seconds)
+        self.place = self.goal + value * fall
+        self._velocity = (slope - rate * value) * fall
+        self._acceleration = (2 * second - 2 * rate * slope + rate * rate * value) * fall
+        self.rate_per_s = max(RATE_PER_S, rate / (1 + rate * seconds / 4))
+
+    def is_within(self, lengths: NDArray[np.float64]) -> bool:
+        """True if place and goal differ by less than these lengths, and will in a moment."""
+        moment_s = 1 / self.rate_per_s
+        off = np.abs(self.place - self.goal) + np.abs(self._velocity) * moment_s
+        return bool((off + np.abs(self._acceleration) * moment_s**2 < lengths).all())
+
+
+class Memory:
+    """Bounds that were drawn in the last MEMORY_S seconds of frames, in intervals of BIN_S. Its answers are up to BIN_S
+    old."""
+
+    def __init__(self) -> None:
+        self._bins = np.full((round(MEMORY_S / BIN_S), COUNT), -math.inf)
+        self._at = 0
+        self._found: dict[tuple[int, int], Extents] = {}  # answers for the present interval
+
+    def add(self, now_s: float, bounds: Extents) -> None:
+        """Adds the bounds of the frame at `now_s`."""
+        at = int(now_s / BIN_S)
+        if at > self._at:
+            for passed in range(max(self._at + 1, at - len(self._bins) + 1), at + 1):
+                self._bins[passed % len(self._bins)] = -math.inf
+            self._at = at
+            self._found.clear()
+        row = self._bins[self._at % len(self._bins)]
+        np.maximum(row, bounds, out=row)
+
+    def last(self, seconds: float) -> Extents:
+        """Bounds of the last `seconds`; -inf where there were none."""
+        return self._between(0, round(seconds / BIN_S))
+
+    def before(self, seconds: float) -> Extents:
+        """Bounds of the whole memory but the last `seconds`; -inf where there were none."""
+        return self._between(round(seconds / BIN_S), len(self._bins))
+
+    def age_s(self, direction: int, extent: float) -> float | None:
+        """How long ago, before the last NEWEST_S, a body was at least this far in this direction. None: never."""
+        newest = round(NEWEST_S / BIN_S)
+        found = np.flatnonzero(self._rows(newest, len(self._bins))[:, direction] >= extent)
+        return None if not len(found) else NEWEST_S + float(found[0]) * BIN_S
+
+    def _between(self, first: int, end: int) -> Extents:
+        found = self._found.get((first, end))
+        if found is None:
+            found = self._found[first, end] = self._rows(first, end).max(axis=0)
+        return found
+
+    def _rows(self, first: int, end: int) -> NDArray[np.float64]:
+        found: NDArray[np.float64] = self._bins[(self._at - np.arange(first, end)) % len(self._bins)]
+        return found
+
+
+class AutomaticCamera:
+    """Place of a camera that keeps the bodies in the picture. view: lens and directions of the camera. pose: its first
+    place. slopes: those of the wedge in the bounds, which belongs to REST_SHARE of the picture. height_px: of the window.
+
+    is_empty: True if there were no bodies for the first place. Then the camera cuts to the first bodies.
+    """
+
+    def __init__(
+        self, view: FramedView, pose: Pose, slopes: tuple[float, float], height_px: int, is_empty: bool = False
+    ) -> None:
+        self.pose = pose
+        self._view, self._slopes, self._height_px, self._is_empty = view, slopes, height_px, is_empty
+        self._now_s = 0.0
+        self._present_ns = 0
+        self._kept_s = [KEPT_S, KEPT_S]  # of the picture's width and height; 0: there is no cycle
+        self._move: Glide | None = None
+        self._memory = Memory()
+
+    def resize(self, view: FramedView, slopes: tuple[float, float], height_px: int) -> None:
+        """The window has another size. Bounds are forgotten, because their directions depend on it."""
+        self._view, self._slopes, self._height_px, self._memory = view, slopes, height_px, Memory()
+        self._kept_s, self._move = [KEPT_S, KEPT_S], None
+
+    def advance(
+        self, present_ns: int, drawn: Extents | None, ahead: Extents | None, alone_m: float = 0.0, is_held: bool = False
+    ) -> Pose:
+        """Advances to the frame that is shown at `present_ns`. Returns the camera's place.
+
+        drawn: bounds of the bodies that are drawn in this frame; None: there are no bodies. ahead: bounds from this
+        frame to AHEAD_S later. alone_m: radius of a lone body of a simple shape, else 0. is_held: True while a mouse
+        button is held.
+        """
+        passed_s = (present_ns - self._present_ns) / 1e9 if self._present_ns else 0.0
+        passed_s = min(max(0.0, passed_s), LONGEST_FRAME_S)
+        self._present_ns = max(present_ns, self._present_ns)
+        self._now_s += passed_s
+        if is_held:
+            self._move = None
+        if drawn is not None and ahead is not None:
+            ahead = self._expected(drawn, ahead)
+            self._memory.add(self._now_s, drawn)
+            if not is_held:
+                self._decide(drawn, ahead, alone_m)
+        if self._move is not None:
+            self._move.advance(passed_s)
+            self.pose = self._move.place
+            if self._move.is_within(REST_PX * self._pixel()):
+                self.pose, self._move = self._move.goal, None
+        return self.pose
+
+    @property
+    def is_moving(self) -> bool:
+        """True if the next frame shows the bodies from another place."""
+        return self._move is not None
+
+    # -- the rule
+
+    def _expected(self, drawn: Extents, ahead: Extents) -> Extents:
+        """Where bodies are expected in AHEAD_S. They are not expected to go farther beyond the places where they have
+        been than GROWTH times what they went beyond them in the last NEWEST_S. A ball on the floor does not fall on."""
+        known = self._memory.before(NEWEST_S)
+        with np.errstate(invalid="ignore"):
+            limit = np.where(drawn > known, drawn + GROWTH * (drawn - known), known)
+        found: Extents = np.maximum(drawn, np.minimum(ahead, limit))
+        return found
+
+    def _decide(self, drawn: Extents, ahead: Extents, alone_m: float) -> None:
+        """Begins a move, or changes the move that goes on."""
+        if self._is_empty:
+            self._is_empty = False
+            self.pose = self._goal(drawn, ahead, alone_m)
+            return
+        move = self._move
+        outside = self._beyond_m(ahead, self.pose if move is None else move.goal, REST_SHARE) > 0
+        if outside.any():
+            self._remember_cycle(ahead, outside)
+            goal = self._wanted_goal(drawn, ahead, alone_m)
+            if move is not None:  # the picture would grow and shrink while the camera follows a body
+                goal[3] = max(goal[3], move.goal[3])
+            self._begin(goal, drawn, ahead)
+        elif move is None:
+            kept_s = max(KEPT_S, *self._kept_s)
+            kept = np.maximum(drawn, self._memory.last(kept_s))
+            if self._now_s >= kept_s and self._share(kept, self.pose) < SHRINK_SHARE:
+                goal = self._goal(kept, ahead, alone_m)
+                if goal[3] < self.pose[3] + math.log(NEARER):
+                    self._begin(goal, drawn, drawn)
+        else:
+            goal = self._wanted_goal(drawn, ahead, alone_m)
+            if goal[3] < move.goal[3] + math.log(LEAST_SHARE / FILLED_SHARE):
+                self._begin(goal, drawn, ahead)
+
+    def _wanted_goal(self, drawn: Extents, ahead: Extents, alone_m: float) -> Pose:
+        """Place for the end of a move. Each axis of the picture keeps the places of a cycle. Bodies that spread, but do
+        not leave the places where they were, keep those of the last KEPT_S, if they do not become too small for it."""
+        goal, wanted = self._goal(drawn, ahead, alone_m), drawn.copy()
+        last = self._memory.last(KEPT_S)
+        for axis, used in enumerate(AXES):
+            kept_s, sides = self._kept_s[axis], used[:2]
+            if kept_s:
+                kept = drawn.copy()
+                kept[used] = np.maximum(drawn, self._memory.last(kept_s))[used]
+                if self._share(drawn, self._goal(kept, ahead, alone_m)) >= DOT_SHARE:
+                    wanted[used] = kept[used]
+            elif (last[sides] - drawn[sides]).max() < LEFT_SHARE * drawn[sides].sum():
+                kept = drawn.copy()
+                kept[used] = np.maximum(drawn, last)[used]
+                if self._goal(kept, ahead, alone_m)[3] <= goal[3] + math.log(FILLED_SHARE / LEAST_SHARE):
+                    wanted = np.maximum(wanted, kept)
+        return self._goal(wanted, ahead, alone_m)
+
+    def _remember_cycle(self, ahead: Extents, outside: NDArray[np.bool_]) -> None:
+        """Sets `_kept_s` for a move to these bounds. outside: mask of the directions in which they leave the picture:
+        right, left, up, down."""
+        for axis in range(2):
+            sides = [side for side in (2 * axis, 2 * axis + 1) if outside[side]]
+            ages = [self._memory.age_s(int(side), ahead[side] - self._tolerance_m) for side in sides]
+            known = [age for age in ages if age is not None]
+            if len(known) < len(ages):
+                self._kept_s[axis] = 0.0
+            elif known:
+                self._kept_s[axis] = min(max(KEPT_S, self._kept_s[axis], CYCLES * max(known)), MEMORY_S)
+
+    @property
+    def _tolerance_m(self) -> float:
+        return TOLERANCE * 2 * self._view.tangent * math.exp(self.pose[3])
+
+    def _begin(self, goal: Pose, drawn: Extents, ahead: Extents) -> None:
+        """Moves to `goal` from now on, so fast that bodies do not leave the picture, if they do not leave it at once."""
+        rate_per_s = min(max(RATE_PER_S, HASTE / max(self._leave_s(drawn, ahead), 1e-9)), FASTEST_PER_S)
+        if self._move is None:
+            self._move = Glide(self.pose, goal, rate_per_s)
+        else:
+            self._move.goal, self._move.rate_per_s = goal, max(rate_per_s, self._move.rate_per_s)
+
+    def _leave_s(self, drawn: Extents, ahead: Extents) -> float:
+        """Time until a body leaves the picture, seconds; inf if none does within AHEAD_S."""
+        now_m, then_m = self._beyond_m(drawn, self.pose, 1.0), self._beyond_m(ahead, self.pose, 1.0)
+        leave = then_m > 0
+        if not leave.any():
+            return math.inf
+        inside = np.maximum(-now_m[leave], 0.0)
+        return AHEAD_S * float((inside / (inside + then_m[leave])).min())
+
+    def _pixel(self) -> NDArray[np.float64]:
+        """By how much each number of the pose changes if the picture moves by about a pixel."""
+        distance_m = math.exp(self.pose[3])
+        share = 2 / max(self._height_px, 1)
+        lateral_m = share * distance_m * self._view.tangent
+        return np.array([lateral_m, lateral_m, share * distance_m, share])
+
+    # -- geometry
+
+    def _extents_at(self, bounds: Extents, slopes: tuple[float, float]) -> tuple[float, float, float, float]:
+        """Extents to the right, left, up and down of a wedge of these slopes, interpolated between the camera's box and
+        the wedge of the bounds. Extents are convex in the slope, so the result is never too small."""
+        box, wedge = bounds[[RIGHT, LEFT, UP, DOWN]], bounds[WEDGE]
+        if self._view.orthographic:
+            right, left, up, down = box
+        else:
+            shares = np.repeat(np.array(slopes) / self._slopes, 2)
+            right, left, up, down = box + shares * (wedge - box)
+        return float(right), float(left), float(up), float(down)
+
+    def _slopes_of(self, share: float) -> tuple[float, float]:
+        view = self._view
+        return share * view.tangent * view.aspect, share * view.tangent
+
+    def _goal(self, bounds: Extents, ahead: Extents, alone_m: float) -> Pose:
+        """Place from which `bounds` take FILLED_SHARE of the picture, and `ahead` at most AHEAD_SHARE."""
+        together = np.maximum(bounds, ahead)
+        middle_m = float(together[NEAR] - together[FAR]) / 2
+        eye_m = max(self._least_eye_m(bounds, FILLED_SHARE), self._least_eye_m(ahead, AHEAD_SHARE))
+        distance_m = eye_m - (0.0 if self._view.orthographic else middle_m)
+        smaller = self._view.tangent * min(1.0, self._view.aspect)
+        if not distance_m > LEAST_DISTANCE * float(np.abs(together[:6]).max()):
+            distance_m = EMPTY_M / (FILLED_SHARE * smaller)
+        distance_m = max(distance_m, alone_m / (ALONE_SHARE * smaller))
+        right, left, up, down = self._extents_at(together, self._used_slopes(together, middle_m + distance_m))
+        return np.array([(right - left) / 2, (up - down) / 2, middle_m, math.log(distance_m)])
+
+    def _least_eye_m(self, bounds: Extents, share: float) -> float:
+        """Depth of the nearest eye from which the bounds take this share of the picture; without perspective, the
+        distance."""
+        slopes = self._slopes_of(share)
+        right, left, up, down = self._extents_at(bounds, slopes)
+        return max((right + left) / slopes[0], (up + down) / slopes[1]) / 2
+
+    def _used_slopes(self, bounds: Extents, eye_m: float) -> tuple[float, float]:
+        """Slopes of the wedge from an eye at this depth that just holds the bounds."""
+        box, wedge = bounds[[RIGHT, LEFT, UP, DOWN]], bounds[WEDGE]
+        found = []
+        for axis, slope in enumerate(self._slopes):
+            at = slice(2 * axis, 2 * axis + 2)
+            width_m, more_m = float(box[at].sum()), float((wedge[at] - box[at]).sum()) / slope
+            room_m = 2 * eye_m - more_m
+            found.append(width_m / room_m if room_m > 0 else math.inf)
+        return found[0], found[1]
+
+    def _share(self, bounds: Extents, pose: Pose) -> float:
+        """Share of the picture that bounds take, on the side on which they take more."""
+        distance_m, view = math.exp(pose[3]), self._view
+        if view.orthographic:
+            width_m, height_m = bounds[RIGHT] + bounds[LEFT], bounds[UP] + bounds[DOWN]
+            return float(max(width_m / view.aspect, height_m) / (2 * view.tangent * distance_m))
+        across, along = self._used_slopes(bounds, float(pose[2]) + distance_m)
+        return max(across / (view.tangent * view.aspect), along / view.tangent)
+
+    def _beyond_m(self, bounds: Extents, pose: Pose, share: float) -> NDArray[np.float64]:
+        """How far the bounds are beyond the borders of this share of the picture, (4,): right, left, up, down. Negative
+        inside."""
+        x, y, depth_m, log_distance = pose
+        slopes = self._slopes_of(share)
+        eye_m = math.exp(log_distance) + (0.0 if self._view.orthographic else depth_m)
+        borders = np.array([x, -x, y, -y]) + np.repeat(slopes, 2) * eye_m
+        return np.array(self._extents_at(bounds, slopes)) - borders

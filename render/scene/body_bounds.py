@@ -1,0 +1,244 @@
+"""Computes how far bodies extend in ten directions of a camera, now and in a moment.
+
+The ten extents are a discrete oriented polytope (k-DOP; Klosowski et al. 1998): for each direction, the largest value
+over all bodies of the position along this direction, plus the part of the body's radius. The first six directions are
+those of the camera's own box: right, left, up, down, towards the camera, away from it. The other four are the outer
+normals of a wedge through the eye. Its sides are at the slopes `Directions.slopes` to the line of sight. With them, a
+perspective camera can be placed exactly.
+
+Always: the extents of bodies that are blended linearly are at most the blended extents. So the extents of two
+snapshots, blended or united, bound the bodies between these snapshots. A body that is hidden, not finite or too far to
+be drawn does not count. Pure: takes and returns numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.ring.mapped_segment import SampledBodies
+from twixt.ipc.snapshot import VISIBLE
+from twixt.render.draw.frame.framing import FramedView
+from twixt.render.interpolation.poses import FARTHEST
+
+RIGHT, LEFT, UP, DOWN, NEAR, FAR = range(6)  # of the camera's box
+WEDGE = slice(6, 10)  # right, left, upper and lower side of the wedge
+COUNT = 10
+# A body flies off alone if the picture would have to be this many times as large as the others need. It is left out
+# after so many seconds. At most a tenth of the bodies, but at least one of three, can fly off.
+FLOWN_FACTOR = 4.0
+FLOWN_OFF_S = 3.0
+FLOWN_SHARE = 0.1
+LEAST_OTHERS = 2
+# Of more bodies, only so many are compared to find what the others need. Sorting them all would take a millisecond.
+MOST_COMPARED = 4096
+# How far ahead the bodies' motion is continued, in seconds. Each body keeps the velocity between the last two samples.
+AHEAD_S = 0.5
+# The curve between two snapshots may leave the straight line by up to this share of the time between them, times the
+# largest speed: 4/27 of the speeds at both ends. Gaps of less than `LEAST_GAP_S` are left out: their curves are flat.
+SWING = 8 / 27
+LEAST_GAP_S = 0.05
+# Largest number of samples that are kept. The draw time of a picture may be some seconds behind the newest sample.
+MOST_SAMPLES = 512
+
+Extents = NDArray[np.float64]  # (10,), metres, measured from `Directions.origin`; -inf: no body
+
+
+class Directions:
+    """The ten directions of a camera that does not turn. origin: point from which extents are measured, (3,), metres.
+    share: share of the picture to whose borders the wedge belongs.
+
+    slopes: tangents of the angles between the line of sight and the sides of the wedge: across, along.
+    """
+
+    def __init__(self, view: FramedView, origin: tuple[float, float, float], share: float) -> None:
+        self.view, self.share = view, share
+        self.origin = np.array(origin, np.float32).astype(np.float64)  # positions are float32, too
+        self.slopes = share * view.tangent * view.aspect, share * view.tangent
+        right, up, near = view.right, view.up, view.backward
+        across, along = self.slopes
+        wedge = [right + across * near, across * near - right, up + along * near, along * near - up]
+        self.normals = np.array([right, -right, up, -up, near, -near, *wedge], np.float32)
+        slopes = (across, across, along, along)
+        self.per_radius = np.array([1.0] * 6 + [math.hypot(1, slope) for slope in slopes], np.float32)
+
+    def all_of(self, position: NDArray[np.float32], radius: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Extents of each body, (10, n). position: (3, n), metres. radius: (n,), metres."""
+        with np.errstate(invalid="ignore", over="ignore"):  # records may contain any bits
+            places = position - self.origin.astype(np.float32)[:, None]
+            found: NDArray[np.float32] = self.normals @ places
+            found += self.per_radius[:, None] * radius
+        return found
+
+
+class BodyShapes(NamedTuple):
+    """What a sample needs of the bodies' shapes, each (k,). radius: of a ball around the body, metres. counts: False
+    for bodies that do not count, such as floors. is_simple: True for a body of one part that is no mesh."""
+
+    radius: NDArray[np.float32]
+    counts: NDArray[np.bool_]
+    is_simple: NDArray[np.bool_]
+
+
+class Sample(NamedTuple):
+    """Extents of the bodies of one snapshot. now: those of the snapshot. ahead: those after `ahead_ns` of simulated
+    time, if each body keeps its velocity. alone_m: radius of a lone simple body, else 0. left_out: number of bodies
+    that have flown off."""
+
+    sim_time_ns: int
+    now: Extents
+    ahead: Extents
+    ahead_ns: int
+    alone_m: float
+    left_out: int
+
+
+class _Bodies(NamedTuple):
+    """The bodies of the last sample, for their velocities."""
+
+    sim_time_ns: int
+    world_epoch: int
+    stride: int
+    extents: NDArray[np.float32]  # (10, n)
+    epoch: NDArray[np.uint32]  # (n,)
+
+
+class BodyBounds:
+    """Extents of the bodies over simulated time, from samples of the newest snapshots."""
+
+    def __init__(self, directions: Directions) -> None:
+        self.directions = directions
+        self._samples: deque[Sample] = deque(maxlen=MOST_SAMPLES)
+        self._last: _Bodies | None = None
+        self._left_since_s = np.zeros(0)  # when each body flew off, in seconds of the wall clock; inf: it did not
+
+    @property
+    def newest(self) -> Sample | None:
+        """The last sample that has bodies."""
+        return self._samples[-1] if self._samples else None
+
+    def add(self, sampled: SampledBodies, shapes: BodyShapes, rate: float) -> None:
+        """Adds a sample of the newest snapshot. shapes: those of the sampled bodies. rate: simulated seconds per second
+        of the wall clock."""
+        head, bodies = sampled.head, sampled.bodies
+        radius, counts, is_simple = shapes
+        # One row for each axis: numpy takes many times as long to reduce the axes of each record.
+        position = np.ascontiguousarray(bodies["position"].T)
+        with np.errstate(invalid="ignore"):
+            counts = counts & ((bodies["flags"] & VISIBLE) != 0) & np.isfinite(radius)
+            for axis in position:
+                counts &= np.abs(axis) < FARTHEST
+        extents = self.directions.all_of(position, radius)
+        now = _Bodies(head.sim_time_ns, head.world_epoch, sampled.stride, extents, bodies["epoch"].copy())
+        before, self._last = self._last, now
+        if before is not None and (before.world_epoch != head.world_epoch or before.sim_time_ns > head.sim_time_ns):
+            self._samples.clear()  # their times belong to another world
+        flown_off = self._flown_off(extents, counts, head.published_ns / 1e9)
+        left_out = int(flown_off.sum())
+        counts &= ~flown_off
+        if not counts.any():
+            return
+        ahead_ns = max(1, round(AHEAD_S * rate * 1e9))
+        lone = int(np.argmax(counts)) if counts.sum() == 1 else None
+        alone_m = float(radius[lone]) if lone is not None and is_simple[lone] else 0.0
+        largest = _largest(extents, counts)
+        later = _later(before, now, ahead_ns)
+        ahead = largest if later is None else np.maximum(largest, _largest(later, counts))
+        self._samples.append(Sample(head.sim_time_ns, largest, ahead, ahead_ns, alone_m, left_out))
+
+    def between(self, first_ns: int, last_ns: int, gap_s: float = 0.0) -> Extents | None:
+        """Extents of all bodies that are drawn from `first_ns` to `last_ns` of simulated time; None if there is no
+        sample. After the newest sample, bodies keep their velocities. gap_s: time between two snapshots, in seconds of
+        simulated time. Forgets samples that are older than `first_ns`."""
+        samples = self._samples
+        if not samples:
+            return None
+        while len(samples) > 1 and samples[1].sim_time_ns <= first_ns:
+            samples.popleft()
+        newest = samples[-1]
+        used = [sample.now for sample in samples if sample.sim_time_ns <= last_ns] or [samples[0].now]
+        following = next((sample.now for sample in samples if sample.sim_time_ns > last_ns), None)
+        if following is not None:
+            used.append(following)
+        share = min(1.0, max(0, last_ns - newest.sim_time_ns) / newest.ahead_ns)
+        if gap_s > LEAST_GAP_S:
+            share += SWING * gap_s * 1e9 / newest.ahead_ns
+        if share:
+            used.append(newest.now + share * (newest.ahead - newest.now))
+        found: Extents = np.maximum.reduce(used)
+        return found
+
+    def _flown_off(self, extents: NDArray[np.float32], counts: NDArray[np.bool_], now_s: float) -> NDArray[np.bool_]:
+        """Mask of the bodies that have flown off alone for `FLOWN_OFF_S`, (n,)."""
+        is_beyond = _beyond(extents, counts, self.directions)
+        since_s = np.full(len(counts), math.inf)
+        if is_beyond is None:
+            self._left_since_s = since_s
+            return np.zeros(len(counts), bool)
+        known = min(len(since_s), len(self._left_since_s))
+        since_s[:known] = self._left_since_s[:known]
+        self._left_since_s = np.where(is_beyond, np.minimum(since_s, now_s), math.inf)
+        return is_beyond & (now_s - self._left_since_s >= FLOWN_OFF_S)
+
+
+def _largest(extents: NDArray[np.float32], counts: NDArray[np.bool_]) -> Extents:
+    if counts.all():
+        return extents.max(axis=1).astype(np.float64)
+    return extents[:, counts].max(axis=1).astype(np.float64)
+
+
+def _later(before: _Bodies | None, now: _Bodies, ahead_ns: int) -> NDArray[np.float32] | None:
+    """Extents of each body after `ahead_ns`, (10, n); those of now for a body that has just been spawned or teleported.
+    None if no body's velocity is known."""
+    if before is None or before.world_epoch != now.world_epoch or before.stride != now.stride:
+        return None
+    passed_ns = now.sim_time_ns - before.sim_time_ns
+    if passed_ns <= 0:
+        return None
+    known, factor = min(len(now.epoch), len(before.epoch)), np.float32(ahead_ns / passed_ns)
+    found = np.empty_like(now.extents)
+    found[:, known:] = now.extents[:, known:]
+    with np.errstate(invalid="ignore", over="ignore"):
+        np.subtract(now.extents[:, :known], before.extents[:, :known], out=found[:, :known])
+        found[:, :known] *= factor
+        found[:, :known] += now.extents[:, :known]
+    is_cut = now.epoch[:known] != before.epoch[:known]
+    is_cut |= ~np.isfinite(found[:, :known].sum(axis=0))
+    if is_cut.any():
+        found[:, :known][:, is_cut] = now.extents[:, :known][:, is_cut]
+    return found
+
+
+def _beyond(
+    extents: NDArray[np.float32], counts: NDArray[np.bool_], directions: Directions
+) -> NDArray[np.bool_] | None:
+    """Mask of the few bodies for which the picture would have to be FLOWN_FACTOR times as large as the others need,
+    (n,). None if there are no such bodies."""
+    total = int(counts.sum())
+    most = max(1, int(total * FLOWN_SHARE))
+    if total - most < LEAST_OTHERS:
+        return None
+    counted = (extents if total == len(counts) else extents[:, counts])[:, :: -(-total // MOST_COMPARED)]
+    at = counted.shape[1] - 1 - max(1, int(counted.shape[1] * FLOWN_SHARE))
+    others = np.partition(counted, at, axis=1)[:, at].astype(np.float64)
+    size_m = lateral_size(others, directions)
+    if not size_m > 0:
+        return None
+    sides = slice(0, 4) if directions.view.orthographic else WEDGE
+    slopes = np.repeat(directions.slopes, 2)
+    limits = others[sides] + 2 * (FLOWN_FACTOR - 1) * slopes * size_m
+    with np.errstate(invalid="ignore"):
+        is_beyond: NDArray[np.bool_] = counts & (extents[sides] > limits[:, None]).any(axis=0)
+    return is_beyond if 0 < is_beyond.sum() <= most else None
+
+
+def lateral_size(extents: Extents, directions: Directions) -> float:
+    """Distance from a camera to the middle of the bodies at which they just fill the share of `directions`, in
+    metres, measured on the longer side."""
+    across, along = directions.slopes
+    width_m, height_m = float(extents[RIGHT] + extents[LEFT]), float(extents[UP] + extents[DOWN])
+    return max(width_m / (2 * across), height_m / (2 * along))

@@ -1,0 +1,189 @@
+"""Moves the camera of a scene without a camera: samples the newest bodies, and applies the rule of `automatic_camera`.
+
+The bodies are sampled when a frame finds a newer snapshot, at most SAMPLES_PER_S times a second. Of many bodies, at most
+MOST_BODIES are read, evenly spread. Floors and walls do not count, as in `framing`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.ring.mapped_segment import SampledBodies
+from twixt.ipc.scene import Compound, Mesh, Scene
+from twixt.ipc.scene.groups import rows_of_parents
+from twixt.ipc.scene.scene import shape_list
+from twixt.ipc.snapshot import VISIBLE
+from twixt.render.draw.frame.camera import MAX_DISTANCE_M, MIN_DISTANCE_M, OrbitCamera, Surroundings
+from twixt.render.draw.frame.framing import is_thin
+from twixt.render.interpolation.poses import in_frames_of
+from twixt.render.scene.automatic_camera import ALONE_SHARE, REST_SHARE, AutomaticCamera, Pose
+from twixt.render.scene.body_bounds import (
+    AHEAD_S,
+    DOWN,
+    FAR,
+    LEFT,
+    NEAR,
+    RIGHT,
+    UP,
+    BodyBounds,
+    BodyShapes,
+    Directions,
+    Extents,
+)
+
+SAMPLES_PER_S = 30
+MOST_BODIES = 1 << 15
+
+Sampler = Callable[[int], SampledBodies | None]  # takes the largest number of bodies
+
+
+class DrawnTimes(NamedTuple):
+    """What a frame draws. first_ns, last_ns: its earliest and its latest draw time, of all pictures and groups. gap_s:
+    time between the two newest snapshots, in simulated seconds. newest: number of the newest snapshot, or any value that
+    changes with it. rate: simulated seconds per second."""
+
+    first_ns: int
+    last_ns: int
+    gap_s: float
+    newest: object
+    rate: float
+
+
+class ShapeFacts:
+    """Radii of the bodies of a scene, and which of them count."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+        table = shape_list(scene).table
+        self._reach = np.array([shape.reach for shape in table] or [0.5], np.float32)
+        self._thin = np.array([is_thin(shape) for shape in table] or [False])
+        self._simple = np.array([not isinstance(shape, Compound | Mesh) for shape in table] or [True])
+        self._rows: NDArray[np.uint16] = np.zeros(0, np.uint16)
+        self._rows_key = (-1, 0)
+
+    def of(self, sampled: SampledBodies) -> BodyShapes:
+        """The shapes of the sampled bodies."""
+        bodies, key = sampled.bodies, (sampled.head.count, sampled.stride)
+        if key != self._rows_key:
+            self._rows_key, self._rows = key, shape_list(self.scene).rows_for(key[0])[:: key[1]]
+        rows = self._rows
+        radius = self._reach[rows] * np.abs(bodies["scale"].astype(np.float32))
+        if sampled.scale3 is not None:
+            radius *= np.abs(sampled.scale3).max(axis=1)
+        counts = np.ones(len(rows), bool)
+        if self._thin.any():
+            is_floor, is_seen = self._thin[rows], (bodies["flags"] & VISIBLE) != 0
+            others = int((is_seen & ~is_floor).sum())
+            if others and int((is_seen & is_floor).sum()) <= others:
+                counts = ~is_floor
+        return BodyShapes(radius, counts, self._simple[rows])
+
+
+class FollowedView:
+    """Follows the bodies of a scene with `orbit`, whose first place shows them. sample: function that returns the
+    newest bodies. is_empty: True if there were no bodies for the first place."""
+
+    def __init__(
+        self, orbit: OrbitCamera, scene: Scene, sample: Sampler, window_px: tuple[int, int], is_empty: bool
+    ) -> None:
+        self._orbit, self._sample = orbit, sample
+        self._shapes = ShapeFacts(scene)
+        self._size_px = window_px
+        self._sampled: object = None
+        self._sampled_ns = 0
+        self._origin, self._first_reach_m = orbit.target, orbit.reach_m
+        self._bounds = self._new_bounds()
+        directions = self._bounds.directions
+        x, y, z = self._axes @ (np.array(orbit.target) - directions.origin)
+        pose = np.array([x, y, z, math.log(orbit.distance_m)])
+        self._camera = AutomaticCamera(directions.view, pose, directions.slopes, window_px[1], is_empty)
+        self._take(1.0)
+        newest = self._bounds.newest
+        if newest is not None and newest.alone_m:
+            view = directions.view
+            least_m = newest.alone_m / (ALONE_SHARE * view.tangent * min(1.0, view.aspect))
+            pose[3] = max(pose[3], math.log(least_m))
+            self._place(pose, newest.now)
+
+    @property
+    def _axes(self) -> NDArray[np.float64]:
+        view = self._bounds.directions.view
+        return np.array([view.right, view.up, view.backward])
+
+    @property
+    def is_moving(self) -> bool:
+        """True if the next frame shows the bodies from another place."""
+        return self._camera.is_moving
+
+    @property
+    def left_out(self) -> int:
+        """Number of bodies that have flown off and are not followed."""
+        return 0 if self._bounds.newest is None else self._bounds.newest.left_out
+
+    def set_scene(self, scene: Scene) -> None:
+        """Sets a newly published scene."""
+        self._shapes = ShapeFacts(scene)
+
+    def follow(self, sample: Sampler) -> None:
+        """Follows the bodies of another simulation, which shows the same scene."""
+        self._sample, self._sampled = sample, None
+
+    def advance(self, present_ns: int, drawn: DrawnTimes, window_px: tuple[int, int], is_held: bool) -> None:
+        """Moves the camera for the frame that is shown at `present_ns`. is_held: True while a mouse button is held."""
+        if window_px != self._size_px:
+            self._size_px = window_px
+            self._bounds, self._sampled = self._new_bounds(), None
+            self._camera.resize(self._bounds.directions.view, self._bounds.directions.slopes, window_px[1])
+        if drawn.newest != self._sampled and (
+            self._sampled is None or abs(present_ns - self._sampled_ns) >= 1e9 / SAMPLES_PER_S
+        ):
+            self._sampled, self._sampled_ns = drawn.newest, present_ns
+            self._take(drawn.rate)
+        bounds, newest = self._bounds, self._bounds.newest
+        if newest is None:
+            self._camera.advance(present_ns, None, None, 0.0, is_held)
+            return
+        now = bounds.between(drawn.first_ns, drawn.last_ns, drawn.gap_s)
+        ahead = bounds.between(drawn.first_ns, drawn.last_ns + round(AHEAD_S * drawn.rate * 1e9), drawn.gap_s)
+        standing = self._camera.pose
+        pose = self._camera.advance(present_ns, now, ahead, newest.alone_m, is_held)
+        if pose is not standing:
+            assert now is not None
+            self._place(pose, now)
+
+    def _take(self, rate: float) -> None:
+        """Samples the newest bodies. rate: simulated seconds per second."""
+        sampled = self._sample(MOST_BODIES)
+        if sampled is None or not len(sampled.bodies):
+            return
+        shapes, parents = self._shapes.of(sampled), self._shapes.scene.parents
+        if parents and sampled.stride == 1:
+            rows = rows_of_parents(parents, len(sampled.bodies))
+            sampled = sampled._replace(bodies=in_frames_of(sampled.bodies, rows, np.full(len(rows), -1)))
+        self._bounds.add(sampled, shapes, rate)
+
+    def _new_bounds(self) -> BodyBounds:
+        width_px, height_px = self._size_px
+        view = self._orbit.framed_view(max(width_px, 1) / max(height_px, 1))
+        return BodyBounds(Directions(view, self._origin, REST_SHARE))
+
+    def _place(self, pose: Pose, bounds: Extents) -> None:
+        """Moves the orbit camera to this place."""
+        orbit, directions = self._orbit, self._bounds.directions
+        axes = self._axes
+        x, y, z = (float(value) for value in directions.origin + pose[:3] @ axes)
+        orbit.target = x, y, z
+        orbit.distance_m = min(max(math.exp(pose[3]), MIN_DISTANCE_M), MAX_DISTANCE_M)
+        middle = np.array([bounds[RIGHT] - bounds[LEFT], bounds[UP] - bounds[DOWN], bounds[NEAR] - bounds[FAR]]) / 2
+        size = np.array([bounds[RIGHT] + bounds[LEFT], bounds[UP] + bounds[DOWN], bounds[NEAR] + bounds[FAR]])
+        radius_m = float(np.linalg.norm(size)) / 2
+        mx, my, mz = (float(value) for value in directions.origin + middle @ axes)
+        moved_m = math.dist(self._origin, orbit.target)
+        orbit.reach_m = max(self._first_reach_m + moved_m, math.dist((mx, my, mz), orbit.target) + radius_m)
+        small_m = 0.0 if orbit.among is None else orbit.among.small_size_m
+        orbit.among = Surroundings((mx, my, mz), radius_m, small_m)
