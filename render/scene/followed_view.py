@@ -100,14 +100,14 @@ class FollowedView:
         self._bounds = self._new_bounds()
         directions = self._bounds.directions
         x, y, z = self._axes @ (np.array(orbit.target) - directions.origin)
-        pose = np.array([x, y, z, math.log(orbit.distance_m)])
+        pose = np.array([x, y, z, orbit.distance_m])
         self._camera = AutomaticCamera(directions.view, pose, directions.slopes, window_px[1], is_empty)
         self._take(1.0)
         newest = self._bounds.newest
         if newest is not None and newest.alone_m:
             view = directions.view
             least_m = newest.alone_m / (ALONE_SHARE * view.tangent * min(1.0, view.aspect))
-            pose[3] = max(pose[3], math.log(least_m))
+            pose[3] = max(pose[3], least_m)
             self._place(pose, newest.now)
 
     @property
@@ -178,7 +178,7 @@ class FollowedView:
         axes = self._axes
         x, y, z = (float(value) for value in directions.origin + pose[:3] @ axes)
         orbit.target = x, y, z
-        orbit.distance_m = min(max(math.exp(pose[3]), MIN_DISTANCE_M), MAX_DISTANCE_M)
+        orbit.distance_m = min(max(float(pose[3]), MIN_DISTANCE_M), MAX_DISTANCE_M)
         middle = np.array([bounds[RIGHT] - bounds[LEFT], bounds[UP] - bounds[DOWN], bounds[NEAR] - bounds[FAR]]) / 2
         size = np.array([bounds[RIGHT] + bounds[LEFT], bounds[UP] + bounds[DOWN], bounds[NEAR] + bounds[FAR]])
         radius_m = float(np.linalg.norm(size)) / 2
