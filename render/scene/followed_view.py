@@ -7,8 +7,8 @@ MOST_BODIES are read, evenly spread. Floors and walls do not count, as in `frami
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,10 @@ from twixt.render.scene.body_bounds import (
     Extents,
 )
 
+if TYPE_CHECKING:
+    from twixt.ipc.scene.groups import Group
+    from twixt.render.snapshots.history import History
+
 SAMPLES_PER_S = 30
 MOST_BODIES = 1 << 15
 
@@ -52,6 +56,14 @@ class DrawnTimes(NamedTuple):
     gap_s: float
     newest: object
     rate: float
+
+    @staticmethod
+    def of(draw_times_ns: Sequence[int], history: History, groups: Iterable[Group], rate: float) -> DrawnTimes:
+        """draw_times_ns: those of the pictures. history: the held snapshots. groups: those of the scene."""
+        last = history.entries[-2:]
+        gap_ns = last[-1].head.sim_time_ns - last[0].head.sim_time_ns if last else 0
+        delay_ns = round(1e6 * max((group.delay_ms for group in groups), default=0.0))
+        return DrawnTimes(min(draw_times_ns) - delay_ns, max(draw_times_ns), gap_ns / 1e9, history.newest, rate)
 
 
 class ShapeFacts:
