@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -108,10 +109,12 @@ class _Bodies(NamedTuple):
 
 
 class BodyBounds:
-    """Extents of the bodies over simulated time, from samples of the newest snapshots."""
+    """Extents of the bodies over simulated time, from samples of the newest snapshots. outline: two opposite corners of
+    a box that counts as well, or None."""
 
-    def __init__(self, directions: Directions) -> None:
+    def __init__(self, directions: Directions, outline: Sequence[Sequence[float]] | None = None) -> None:
         self.directions = directions
+        self._outline = np.full(COUNT, -math.inf) if outline is None else _of_box(directions, outline)
         self._samples: deque[Sample] = deque(maxlen=MOST_SAMPLES)
         self._last: _Bodies | None = None
         self._left_since_s = np.zeros(0)  # when each body flew off, in seconds of the wall clock; inf: it did not
@@ -145,7 +148,7 @@ class BodyBounds:
         ahead_ns = max(1, round(AHEAD_S * rate * 1e9))
         lone = int(np.argmax(counts)) if counts.sum() == 1 else None
         alone_m = float(radius[lone]) if lone is not None and is_simple[lone] else 0.0
-        largest = _largest(extents, counts)
+        largest = np.maximum(_largest(extents, counts), self._outline)
         later = _later(before, now, ahead_ns)
         ahead = largest if later is None else np.maximum(largest, _largest(later, counts))
         self._samples.append(Sample(head.sim_time_ns, largest, ahead, ahead_ns, alone_m, left_out))
@@ -183,6 +186,12 @@ class BodyBounds:
         since_s[:known] = self._left_since_s[:known]
         self._left_since_s = np.where(is_beyond, np.minimum(since_s, now_s), math.inf)
         return is_beyond & (now_s - self._left_since_s >= FLOWN_OFF_S)
+
+
+def _of_box(directions: Directions, corners: Sequence[Sequence[float]]) -> Extents:
+    low, high = np.array(corners, np.float32)[..., None]
+    places = np.concatenate([np.where([[bit & 1], [bit & 2], [bit & 4]], high, low) for bit in range(8)], axis=1)
+    return directions.all_of(places, np.zeros(8, np.float32)).max(axis=1).astype(np.float64)
 
 
 def _largest(extents: NDArray[np.float32], counts: NDArray[np.bool_]) -> Extents:

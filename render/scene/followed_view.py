@@ -139,11 +139,13 @@ class FollowedView:
 
     def set_scene(self, scene: Scene) -> None:
         """Sets a newly published scene."""
-        self._shapes = ShapeFacts(scene)
+        is_outlined_anew, self._shapes = scene.outline != self._shapes.scene.outline, ShapeFacts(scene)
+        if is_outlined_anew:
+            self._bounds, self._sampled = self._new_bounds(), None
 
     def follow(self, sample: Sampler) -> None:
         """Follows the bodies of another simulation, which shows the same scene."""
-        self._sample, self._sampled = sample, None
+        self._sample, self._sampled, self._bounds = sample, None, self._new_bounds()
 
     def advance(self, present_ns: int, drawn: DrawnTimes, window_px: tuple[int, int], is_held: bool) -> None:
         """Moves the camera for the frame that is shown at `present_ns`. is_held: True while a mouse button is held."""
@@ -182,7 +184,7 @@ class FollowedView:
     def _new_bounds(self) -> BodyBounds:
         width_px, height_px = self._size_px
         view = self._orbit.framed_view(max(width_px, 1) / max(height_px, 1))
-        return BodyBounds(Directions(view, self._origin, REST_SHARE))
+        return BodyBounds(Directions(view, self._origin, REST_SHARE), self._shapes.scene.outline)
 
     def _place(self, pose: Pose, bounds: Extents) -> None:
         """Moves the orbit camera to this place."""
