@@ -7,8 +7,8 @@ normals of a wedge through the eye. Its sides are at the slopes `Directions.slop
 perspective camera can be placed exactly.
 
 Always: the extents of bodies that are blended linearly are at most the blended extents. So the extents of two
-snapshots, blended or united, bound the bodies between these snapshots. A body that is hidden, not finite or too far to
-be drawn does not count. Pure: takes and returns numbers.
+snapshots, blended or united, bound the bodies between these snapshots. A body that is hidden, not finite or farther
+than FARTHEST_FRAMED_M does not count. Pure: takes and returns numbers.
 """
 
 from __future__ import annotations
@@ -21,9 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.ring.mapped_segment import SampledBodies
-from twixt.ipc.snapshot import VISIBLE
-from twixt.render.draw.frame.framing import FramedView
-from twixt.render.interpolation.poses import FARTHEST
+from twixt.ipc.snapshot import CONTINUITY_MASK, VISIBLE
+from twixt.render.draw.frame.framing import FARTHEST_FRAMED_M, FramedView
 
 RIGHT, LEFT, UP, DOWN, NEAR, FAR = range(6)  # of the camera's box
 WEDGE = slice(6, 10)  # right, left, upper and lower side of the wedge
@@ -131,7 +130,7 @@ class BodyBounds:
         with np.errstate(invalid="ignore"):
             counts = counts & ((bodies["flags"] & VISIBLE) != 0) & np.isfinite(radius)
             for axis in position:
-                counts &= np.abs(axis) < FARTHEST
+                counts &= np.abs(axis) < FARTHEST_FRAMED_M
         extents = self.directions.all_of(position, radius)
         now = _Bodies(head.sim_time_ns, head.world_epoch, sampled.stride, extents, bodies["epoch"].copy())
         before, self._last = self._last, now
@@ -206,7 +205,7 @@ def _later(before: _Bodies | None, now: _Bodies, ahead_ns: int) -> NDArray[np.fl
         np.subtract(now.extents[:, :known], before.extents[:, :known], out=found[:, :known])
         found[:, :known] *= factor
         found[:, :known] += now.extents[:, :known]
-    is_cut = now.epoch[:known] != before.epoch[:known]
+    is_cut = ((now.epoch[:known] ^ before.epoch[:known]) & CONTINUITY_MASK) != 0
     is_cut |= ~np.isfinite(found[:, :known].sum(axis=0))
     if is_cut.any():
         found[:, :known][:, is_cut] = now.extents[:, :known][:, is_cut]
