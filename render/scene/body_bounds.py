@@ -164,11 +164,13 @@ class BodyBounds:
         if following is not None:
             used.append(following)
         share = min(1.0, max(0, last_ns - newest.sim_time_ns) / newest.ahead_ns)
-        if gap_s > LEAST_GAP_S:
-            share += SWING * gap_s * 1e9 / newest.ahead_ns
+        ahead_m = newest.ahead - newest.now
         if share:
-            used.append(newest.now + share * (newest.ahead - newest.now))
+            used.append(newest.now + share * ahead_m)
         found: Extents = np.maximum.reduce(used)
+        if gap_s > LEAST_GAP_S:
+            swing_m = SWING * gap_s * 1e9 / newest.ahead_ns * float(ahead_m[:6].max())
+            found += swing_m * self.directions.per_radius
         return found
 
     def _flown_off(self, extents: NDArray[np.float32], counts: NDArray[np.bool_], now_s: float) -> NDArray[np.bool_]:

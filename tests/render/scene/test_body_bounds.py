@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.render.interpolation.snapshots import method_of
 from tests.render.scene.followed import Bodies, balls, sampled
 from twixt.ipc.scene import Box, Compound, Part, Scene, Sphere
-from twixt.ipc.snapshot import CORRECTION_STEP
+from twixt.ipc.snapshot import CORRECTION_STEP, HAS_VELOCITY, VISIBLE, Snapshot
 from twixt.render.draw.frame.framing import FARTHEST_FRAMED_M, FramedView
 from twixt.render.scene.body_bounds import (
     AHEAD_S,
@@ -319,6 +320,40 @@ def test_a_lone_body_of_a_simple_shape_is_known(bodies: Bodies, scene: Scene, al
     followed(scene)(bounds, bodies, 0)
     assert bounds.newest is not None
     assert bounds.newest.alone_m == pytest.approx(alone_m)
+
+
+# -- curves between rare snapshots
+
+
+def turning(t: float, turn_rad_s: float) -> Bodies:
+    angle = turn_rad_s * t
+    bodies = balls([[math.cos(angle), 0, math.sin(angle)]])
+    bodies["velocity"] = turn_rad_s * np.array([-math.sin(angle), 0, math.cos(angle)])
+    return bodies
+
+
+def falling(t: float, speed_m_s: float) -> Bodies:
+    bodies = balls([[2 * t, 0, speed_m_s * t - 4.9 * t * t]])
+    bodies["velocity"] = 2, 0, speed_m_s - 9.8 * t
+    return bodies
+
+
+@pytest.mark.parametrize("hz", [5.0, 10.0, 30.0])
+@pytest.mark.parametrize(("motion", "speed"), [(turning, 1.0), (turning, 6.0), (falling, 6.0), (falling, 0.0)])
+def test_curves_between_rare_snapshots_stay_within_the_extents(hz: float, motion: Callable, speed: float) -> None:
+    bounds, snapshots = Bounds(), []
+    for tick in range(12):
+        bodies = motion(tick / hz, speed)
+        bodies["flags"] = VISIBLE | HAS_VELOCITY
+        bounds.add(tick / hz, bodies)
+        snapshots.append(Snapshot(round(tick / hz * S), bodies, tick=tick))
+        if tick < 2:
+            continue
+        hermite = method_of("hermite", *snapshots)
+        for share in np.linspace(0, 1, 9):
+            at_s = (tick - 1 + share) / hz
+            drawn = balls(hermite.sample(round(at_s * S)).position)
+            assert (exact(drawn) <= bounds.at(at_s, gap_s=1 / hz) + 0.05 * 0.5).all(), (tick, share)
 
 
 def test_extents_have_a_row_for_each_direction() -> None:
