@@ -224,12 +224,13 @@ def _beyond(
     if total - most < LEAST_OTHERS:
         return None
     counted = (extents if total == len(counts) else extents[:, counts])[:, :: -(-total // MOST_COMPARED)]
-    at = counted.shape[1] - 1 - max(1, int(counted.shape[1] * FLOWN_SHARE))
-    others = np.partition(counted, at, axis=1)[:, at].astype(np.float64)
+    sides = slice(0, 4) if directions.view.orthographic else WEDGE
+    middle, at = counted.shape[1] // 2, counted.shape[1] - 1 - max(1, int(counted.shape[1] * FLOWN_SHARE))
+    away_m = (counted[sides] - np.partition(counted[sides], middle, axis=1)[:, middle, None]).max(axis=0)
+    others = counted[:, away_m <= np.partition(away_m, at)[at]].max(axis=1).astype(np.float64)
     size_m = lateral_size(others, directions)
     if not size_m > 0:
         return None
-    sides = slice(0, 4) if directions.view.orthographic else WEDGE
     slopes = np.repeat(directions.slopes, 2)
     limits = others[sides] + 2 * (FLOWN_FACTOR - 1) * slopes * size_m
     with np.errstate(invalid="ignore"):

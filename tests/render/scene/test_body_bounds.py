@@ -279,7 +279,7 @@ def test_a_body_that_flies_off_alone_is_left_out_after_some_seconds_and_back_as_
 
 @pytest.mark.parametrize(
     ("count", "away", "is_left_out"),
-    [(2, 1, False), (10, 1, True), (10, 2, False), (40, 4, True), (40, 5, False), (40, 20, False)],
+    [(2, 1, False), (3, 1, True), (10, 1, True), (10, 2, False), (40, 4, True), (40, 5, False), (40, 20, False)],
 )
 def test_only_few_bodies_of_more_than_two_are_left_out(count: int, away: int, is_left_out: bool) -> None:
     reach_m = reach_after(crowd(count, *(100.0 + row for row in range(away))), FLOWN_OFF_S + 1)
