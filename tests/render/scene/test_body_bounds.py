@@ -204,9 +204,9 @@ def test_many_bodies_are_sampled_and_keep_their_velocities_while_the_stride_stay
     bounds, places = Bounds(), np.zeros((100, 3))
     places[:, 0] = np.arange(100)
     bounds.add(0, balls(places), most=30)
-    bounds.add(0.1, balls(places + [0.1, 0, 0]), most=30)
+    bounds.add(0.1, balls(np.add(places, (0.1, 0, 0))), most=30)
     assert bounds.at(0.1 + AHEAD_S)[RIGHT] == pytest.approx(96.6 + AHEAD_S, abs=1e-3)
-    bounds.add(0.2, balls(places + [0.2, 0, 0]), most=50)
+    bounds.add(0.2, balls(np.add(places, (0.2, 0, 0))), most=50)
     assert bounds.at(0.2 + AHEAD_S)[RIGHT] == pytest.approx(98.7, abs=1e-3), "body 24 is another one now"
 
 
