@@ -154,6 +154,7 @@ class AutomaticCamera:
         self._now_s = 0.0
         self._present_ns = 0
         self._kept_s = [KEPT_S, KEPT_S]  # of the picture's width and height; 0: there is no cycle
+        self._cut_s = -math.inf  # when the camera has cut
         self._move: Glide | None = None
         self._memory = Memory()
 
@@ -216,11 +217,15 @@ class AutomaticCamera:
             self._remember_cycle(ahead, outside)
             goal = self._wanted_goal(drawn, ahead, alone_m)
             if self._now_s < START_S:
-                self.pose = goal
+                self.pose, self._cut_s = goal, self._now_s
                 return
             if move is not None:  # the picture would grow and shrink while the camera follows a body
                 goal[3] = max(goal[3], move.goal[3])
             self._begin(goal, drawn, ahead)
+        elif self._now_s - self._cut_s < START_S:  # bodies that jump have a velocity for the time of one sample
+            goal = self._wanted_goal(drawn, ahead, alone_m)
+            if goal[3] < self.pose[3] * NEARER:
+                self.pose = goal
         elif move is None:
             kept_s = max(KEPT_S, *self._kept_s)
             kept = np.maximum(drawn, self._memory.last(kept_s))

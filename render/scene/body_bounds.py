@@ -7,8 +7,8 @@ normals of a wedge through the eye. Its sides are at the slopes `Directions.slop
 perspective camera can be placed exactly.
 
 Always: the extents of bodies that are blended linearly are at most the blended extents. So the extents of two
-snapshots, blended or united, bound the bodies between these snapshots. A body that is hidden, not finite or too far to
-be drawn does not count. Pure: takes and returns numbers.
+snapshots, blended or united, bound the bodies between these snapshots. A body that is hidden, not finite or farther
+than FARTHEST_FRAMED_M does not count. Pure: takes and returns numbers.
 """
 
 from __future__ import annotations
@@ -22,9 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.ring.mapped_segment import SampledBodies
-from twixt.ipc.snapshot import VISIBLE
-from twixt.render.draw.frame.framing import FramedView
-from twixt.render.interpolation.poses import FARTHEST
+from twixt.ipc.snapshot import CONTINUITY_MASK, VISIBLE
+from twixt.render.draw.frame.framing import FARTHEST_FRAMED_M, FramedView
 
 RIGHT, LEFT, UP, DOWN, NEAR, FAR = range(6)  # of the camera's box
 WEDGE = slice(6, 10)  # right, left, upper and lower side of the wedge
@@ -134,7 +133,7 @@ class BodyBounds:
         with np.errstate(invalid="ignore"):
             counts = counts & ((bodies["flags"] & VISIBLE) != 0) & np.isfinite(radius)
             for axis in position:
-                counts &= np.abs(axis) < FARTHEST
+                counts &= np.abs(axis) < FARTHEST_FRAMED_M
         extents = self.directions.all_of(position, radius)
         now = _Bodies(head.sim_time_ns, head.world_epoch, sampled.stride, extents, bodies["epoch"].copy())
         before, self._last = self._last, now
@@ -168,11 +167,13 @@ class BodyBounds:
         if following is not None:
             used.append(following)
         share = min(1.0, max(0, last_ns - newest.sim_time_ns) / newest.ahead_ns)
-        if gap_s > LEAST_GAP_S:
-            share += SWING * gap_s * 1e9 / newest.ahead_ns
+        ahead_m = newest.ahead - newest.now
         if share:
-            used.append(newest.now + share * (newest.ahead - newest.now))
+            used.append(newest.now + share * ahead_m)
         found: Extents = np.maximum.reduce(used)
+        if gap_s > LEAST_GAP_S:
+            swing_m = SWING * gap_s * 1e9 / newest.ahead_ns * float(ahead_m[:6].max())
+            found += swing_m * self.directions.per_radius
         return found
 
     def _flown_off(self, extents: NDArray[np.float32], counts: NDArray[np.bool_], now_s: float) -> NDArray[np.bool_]:
@@ -215,7 +216,7 @@ def _later(before: _Bodies | None, now: _Bodies, ahead_ns: int) -> NDArray[np.fl
         np.subtract(now.extents[:, :known], before.extents[:, :known], out=found[:, :known])
         found[:, :known] *= factor
         found[:, :known] += now.extents[:, :known]
-    is_cut = now.epoch[:known] != before.epoch[:known]
+    is_cut = ((now.epoch[:known] ^ before.epoch[:known]) & CONTINUITY_MASK) != 0
     is_cut |= ~np.isfinite(found[:, :known].sum(axis=0))
     if is_cut.any():
         found[:, :known][:, is_cut] = now.extents[:, :known][:, is_cut]
@@ -232,12 +233,13 @@ def _beyond(
     if total - most < LEAST_OTHERS:
         return None
     counted = (extents if total == len(counts) else extents[:, counts])[:, :: -(-total // MOST_COMPARED)]
-    at = counted.shape[1] - 1 - max(1, int(counted.shape[1] * FLOWN_SHARE))
-    others = np.partition(counted, at, axis=1)[:, at].astype(np.float64)
+    sides = slice(0, 4) if directions.view.orthographic else WEDGE
+    middle, at = counted.shape[1] // 2, counted.shape[1] - 1 - max(1, int(counted.shape[1] * FLOWN_SHARE))
+    away_m = (counted[sides] - np.partition(counted[sides], middle, axis=1)[:, middle, None]).max(axis=0)
+    others = counted[:, away_m <= np.partition(away_m, at)[at]].max(axis=1).astype(np.float64)
     size_m = lateral_size(others, directions)
     if not size_m > 0:
         return None
-    sides = slice(0, 4) if directions.view.orthographic else WEDGE
     slopes = np.repeat(directions.slopes, 2)
     limits = others[sides] + 2 * (FLOWN_FACTOR - 1) * slopes * size_m
     with np.errstate(invalid="ignore"):
