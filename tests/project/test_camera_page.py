@@ -50,8 +50,8 @@ def test_the_page_states_in_words_the_numbers_of_the_code() -> None:
         "in the last half second": automatic_camera.NEWEST_S == 0.5,
         "in the last minute": automatic_camera.MEMORY_S == 60,
         "one and a half such cycles": automatic_camera.CYCLES == 1.5,
-        "takes a third of the picture at most": automatic_camera.ALONE_SHARE == pytest.approx(1 / 3),
-        "At most a tenth of the bodies, and at least one of three": body_bounds.FLOWN_SHARE == pytest.approx(0.1),
+        "takes a third of the picture at most": pytest.approx(1 / 3) == automatic_camera.ALONE_SHARE,
+        "At most a tenth of the bodies, and at least one of three": pytest.approx(0.1) == body_bounds.FLOWN_SHARE,
     }
     assert words == dict.fromkeys(words, True)
     assert [sentence for sentence in words if sentence not in TEXT] == []
