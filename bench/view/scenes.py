@@ -49,14 +49,14 @@ class SceneWorld(World):
         self.random = np.random.default_rng(seed)
         shapes = self.make()
         self.count = len(shapes)
-        assert self.count <= COUNT
         self.time_ns = 0
         self.state = self.state_at(0.0)
         # One shape for all lets bodies be born one after the other.
         self.scene = Scene(shapes[:1] if len(set(shapes)) == 1 else shapes, ground_z=self.ground_z(), look="unlit")
         self.marks = Marks()
         self.markers, size_m = self.marker_places()
-        numbers = np.arange(len(self.markers)) % COUNT
+        numbers = np.arange(len(self.markers))
+        assert max(self.count, len(numbers)) <= COUNT
         size = (size_m, size_m, MARKER_THICK_M)
         self.marks.add("box", self.markers, size=size, color=colors_of(numbers, MARKER_BITS), ids=numbers)
         born = np.flatnonzero(self.state.shown)
