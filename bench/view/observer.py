@@ -3,7 +3,7 @@
 `python -m bench view` starts `observe`. It polls the whole screen. A picture counts when two reads in a row are equal,
 because a read may catch a picture that is half copied. The instant of a picture is that of the first of these reads.
 In each picture the markers are found. A sample of the screen, taken at fixed intervals, is read in full: bodies, and
-the background beside the previous sample. So this process takes about a tenth of a core.
+the background beside the previous sample. So this process takes about a fifth of a core.
 
 Always: SIGTERM ends the process, which first writes its file.
 """

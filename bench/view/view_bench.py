@@ -22,7 +22,8 @@ import twixt
 from bench.pages import CUT_SHORT, Notes, Results, Table, TableColumn, collected
 from bench.processes import HERE, free_cores, function_call, process
 from bench.screens import Screen, mapped_screen
-from bench.view.scenes import SCENES, SceneWorld
+from bench.view.scene_world import SceneWorld
+from bench.view.scenes import SCENES
 from bench.view.view_figures import FIGURES, FILLED_S, FILLED_SHARE, Observed, ViewFigures, view_figures
 from twixt.cli.progress import Say
 from twixt.cli.turns import order_in_turn, run_in_turns
@@ -134,7 +135,7 @@ LEGEND = (
     "speed change: of the camera between two frames, px per frame, the largest; the median over fixed markers of the "
     "change of their velocities, in all pictures in a row; cuts: pictures that share no markers with the one before",
     "missed: frames later than planned; error: animation error in ms of display time; both from the frame log of the "
-    f"same runs, with {' '.join(FLAGS)}; the observer takes about a tenth of a core",
+    f"same runs, with {' '.join(FLAGS)}; the observer takes about a fifth of a core",
 )
 
 

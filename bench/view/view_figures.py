@@ -24,7 +24,7 @@ from bench.evenness import evenness
 from bench.view.camera_fit import FittedCamera, fit_camera
 from bench.view.codes import CODE_OF
 from bench.view.pixels import CELL_PX
-from bench.view.scenes import SceneWorld
+from bench.view.scene_world import SceneWorld
 from twixt.render.measure.frame_rows import FrameTable
 
 # A body that was born, or dies, within this time of a picture's instant need not be in the picture, in seconds. It is

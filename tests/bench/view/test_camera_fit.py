@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bench.view.camera_fit import LEAST_MARKERS, FittedCamera, fit_camera
-from bench.view.scenes import lattice
+from bench.view.scene_world import lattice
 from twixt.render.draw.frame.camera import OrbitCamera
 
 SIZE_PX = (800, 600)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from bench.view.codes import BODY_BITS, CODE_OF, COUNT, MARKER_BITS, codes_of, colors_of, packed
-from bench.view.scenes import SCENES, Fountain, SceneWorld
+from bench.view.scene_world import SceneWorld
+from bench.view.scenes import SCENES, Fountain
 from twixt.sim.world.world import state_hash
 
 by_scene = pytest.mark.parametrize("scene", SCENES.values(), ids=SCENES)

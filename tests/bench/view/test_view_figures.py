@@ -7,7 +7,8 @@ import pytest
 
 from bench.view.codes import CODE_OF, CODES
 from bench.view.pixels import CELL_PX
-from bench.view.scenes import Orbit, Planet, SceneWorld, Swarm, Teleporter, lattice
+from bench.view.scene_world import SceneWorld, lattice
+from bench.view.scenes import Orbit, Planet, Swarm, Teleporter
 from bench.view.view_figures import (
     EXISTS_S,
     STRAY_PX,
