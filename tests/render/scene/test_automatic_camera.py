@@ -38,7 +38,9 @@ Motion = Callable[[float], object]  # places of balls at a time in seconds, (n, 
 
 
 def view(orthographic: bool = True, aspect: float = 1.0) -> FramedView:
-    return FramedView(np.array([1.0, 0, 0]), np.array([0, 1.0, 0]), np.array([0, 0, 1.0]), TANGENT, aspect, orthographic)
+    return FramedView(
+        np.array([1.0, 0, 0]), np.array([0, 1.0, 0]), np.array([0, 0, 1.0]), TANGENT, aspect, orthographic
+    )
 
 
 class Driven:
