@@ -216,8 +216,8 @@ def _later(before: _Bodies | None, now: _Bodies, ahead_ns: int) -> NDArray[np.fl
         np.subtract(now.extents[:, :known], before.extents[:, :known], out=found[:, :known])
         found[:, :known] *= factor
         found[:, :known] += now.extents[:, :known]
-    is_cut = ((now.epoch[:known] ^ before.epoch[:known]) & CONTINUITY_MASK) != 0
-    is_cut |= ~np.isfinite(found[:, :known].sum(axis=0))
+        is_cut = ~np.isfinite(found[:, :known].sum(axis=0))
+    is_cut |= ((now.epoch[:known] ^ before.epoch[:known]) & CONTINUITY_MASK) != 0
     if is_cut.any():
         found[:, :known][:, is_cut] = now.extents[:, :known][:, is_cut]
     return found

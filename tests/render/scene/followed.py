@@ -15,7 +15,7 @@ from twixt.ipc.scene import Scene, Shape, Sphere
 from twixt.ipc.snapshot import VISIBLE, Head, Snapshot, new_bodies
 from twixt.render.draw.frame.camera import CameraMatrices, OrbitCamera
 from twixt.render.interpolation import create
-from twixt.render.interpolation.poses import Poses
+from twixt.render.interpolation.poses import Poses, poses_of
 from twixt.render.scene.followed_view import DrawnTimes, FollowedView
 
 START_NS = 10**12
@@ -130,6 +130,16 @@ class Followed:
             found.append(self.frame())
             assert len(found) < seconds * self.hz, "the camera does not come to rest"
         return found
+
+    def set_shapes(self, shapes: list[Shape]) -> None:
+        """Publishes a scene with other shapes."""
+        self.scene = replace(self.scene, shapes=shapes)
+        self._reach = np.array([shape.reach for shape in shapes])
+        self.view.set_scene(self.scene)
+
+    def shows(self, bodies: Bodies) -> bool:
+        """True if these bodies would be whole in the last picture."""
+        return self._shown(self.orbit.matrices(self.size_px), poses_of(0, bodies)).is_whole
 
     def reset(self) -> None:
         """Begins another world epoch."""

@@ -29,6 +29,8 @@ from twixt.render.scene.body_bounds import (
 )
 from twixt.render.scene.followed_view import ShapeFacts
 
+pytestmark = pytest.mark.filterwarnings("error")  # of numpy: users would see them
+
 S = 1_000_000_000
 AHEAD_NS = round(AHEAD_S * S)
 ROOT = math.sqrt(2)  # what a ball of 1 m adds on a side of the wedge
