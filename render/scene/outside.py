@@ -1,7 +1,7 @@
 """Counts the bodies that are wholly outside the picture, for a hint over it.
 
-A body is outside if a ball around it is beyond a side of the picture, behind the eye, or beyond the farthest depth that
-is drawn. The newest bodies are sampled, at most twice a second.
+A body is outside if a ball around it is beyond a side of the picture, or nearer or farther than all that is drawn: with
+perspective, behind the eye. The newest bodies are sampled, at most twice a second.
 
 Always: a body of which a pixel is drawn is not outside. Some bodies just beyond a corner of the picture do not count as
 outside either. Hidden bodies, floors, and meshes that deform do not count at all: no ball around the latter is known.
@@ -87,7 +87,7 @@ class OutsideBodies:
     def update(self, present_ns: int, newest: object, scene: Scene, view: PictureView) -> None:
         """Counts the bodies for the frame that is shown at `present_ns`. newest: the newest snapshot, or any object that
         changes with it."""
-        before, last = self.shown, self._counted_of
+        last = self._counted_of
         is_counted = last is not None and last[0] is newest and last[1] is view.camera
         if not is_counted and (last is None or abs(present_ns - self._counted_ns) >= SAMPLE_NS):
             self._counted_of, self._counted_ns, is_counted = (newest, view.camera), present_ns, True
@@ -96,10 +96,9 @@ class OutsideBodies:
             self._since_ns, self.shown = None, OutsideCount()
         else:
             self._since_ns = present_ns if self._since_ns is None else self._since_ns
-            if before.outside or present_ns - self._since_ns >= DELAY_NS:
+            if self.shown.outside or present_ns - self._since_ns >= DELAY_NS:
                 self.shown = self._counted
-        is_coming = self._counted.outside > 0 and not self.shown.outside
-        self.is_pending = not is_counted or is_coming or self.shown != before
+        self.is_pending = not is_counted or (self._counted.outside > 0 and not self.shown.outside)
 
     def _count(self, scene: Scene, view: PictureView) -> OutsideCount:
         if self._shapes is None or self._shapes.scene is not scene:
@@ -131,7 +130,7 @@ def is_outside(position: NDArray[np.float32], radius: NDArray[np.float32], view:
     left, bottom = _share(left_px, around[0], around[2]), _share(bottom_px, around[1], around[3])
     x, y, depth, w = camera.projection.astype(np.float64)
     sides = [x - (left - MARGIN) * w, (right + MARGIN) * w - x, y - (bottom - MARGIN) * w, (top + MARGIN) * w - y]
-    planes = np.array([*sides, w - depth, depth + w if camera.orthographic else w])
+    planes = np.array([*sides, w - depth, w + depth])
     planes /= np.linalg.norm(planes[:, :3], axis=1)[:, None]
     with np.errstate(invalid="ignore", over="ignore"):
         at_eye = camera.view[:3, :3].astype(np.float64) @ (position - np.array(camera.eye)[:, None])
