@@ -63,6 +63,9 @@ class OutsideCount(NamedTuple):
         return f"{which} outside the picture{': F frames all' if has_key else ''}"
 
 
+NONE = OutsideCount()
+
+
 class OutsideBodies:
     """The bodies outside the main picture of one simulation, frame by frame. sample: function that returns some of the
     newest bodies.
@@ -78,8 +81,8 @@ class OutsideBodies:
 
     def forget(self) -> None:
         """Ends the hint. The next count begins anew."""
-        self.shown, self.is_pending = OutsideCount(), False
-        self._counted = OutsideCount()
+        self.shown = self._counted = NONE
+        self.is_pending = False
         self._counted_of: tuple[object, object] | None = None  # newest snapshot and view of the last count
         self._counted_ns = 0
         self._since_ns: int | None = None  # since when bodies are outside
@@ -93,7 +96,7 @@ class OutsideBodies:
             self._counted_of, self._counted_ns, is_counted = (newest, view.camera), present_ns, True
             self._counted = self._count(scene, view)
         if not self._counted.outside:
-            self._since_ns, self.shown = None, OutsideCount()
+            self._since_ns, self.shown = None, NONE
         else:
             self._since_ns = present_ns if self._since_ns is None else self._since_ns
             if self.shown.outside or present_ns - self._since_ns >= DELAY_NS:
@@ -106,7 +109,7 @@ class OutsideBodies:
         placed = self._shapes.placed(self._sample, MOST_BODIES)
         # Without its parent, which is not in such a sample, the place of a child is not known.
         if placed is None or (scene.parents and placed.sampled.stride > 1):
-            return OutsideCount()
+            return NONE
         return count_outside(scene, placed, view)
 
 
