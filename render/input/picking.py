@@ -24,7 +24,8 @@ from twixt.ipc.scene import Box, Capsule, Compound, Cylinder, Ellipsoid, Mesh, P
 from twixt.ipc.scene.scene import shape_list
 from twixt.render.draw.frame.camera import CameraMatrices
 from twixt.render.interpolation.poses import Poses
-from twixt.render.scene.stage import Stage, side_by_side
+from twixt.render.scene.stage import Stage
+from twixt.render.scene.views import side_by_side
 from twixt.render.snapshots.intake import as_drawn
 
 if TYPE_CHECKING:

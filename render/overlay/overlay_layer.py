@@ -21,7 +21,7 @@ from twixt.render.cores.priority import ShortSwitchInterval
 from twixt.render.display.input import Event, MouseButton, MouseMove, PointerLeft
 from twixt.render.overlay.program_pictures import KEYS_HEIGHT, TOP_HEIGHT, ProgramPictures, panel_places
 from twixt.render.scene.labels import PlacedLabel, at_borders, foot, head
-from twixt.render.scene.stage import side_by_side
+from twixt.render.scene.views import side_by_side
 
 if TYPE_CHECKING:
     from twixt.ipc.interaction.overlay import OverlayText

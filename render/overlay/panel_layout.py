@@ -142,8 +142,7 @@ class _Layout:
         """Shows the banners above `end`, which is the upper end of the keys. Returns the lower end of the remaining
         space."""
         lines = [(message, ui.WARNING) for message in self._state.messages]
-        if self._state.note:
-            lines.append((self._state.note, ui.PLAIN))
+        lines += [(text, ui.PLAIN) for text in (self._state.outside, self._state.note) if text]
         if not lines:
             return end
         width = self._width - 4 * ui.MARGIN

@@ -202,6 +202,7 @@ class OverlayState:
     diagnostics: Mapping[str, float] = field(default_factory=dict)  # the world's own figures
     plots: Sequence[OverlayPlot] = ()  # the program's live plots
     messages: tuple[str, ...] = ()  # banners, such as "paused" or a message that the simulation crashed
+    outside: str = ""  # text about bodies outside the picture, or "" if there are none
     note: str = ""  # note about the last key
     keys: Mapping[str, str] = field(default_factory=dict)  # line of help for each key
 
@@ -227,6 +228,7 @@ class PanelFacts(NamedTuple):
     split_labels: tuple[str, str] | None = None  # labels of the left and the right half
     publish_intervals_ms: Collection[float] = ()  # the last intervals between publishes, oldest first
     messages: tuple[str, ...] = ()  # banners in addition to the banners of the function `messages`
+    outside: str = ""  # text about bodies outside the picture, or "" if there are none
 
 
 class PanelFigures:
@@ -293,6 +295,7 @@ class PanelFigures:
             diagnostics=status.get("diagnostics", {}),
             plots=facts.link.received.plots,
             messages=messages(facts.link, row, newest, settings) + facts.messages,
+            outside=facts.outside,
             note=note,
             keys=settings.keys,
         )

@@ -127,13 +127,10 @@ class BodyBounds:
         """Adds a sample of the newest snapshot. shapes: those of the sampled bodies. rate: simulated seconds per second
         of the wall clock."""
         head, bodies = sampled.head, sampled.bodies
-        radius, counts, is_simple = shapes
+        radius, _, is_simple = shapes
         # One row for each axis: numpy takes many times as long to reduce the axes of each record.
         position = np.ascontiguousarray(bodies["position"].T)
-        with np.errstate(invalid="ignore"):
-            counts = counts & ((bodies["flags"] & VISIBLE) != 0) & np.isfinite(radius)
-            for axis in position:
-                counts &= np.abs(axis) < FARTHEST_FRAMED_M
+        counts = countable(bodies, position, shapes)
         extents = self.directions.all_of(position, radius)
         now = _Bodies(head.sim_time_ns, head.world_epoch, sampled.stride, extents, bodies["epoch"].copy())
         before, self._last = self._last, now
@@ -193,6 +190,15 @@ def _of_box(directions: Directions, corners: Sequence[Sequence[float]]) -> Exten
     low, high = np.array(corners, np.float32)[..., None]
     places = np.concatenate([np.where([[bit & 1], [bit & 2], [bit & 4]], high, low) for bit in range(8)], axis=1)
     return directions.all_of(places, np.zeros(8, np.float32)).max(axis=1).astype(np.float64)
+
+
+def countable(bodies: NDArray[np.void], position: NDArray[np.float32], shapes: BodyShapes) -> NDArray[np.bool_]:
+    """Mask of the bodies that count and can be drawn, (n,). position: their positions, (3, n), metres."""
+    with np.errstate(invalid="ignore"):
+        counts = shapes.counts & ((bodies["flags"] & VISIBLE) != 0) & np.isfinite(shapes.radius)
+        for axis in position:
+            counts &= np.abs(axis) < FARTHEST_FRAMED_M
+    return counts
 
 
 def _largest(extents: NDArray[np.float32], counts: NDArray[np.bool_]) -> Extents:

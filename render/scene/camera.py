@@ -23,6 +23,7 @@ from twixt.ipc.scene.scene import packed_scene
 from twixt.ipc.snapshot import VISIBLE
 from twixt.render.draw.frame.camera import CameraMatrices, OrbitCamera, Viewport, carried, shift_px
 from twixt.render.scene.followed_view import DrawnTimes, FollowedView, Sampler
+from twixt.render.scene.outside import OutsideBodies, PictureView
 
 if TYPE_CHECKING:
     from twixt.ipc.scene import Scene
@@ -46,24 +47,30 @@ class _Rest(NamedTuple):
 
 class StageCamera:
     """One orbit camera for all pictures. bodies: function that returns the newest bodies, of dtype `BODY`; the first
-    view shows these bodies. sample: function that returns some of the newest bodies, to follow them; None: the camera
-    follows no bodies.
+    view shows these bodies. sample: function that returns some of the newest bodies, to follow them and to count those
+    outside the picture. may_follow: False if the camera follows no bodies. Without `sample`, it follows none either.
 
     before: camera of the simulation that was drawn before. If its scene was the same as `scene`, the user's view is
     kept.
     """
 
     def __init__(
-        self, scene: Scene, bodies: Bodies, sample: Sampler | None = None, before: StageCamera | None = None
+        self,
+        scene: Scene,
+        bodies: Bodies,
+        sample: Sampler | None = None,
+        before: StageCamera | None = None,
+        may_follow: bool = True,
     ) -> None:
         self.orbit: OrbitCamera | None = None  # the camera; None before the first frame
         self.is_held = False  # True while a mouse button is held on the picture
         self._followed: FollowedView | None = None  # follows the bodies; None if the camera does not follow them
-        self._sample = sample
+        self._sample = sample if may_follow else None
+        self._outside = None if sample is None else OutsideBodies(sample)
         if before is not None and before._shows(scene):
             self.orbit, self._followed, self.is_held = before.orbit, before._followed, before.is_held
-            if self._followed is not None and sample is not None:
-                self._followed.follow(sample)
+            if self._followed is not None and self._sample is not None:
+                self._followed.follow(self._sample)
         self._scene, self._bodies = scene, bodies
         self._is_to_frame = False  # True if the next frame must show all bodies
         self._key: object = None  # everything from which `_lens` was computed
@@ -135,6 +142,28 @@ class StageCamera:
         before `matrices`. window_px: width and height of the window."""
         if self._followed is not None and not self._is_to_frame:
             self._followed.advance(present_ns, drawn, window_px, self.is_held)
+
+    def count_outside(self, present_ns: int, newest: object, view: PictureView | None) -> None:
+        """Counts the bodies outside the main picture, for the frame that is shown at `present_ns`. If the camera follows
+        the bodies, it counts them only if it leaves some out. newest: see `OutsideBodies.update`. view: what the picture
+        shows; None if no hint is shown."""
+        if self._outside is None:
+            return
+        if view is None or (self._followed is not None and not self._followed.left_out):
+            self._outside.forget()
+        else:
+            self._outside.update(present_ns, newest, self._scene, view)
+
+    def outside_text(self, has_key: bool) -> str:
+        """Text about bodies outside the main picture; "" if there is none. has_key: True if the user can press F."""
+        camera = self._scene.camera
+        has_key = has_key and (camera is None or not (camera.locked or self._is_carried))
+        return "" if self._outside is None else self._outside.shown.text(has_key)
+
+    @property
+    def is_counting(self) -> bool:
+        """True if `outside_text` may change although neither the bodies nor the view change."""
+        return self._outside is not None and self._outside.is_pending
 
     def frame_all(self) -> None:
         """Makes the next frame show all bodies from the current direction, and follow them. A carried camera returns to

@@ -66,6 +66,14 @@ class DrawnTimes(NamedTuple):
         return DrawnTimes(min(draw_times_ns) - delay_ns, max(draw_times_ns), gap_ns / 1e9, history.newest, rate)
 
 
+class PlacedBodies(NamedTuple):
+    """Some of the newest bodies. sampled: their records, converted to the world's frame if all bodies are sampled.
+    shapes: their shapes."""
+
+    sampled: SampledBodies
+    shapes: BodyShapes
+
+
 class ShapeFacts:
     """Radii of the bodies of a scene, and which of them count."""
 
@@ -94,6 +102,17 @@ class ShapeFacts:
             if others and int((is_seen & is_floor).sum()) <= others:
                 counts = ~is_floor
         return BodyShapes(radius, counts, self._simple[rows])
+
+    def placed(self, sample: Sampler, most: int) -> PlacedBodies | None:
+        """Samples at most `most` bodies. Returns None if there are no bodies."""
+        sampled = sample(most)
+        if sampled is None or not len(sampled.bodies):
+            return None
+        shapes, parents = self.of(sampled), self.scene.parents
+        if parents and sampled.stride == 1:
+            rows = rows_of_parents(parents, len(sampled.bodies))
+            sampled = sampled._replace(bodies=in_frames_of(sampled.bodies, rows, np.full(len(rows), -1)))
+        return PlacedBodies(sampled, shapes)
 
 
 class FollowedView:
@@ -172,14 +191,9 @@ class FollowedView:
 
     def _take(self, rate: float) -> None:
         """Samples the newest bodies. rate: simulated seconds per second."""
-        sampled = self._sample(MOST_BODIES)
-        if sampled is None or not len(sampled.bodies):
-            return
-        shapes, parents = self._shapes.of(sampled), self._shapes.scene.parents
-        if parents and sampled.stride == 1:
-            rows = rows_of_parents(parents, len(sampled.bodies))
-            sampled = sampled._replace(bodies=in_frames_of(sampled.bodies, rows, np.full(len(rows), -1)))
-        self._bounds.add(sampled, shapes, rate)
+        placed = self._shapes.placed(self._sample, MOST_BODIES)
+        if placed is not None:
+            self._bounds.add(placed.sampled, placed.shapes, rate)
 
     def _new_bounds(self) -> BodyBounds:
         width_px, height_px = self._size_px

@@ -29,9 +29,10 @@ from twixt.render.scene.attachments import Attachments
 from twixt.render.scene.camera import Bodies, StageCamera
 from twixt.render.scene.followed_view import DrawnTimes, Sampler
 from twixt.render.scene.frames_in_time import merged_parents
-from twixt.render.scene.labels import Label, PlacedLabel, Viewport, labels_of, place
+from twixt.render.scene.labels import Label, PlacedLabel, labels_of, place
+from twixt.render.scene.outside import PictureView
 from twixt.render.scene.shapes_in_time import ShapesInTime, differ_in_shapes_alone
-from twixt.render.scene.views import DrawnPicture, MethodFactory, Picture
+from twixt.render.scene.views import DrawnPicture, MethodFactory, Picture, side_by_side
 from twixt.render.snapshots.history import History
 
 if TYPE_CHECKING:
@@ -50,16 +51,14 @@ PLAIN = ("none", "")
 # may have groups.
 POSE_SLOTS = 1 << 20
 DRAWING = "drawing"  # name under which poses are watched: see Picture.watch
-# Width in pixels of the black line between the two halves of the picture.
-LINE_PX = 2
 
 
 class Stage:
     """All pictures of one simulation in a window.
 
     bodies: function that returns the newest bodies; the first view shows them. sample: function that returns some of
-    the newest bodies, for a camera that follows them. parents: parents of the bodies in the
-    latest scenes, ending with `scene`. If `parents` is empty, snapshots of all scenes use the parents of `scene`.
+    the newest bodies, for `StageCamera`. parents: parents of the bodies in the latest scenes, ending with `scene`. If
+    `parents` is empty, snapshots of all scenes use the parents of `scene`.
     before: stage of the simulation that was drawn before in this window. The new stage uses the same interpolation
     method, clock and drawing. If the scene is the same, it also keeps the user's view. Raises TwixtError for a `--draw`
     function that cannot be loaded.
@@ -103,8 +102,8 @@ class Stage:
         self.pictures: tuple[Picture, ...] = (self.main,)  # from left to right
         self._left_choice = PLAIN if config.split is None else config.split[0]
         self.labels: list[PlacedLabel] = []  # labels in the last frame: of bodies, of marks, of the user's function
-        sample = None if config.camera == "still" else sample
-        self.view: StageCamera = StageCamera(scene, bodies, sample, None if before is None else before.view)
+        view_before, may_follow = None if before is None else before.view, config.camera != "still"
+        self.view: StageCamera = StageCamera(scene, bodies, sample, view_before, may_follow)
         self._attachments = Attachments()
         self._trails: PictureTrails | None = None  # trails of the pictures; None if trails are switched off
         self._trail_seconds = config.trail_seconds
@@ -291,12 +290,16 @@ class Stage:
     # -- a frame
 
     def draw(
-        self, present_ns: int, size_px: tuple[int, int], draw_over: Callable[[tuple[int, int]], object] | None = None
+        self,
+        present_ns: int,
+        size_px: tuple[int, int],
+        draw_over: Callable[[tuple[int, int]], object] | None = None,
+        has_panels: bool = False,
     ) -> DrawnPicture | None:
         """Draws a frame. The run's picture is the right one of two pictures, or the only one. present_ns: the time at
         which the frame will be shown. size_px: size of the framebuffer. draw_over: function that draws over the run's
-        picture; it is called with `size_px`. Returns the run's picture. If no snapshot is held, clears the framebuffer
-        and returns None."""
+        picture; it is called with `size_px`. has_panels: True if panels are shown over the picture. Returns the run's
+        picture. If no snapshot is held, clears the framebuffer and returns None."""
         pictures = self.pictures
         draw_times_ns = [self._draw_time_ns(picture, present_ns) for picture in pictures]
         viewports = side_by_side(size_px, len(pictures))
@@ -330,6 +333,9 @@ class Stage:
             if len(marks):
                 marks = self._attachments.placed(marks, poses)
             around = self.view.around_axis(viewport, size_px)
+            if picture is self.main and newest is not None:
+                seen = PictureView(matrices, viewport, around) if has_panels else None
+                self.view.count_outside(present_ns, newest, seen)
             self.renderer.draw(layers, matrices, around, marks, viewport)
             words: Sequence[Label] = self._attachments.labels(poses, matrices)
             if len(marks):
@@ -356,7 +362,7 @@ class Stage:
     @property
     def moves_by_itself(self) -> bool:
         """True if two frames with the same draw time may look different."""
-        return self._drawing is not None or self._shapes.await_snapshot or self.view.is_moving
+        return self._drawing is not None or self._shapes.await_snapshot or self.view.is_moving or self.view.is_counting
 
     def _draw_time_ns(self, picture: Picture, present_ns: int) -> int:
         clock, reach_ns = picture.clock, picture.reach_ns
@@ -387,14 +393,3 @@ class Stage:
         if added.lines is not None:
             self.renderer.lines(*added.lines)
         return added.labels
-
-
-def side_by_side(size_px: tuple[int, int], count: int) -> list[Viewport]:
-    """Divides the window into `count` pictures of equal width. Returns their viewports, from left to right. Lines of a
-    width of `LINE_PX` are between them.
-
-    If the width of the window cannot be divided evenly, the remaining pixels at the right stay empty.
-    """
-    width_px, height_px = size_px
-    width = max(1, (width_px - (count - 1) * LINE_PX) // count)
-    return [(i * (width + LINE_PX), 0, width, height_px) for i in range(count)]

@@ -1,5 +1,5 @@
 """Contains the class `Picture`: one view of the world, with its clock, its interpolation method, and the groups into
-which the scene divides the bodies.
+which the scene divides the bodies. Also divides the window into pictures.
 
 If a scene is published again without a change, its groups are kept. So the picture does not change.
 """
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from twixt.ipc.scene import Scene
 from twixt.ipc.scene.groups import CHILDREN, ParentEntry, ParentLog, rows_of_groups, rows_of_parents
 from twixt.render.draw.bodies.shape_rows import rules_of_drawn
+from twixt.render.draw.frame.camera import Viewport
 from twixt.render.draw.frame.layers import Discrete
 from twixt.render.interpolation.poses import Poses, no_poses, select_rows
 from twixt.render.scene.frames_in_time import SceneParents, merged_parents
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 # Names of the column rules that the shaders support for colours and scales.
 SHADED_RULES = frozenset(("linear", "none"))
+# Width in pixels of the black line between the two halves of the picture.
+LINE_PX = 2
 
 
 class DrawnPicture(NamedTuple):
@@ -241,3 +244,14 @@ class Picture:
         if len(children):
             found.append(GroupDefinition(f"{self.name}/{CHILDREN}", CHILDREN, children, by_numpy=True))
         return found
+
+
+def side_by_side(size_px: tuple[int, int], count: int) -> list[Viewport]:
+    """Divides the window into `count` pictures of equal width. Returns their viewports, from left to right. Lines of a
+    width of `LINE_PX` are between them.
+
+    If the width of the window cannot be divided evenly, the remaining pixels at the right stay empty.
+    """
+    width_px, height_px = size_px
+    width = max(1, (width_px - (count - 1) * LINE_PX) // count)
+    return [(i * (width + LINE_PX), 0, width, height_px) for i in range(count)]

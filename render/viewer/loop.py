@@ -266,7 +266,7 @@ class FrameLoop:
             self._resizes = display.resizes
             self.renderer.forget_pixels()
             self.governor.forget()
-        shown = stage.draw(present_ns, size_px, self.input.tool.draw)
+        shown = stage.draw(present_ns, size_px, self.input.tool.draw, self.input.settings.overlay)
         laps = self.timer.laps
         laps.lap(DRAW, kinds.DRAW, stage.main.clock.state.offset_ns)
         self._shown = shown
@@ -329,6 +329,7 @@ class FrameLoop:
             split_labels=stage.split_labels,
             publish_intervals_ms=self.intake.publish_intervals_ms,
             messages=stage.messages + ((self.notice,) if self.notice else ()),
+            outside=stage.view.outside_text("F" in self.input.settings.keys),
         )
 
     def _keep_screenshot(self) -> None:

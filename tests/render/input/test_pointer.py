@@ -13,7 +13,7 @@ from twixt.ipc.interaction.events import Pull, UserAction, UserEvent
 from twixt.ipc.scene import Camera, Scene
 from twixt.render.display.input import MouseButton, MouseMove
 from twixt.render.input.pointer import DOUBLE_NS, PointerTool
-from twixt.render.scene.stage import side_by_side
+from twixt.render.scene.views import side_by_side
 
 CTRL = frozenset(("Ctrl",))
 MIDDLE = SIZE_PX[0] / 2, SIZE_PX[1] / 2

@@ -396,6 +396,18 @@ def test_a_banner_never_shows_without_its_words(fresh):
     assert (banner() > 150).any()
 
 
+def test_a_hint_about_bodies_outside_is_a_banner_but_no_warning(fresh):
+    def colors(**said):
+        fresh.show(frames=2 * FRAMES_PER_LAYOUT, **said)
+        banner = fresh.pixels()[440:482, 300:500].reshape(-1, 3).astype(int)
+        return banner[banner.max(axis=1) > 150]
+
+    hint, warning = colors(outside="3 of 5 bodies are outside the picture"), colors(messages=("paused",))
+    assert len(hint)
+    assert np.ptp(hint, axis=1).max() < np.ptp(warning, axis=1).max() / 2
+    assert not len(colors(outside=""))
+
+
 def test_of_many_figures_of_a_world_the_rest_is_counted(screen):
     few = panes_of(screen, (800, 600), diagnostics={"energy": 1.0})
     many = panes_of(screen, (800, 600), diagnostics={str(i): 1.0 for i in range(64)})

@@ -71,6 +71,12 @@ def facts(own_loop: bool = False, *intervals_ms: float) -> PanelFacts:
     return PanelFacts(link, settings, ClockState("ahead", 0, 0, 1.0, False, ""), publish_intervals_ms=intervals_ms)
 
 
+def test_the_hint_about_bodies_outside_is_passed_on() -> None:
+    figures, hint = PanelFigures("auto"), "3 of 5 bodies are outside the picture"
+    assert figures.state(facts(), "", 0).outside == ""
+    assert figures.state(facts()._replace(outside=hint), "", 0).outside == hint
+
+
 def test_a_loop_of_ones_own_has_publish_intervals_and_a_run_its_steps() -> None:
     figures = PanelFigures("auto")
     state = figures.state(facts(True, 2.0, 4.0), "", 0)

@@ -10,7 +10,7 @@ import pytest
 from tests.render.scene.staged import ONE, SIZE_PX, Show, along_x, middle_px
 from twixt.ipc.scene import Camera, Scene
 from twixt.ipc.snapshot import new_bodies
-from twixt.render.scene.stage import LINE_PX
+from twixt.render.scene.views import LINE_PX
 from twixt.sim.world.marks import Marks
 
 EMPTY = Scene([], ground_z=None, background=(0, 0, 0), look="unlit", camera=Camera((0, -10, 0), (0, 0, 0)))

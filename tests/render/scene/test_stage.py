@@ -15,7 +15,8 @@ from twixt.ipc.scene import Camera, Scene, Sphere
 from twixt.ipc.scene.groups import Group
 from twixt.ipc.snapshot import new_bodies
 from twixt.render.draw.scene_renderer import SceneRenderer
-from twixt.render.scene.stage import Stage, side_by_side
+from twixt.render.scene.stage import Stage
+from twixt.render.scene.views import side_by_side
 
 
 def test_bodies_are_drawn_between_two_snapshots(window):

@@ -16,6 +16,7 @@ from twixt.render.display.input import Key
 from twixt.render.draw.flat.rectangles import Rectangle
 from twixt.render.measure.frame_rows import FrameRow
 from twixt.render.measure.run_figures import measure
+from twixt.render.overlay.panel_state import PanelFacts
 from twixt.render.pacing.grid import PROBE_EVERY_NS
 from twixt.render.viewer.idle import HIDDEN_INTAKE_NS, PAUSED_NS, SILENT_NS, SLEEP_S
 from twixt.render.viewer.screenshots import Screenshots
@@ -260,6 +261,45 @@ def test_a_viewer_sleeps_as_soon_as_its_camera_has_come_to_the_last_state(viewer
     assert last.present_ns - paused_ns > PAUSED_NS + 100 * MS, "the camera was on its way"
     assert orbit is not None
     assert abs(orbit.target[0] - last.draw_time_ns / STEP_NS) < orbit.distance_m / 4, "the ball is in the picture"
+
+
+def test_the_hint_about_bodies_outside_comes_though_nothing_moves_and_then_the_viewer_sleeps(viewer: Viewers):
+    made = viewer(overlay=True, camera="still")
+    made.loop.over.make_panels(made.display.framebuffer_size, 1.0)
+    shown, facts = [""], made.loop.over._facts
+
+    def read() -> PanelFacts:
+        shown.append(facts().outside)
+        return facts()
+
+    made.loop.over._facts = read
+    made.frames(LEARNING // 2)
+    made.stop_physics()
+    made.plan(0.0)
+    assert made.loop.over.panels is not None
+    assert set(shown) == {""}
+    made.run(4.0)
+    assert shown[-1] == "the body is outside the picture: F frames all"
+    assert not made.loop.over.panels._is_laid_out, "what was laid out is drawn"
+    slept, count = made.slept, made.loop.record.log.count
+    assert slept > 0
+    made.run(4.0)
+    assert made.slept - slept == pytest.approx(4.0 / SLEEP_S, abs=2)
+    assert made.loop.record.log.count == count
+
+    acted_ns = made.time.at_ns
+    made.time.at(acted_ns, lambda: made.display.input.append(Key("F", acted_ns)))
+    made.run(4.0)
+    assert shown[-1] == ""
+
+
+def test_hidden_panels_cost_no_samples(viewer: Viewers, monkeypatch: pytest.MonkeyPatch):
+    sampled = []
+    monkeypatch.setattr(Link, "sampled_bodies", lambda _link, most: sampled.append(most))
+    viewer(camera="still").frames(120)
+    assert not sampled
+    viewer(camera="still", overlay=True).frames(120)
+    assert sampled
 
 
 def test_a_key_wakes_the_viewer_and_its_first_frame_obeys_it(viewer: Viewers):
