@@ -282,7 +282,7 @@ add(
     """Moving bodies in the picture, by the pixels of a screen.
 
     \b
-    Three quarters of an hour with all that is measured by default; a first look:
+    Half an hour with all that is measured by default; a first look:
     python -m bench view --seconds 10 --turns 1 --scenes one-ball,orbit
     """,
     option(

@@ -38,7 +38,8 @@ class SceneWorld(World):
 
     bounded_from_s: from this simulated time on, the bodies stay within bounds that they have already reached, so the
     camera can stand still. None if the bounds change until the end. jumps: True if a new life of a visible body is a
-    jump, False if it is a birth. is_lone: True if a single body has nothing else near it.
+    jump, False if it is a birth. is_lone: True if the box around all bodies at one
+    instant is small or thin, because there are one or two bodies.
     """
 
     dt = 1 / 60

@@ -119,6 +119,7 @@ class Planet(SceneWorld):
     """A planet that orbits a sun in 8 s."""
 
     bounded_from_s = 9.0
+    is_lone = True
     YEAR_S, ORBIT_M, HEIGHT_M = 8.0, 3.0, 1.0
 
     def make(self) -> list[Shape]:

@@ -129,7 +129,7 @@ LEGEND = (
     f"medians of the turns, from pixels of the mapped screen, about 15 samples a second; whole: no body touches the edge "
     f"of the picture, and each has pixels or is hidden by others (wanted >= {WHOLE_WANTED:g})",
     f"filled: the box around all bodies has {FILLED_SHARE:.0%} of the picture's width or height; over {FILLED_S:g} s: the "
-    f"boxes of that time together (wanted >= {FILLED_WANTED:g} of one of them: the second for a lone body)",
+    f"boxes of that time together (wanted >= {FILLED_WANTED:g} of the first, of the second for a lone body)",
     f"still: the background equals that of the sample before, pixel for pixel, from the simulated time on at which bodies "
     f"keep within bounds, or in the whole run (wanted >= {STILL_WANTED:g} where they do)",
     "speed change: of the camera between two frames, px per frame, the largest; the median over fixed markers of the "

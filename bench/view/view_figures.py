@@ -37,8 +37,10 @@ FILLED_S = 4.0
 FRAME_S = 1 / 60
 # If the simulated time of two pictures differs by more frames than this, the first is not late: nothing moved.
 MOST_LATE_FRAMES = 3.0
-# Smallest simulated time between two pictures for which a speed is computed, in frames.
-LEAST_FRAMES = 0.5
+# Smallest simulated time between two pictures for which a speed is computed, in frames. Between two pictures, simulated
+# time and wall time may differ by so much, in seconds. If they differ by more, the first or the second was shown at
+# another instant than planned, or is another frame than assumed.
+LEAST_FRAMES, SHOWN_AS_PLANNED_S = 0.5, 0.006
 # The view stands still if at most so many pixels of the background differ. Of a body that is nearly hidden, some mixed
 # pixels are not recognised. If the camera moves by a hundredth of a pixel, hundreds of pixels differ.
 STRAY_PX = 10
@@ -58,7 +60,7 @@ class ViewFigures:
     whole: all bodies are whole in the picture. filled, filled_4s: the box around all bodies fills the picture, in this
     sample and over the last `FILLED_S`. still: the background is equal, pixel for pixel, to that of the previous
     sample, where bodies keep within bounds. speed_change_px: largest change of the camera's speed between two frames,
-    in px per frame. speed_changes_measured: share of the pictures, in percent, in which it was measured. cuts: pictures
+    in px per frame. speed_change_at_s: simulated time of this change, in seconds. speed_changes_measured: share of the pictures, in percent, in which it was measured. cuts: pictures
     in which the view changed so much that no markers are the same. samples: number of samples.
     """
 
@@ -68,6 +70,7 @@ class ViewFigures:
     filled_4s: float | None = None
     still: float | None = None
     speed_change_px: float | None = None
+    speed_change_at_s: float | None = None
     speed_change_p99_px: float | None = None
     speed_changes_measured: float | None = None
     cuts: int | None = None
@@ -76,7 +79,7 @@ class ViewFigures:
     error_p99_ms: float | None = None
 
 
-FIGURES = tuple(item.name for item in fields(ViewFigures))
+FIGURES = tuple(item.name for item in fields(ViewFigures) if item.name != "speed_change_at_s")
 
 
 class Observed(NamedTuple):
@@ -109,9 +112,11 @@ class Observed(NamedTuple):
 
 
 class SpeedChanges(NamedTuple):
-    """change_px: changes of the camera's speed in px per frame, for the pictures in which it was measured."""
+    """change_px: changes of the camera's speed in px per frame, for the pictures in which it was measured. at_s:
+    simulated time of these pictures, in seconds."""
 
     change_px: NDArray[np.float64]
+    at_s: NDArray[np.float64]
     cuts: int
     pictures: int
 
@@ -135,6 +140,7 @@ def view_figures(seen: Observed, log: FrameTable, scene: SceneWorld) -> ViewFigu
         filled_4s=_percent(over >= FILLED_SHARE),
         still=_percent(seen.changed_px[shown][compared] <= STRAY_PX),
         speed_change_px=_of(speed.change_px, 100),
+        speed_change_at_s=float(speed.at_s[speed.change_px.argmax()]) if len(speed.at_s) else None,
         speed_change_p99_px=_of(speed.change_px, 99),
         speed_changes_measured=100 * len(speed.change_px) / speed.pictures if speed.pictures else None,
         cuts=speed.cuts,
@@ -204,12 +210,14 @@ def speed_changes(seen: Observed, drawn_s: NDArray[np.float64]) -> SpeedChanges:
     The change of the camera's speed is the median over the markers of the change of this velocity. drawn_s: simulated
     time of each picture, in seconds.
     """
-    changes, cuts, pictures = [], 0, len(seen.seen_ns)
+    changes, at_s, cuts, pictures = [], [], 0, len(seen.seen_ns)
     frames = np.diff(drawn_s) / FRAME_S
+    is_known = (frames >= LEAST_FRAMES) & (seen.longest_gap_ns[1:] <= MISSED_NS)
+    is_known &= np.abs(np.diff(drawn_s) - np.diff(seen.seen_ns) / 1e9) <= SHOWN_AS_PLANNED_S
     frames = np.where(frames > MOST_LATE_FRAMES, 1.0, frames)
     before: dict[int, NDArray[np.float64]] = {}
     for i in range(1, pictures):
-        if seen.longest_gap_ns[i] > MISSED_NS or not frames[i - 1] >= LEAST_FRAMES:
+        if not is_known[i - 1]:
             before = {}
             continue
         a, b = seen.markers_of(i - 1), seen.markers_of(i)
@@ -222,8 +230,9 @@ def speed_changes(seen: Observed, drawn_s: NDArray[np.float64]) -> SpeedChanges:
         both = now.keys() & before.keys()
         if len(both) >= LEAST_TRACKED:
             changes.append(float(np.median([np.linalg.norm(now[code] - before[code]) for code in both])))
+            at_s.append(float(drawn_s[i]))
         before = now
-    return SpeedChanges(np.array(changes), cuts, pictures)
+    return SpeedChanges(np.array(changes), np.array(at_s), cuts, pictures)
 
 
 def _is_covered(places: NDArray[np.float64], cells: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -14,7 +14,11 @@ from bench.view.scenes import SCENES
 from bench.view.view_bench import AUTO, COLUMNS, STILL, VIEWS, ViewCase, ViewRun, by_case, in_order, write_results
 from bench.view.view_figures import ViewFigures
 
-GOOD = ViewFigures(450, 100.0, 99.0, 100.0, 98.0, 0.3, 0.1, 99.0, 0, 2.0, 0.1, 1.0)
+GOOD = ViewFigures(
+    samples=450, whole=100.0, filled=99.0, filled_4s=100.0, still=98.0, speed_change_px=0.3, speed_change_at_s=1.0,
+    speed_change_p99_px=0.1, speed_changes_measured=99.0, cuts=0, missed_per_minute=2.0, error_p50_ms=0.1,
+    error_p99_ms=1.0,
+)  # fmt: skip
 WHERE = {
     "processor": "a processor", "cores": 2, "system": "a system", "display": "Xvfb", "turns": 2, "seconds": 30.0,
     "free_cores_before": None,

@@ -183,10 +183,19 @@ def test_a_camera_of_constant_speed_has_no_change_of_speed_and_a_stop_has_its_sp
 def test_a_late_frame_is_no_change_of_speed_and_a_rest_is_followed_by_one() -> None:
     scene = Orbit()
     at = np.array([0, 1, 2, 4, 5, 6])
-    seen = observed(scene, 6, cameras_at(at * 0.03))
+    seen = observed(scene, 6, cameras_at(at * 0.03))._replace(seen_ns=START_NS + at * FRAME_NS)
     assert speed_changes(seen, at / 60).change_px.max() < 0.05
     rested = observed(scene, 3, cameras_at(np.array([0.0, 0.0, 0.3])))
-    assert speed_changes(rested, np.array([0.0, 1 / 60, 5.0])).change_px.max() > 5.0
+    drawn_s = np.array([0.0, 1 / 60, 5.0])
+    found = speed_changes(rested._replace(seen_ns=START_NS + np.rint(drawn_s * 1e9).astype(int)), drawn_s)
+    assert found.change_px.max() > 5.0
+    assert found.at_s.tolist() == [5.0]
+
+
+def test_a_picture_that_was_not_shown_as_planned_measures_nothing() -> None:
+    seen = observed(Orbit(), 10)
+    seen.seen_ns[5:] += 9_000_000
+    assert len(speed_changes(seen, np.arange(10) / 60).change_px) == 8 - 2
 
 
 def test_where_pictures_may_be_missed_nothing_is_measured() -> None:
