@@ -57,6 +57,10 @@ COSTS = {
 }
 # Name of the costs that are measured only on request.
 PEERS = "peers"
+# Scenes of `view.scenes`.
+VIEW_SCENES = (
+    "one-ball", "explosion", "pile", "orbit", "planet", "teleporter", "swarm", "runner", "flat", "two-groups", "fountain"
+)  # fmt: skip
 
 
 def read_counts(text: str) -> tuple[int, ...]:
@@ -269,6 +273,27 @@ add(
         help="which; swarm is one of 2,000",
     ),
     BEFORE,
+    TO_JSON,
+    TO_PAGE,
+)
+add(
+    "view",
+    "view.view_bench:run",
+    """Moving bodies in the picture, by the pixels of a screen.
+
+    \b
+    Three quarters of an hour with all that is measured by default; a first look:
+    python -m bench view --seconds 10 --turns 1 --scenes one-ball,orbit
+    """,
+    option(
+        "--scenes",
+        type=Read("names", read_names(*VIEW_SCENES)),
+        default=",".join(VIEW_SCENES),
+        metavar="NAMES",
+        help=f"which of {', '.join(VIEW_SCENES)}  [default: all]",
+    ),
+    option("--seconds", type=FiniteRange(min=0.5, max=3600), default=30.0, show_default=True, help="of each run"),
+    option("--turns", type=click.IntRange(1, 1000), default=2, show_default=True, help="runs of each scene and view"),
     TO_JSON,
     TO_PAGE,
 )

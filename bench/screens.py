@@ -13,7 +13,7 @@ import socket
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bench.processes import process
@@ -34,11 +34,13 @@ _OF_A_DISPLAY = {
 
 @dataclass(frozen=True)
 class Screen:
-    """A display. environ: environment for programs that draw on this display. pids: ids of the display's processes."""
+    """A display. environ: environment for programs that draw on this display. pids: ids of the display's processes.
+    pixels_file: file in which the display keeps its pixels (XWD), only for `mapped_screen`."""
 
     about: str
     environ: dict[str, str]
     pids: tuple[int, ...] = ()
+    pixels_file: str = ""
 
 
 @contextmanager
@@ -58,6 +60,13 @@ def screen(kind: str) -> Iterator[Screen]:
 
 
 @contextmanager
+def mapped_screen(size_px: tuple[int, int]) -> Iterator[Screen]:
+    """Runs an Xvfb that keeps its pixels in a file. Raises TwixtError."""
+    with tempfile.TemporaryDirectory(prefix="xvfb-") as folder, _xvfb(size_px, "-fbdir", folder) as made:
+        yield replace(made, pixels_file=os.path.join(folder, "Xvfb_screen0"))
+
+
+@contextmanager
 def opened_window(config: Config = Config(pacing="unlimited")) -> Iterator[Any]:  # noqa: B008
     """Yields a display as a viewer opens it. By default, this is a display without pacing."""
     window = open_display(config)
@@ -68,9 +77,9 @@ def opened_window(config: Config = Config(pacing="unlimited")) -> Iterator[Any]:
 
 
 @contextmanager
-def _xvfb() -> Iterator[Screen]:
-    size = "{}x{}x24".format(*SCREEN_PX)
-    command = [_program("Xvfb", "xvfb"), "-noreset", "-nolisten", "tcp", "-displayfd", "1", "-screen", "0", size]
+def _xvfb(size_px: tuple[int, int] = SCREEN_PX, *more: str) -> Iterator[Screen]:
+    size = "{}x{}x24".format(*size_px)
+    command = [_program("Xvfb", "xvfb"), "-noreset", "-nolisten", "tcp", "-displayfd", "1", "-screen", "0", size, *more]
     with process(command, is_apart=True, grace_s=EXIT_GRACE_S) as child:
         child.until(lambda: child.out.endswith("\n"), "it had a number; is /tmp/.X11-unix writable?")
         yield Screen(f"Xvfb, {size}", _environ(DISPLAY=f":{child.out.strip()}"), (child.pid,))

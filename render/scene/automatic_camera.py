@@ -26,17 +26,19 @@ from numpy.typing import NDArray
 from twixt.render.draw.frame.framing import EMPTY_M, FramedView
 from twixt.render.scene.body_bounds import AHEAD_S, COUNT, DOWN, FAR, LEFT, NEAR, RIGHT, UP, WEDGE, Extents
 
+# In the first moment the camera cuts instead of moving: velocities are known only after two samples.
+START_S = 0.1
 REST_SHARE = 0.85
 FILLED_SHARE = 0.6
-SHRINK_SHARE = 0.25
+SHRINK_SHARE = 0.3
 ALONE_SHARE = 1 / 3
 # At the end of a move, the bounds AHEAD_S later take at most this share.
 AHEAD_SHARE = 0.75
 # A move is planned anew if the bodies would take less of the picture at its end. The camera moves nearer only if its
 # distance shrinks at least to `NEARER` of the present one.
 LEAST_SHARE, NEARER = 0.45, 0.8
-# The places of a cycle are shown only if the bodies take at least this share of the picture: 15 px of 600.
-DOT_SHARE = 1 / 40
+# The places of a cycle are shown only if the bodies take at least this share of the picture: 10 px of 600.
+DOT_SHARE = 1 / 60
 # Bodies leave a place if the side of their bounds has moved by this share of the bounds' width.
 LEFT_SHARE = 0.25
 # Rate of a move, per second: it then comes to rest within 1 s. A move is faster if a body would leave the picture: its
@@ -44,7 +46,7 @@ LEFT_SHARE = 0.25
 RATE_PER_S, FASTEST_PER_S, HASTE = 11.0, 40.0, 3.0
 # A move ends when the picture is within this many px of its goal.
 REST_PX = 0.1
-KEPT_S, MEMORY_S, CYCLES = 4.0, 60.0, 1.5
+KEPT_S, MEMORY_S, CYCLES = 3.0, 60.0, 1.5
 # Bounds are remembered in intervals of this length. The newest ones are not places to which bodies come back.
 BIN_S = 0.1
 NEWEST_S = 0.5
@@ -60,7 +62,9 @@ LEAST_DISTANCE = 1e-6
 # Directions of the bounds that belong to the picture's width and to its height.
 AXES = np.array([RIGHT, LEFT, WEDGE.start, WEDGE.start + 1]), np.array([UP, DOWN, WEDGE.start + 2, WEDGE.start + 3])
 
-Pose = NDArray[np.float64]  # (4,): the target's place to the right, up and backward, in metres; log of the distance
+# (4,): the target's place to the right, up and backward, and the distance, in metres. In between two poses, each point
+# that both show is in the picture, because the borders of the picture are blended linearly.
+Pose = NDArray[np.float64]
 
 
 class Glide:
@@ -150,6 +154,7 @@ class AutomaticCamera:
         self._now_s = 0.0
         self._present_ns = 0
         self._kept_s = [KEPT_S, KEPT_S]  # of the picture's width and height; 0: there is no cycle
+        self._cut_s = -math.inf  # when the camera has cut
         self._move: Glide | None = None
         self._memory = Memory()
 
@@ -204,27 +209,33 @@ class AutomaticCamera:
     def _decide(self, drawn: Extents, ahead: Extents, alone_m: float) -> None:
         """Begins a move, or changes the move that goes on."""
         if self._is_empty:
-            self._is_empty = False
+            self._is_empty, self._now_s = False, 0.0
             self.pose = self._goal(drawn, ahead, alone_m)
-            return
         move = self._move
         outside = self._beyond_m(ahead, self.pose if move is None else move.goal, REST_SHARE) > 0
         if outside.any():
             self._remember_cycle(ahead, outside)
             goal = self._wanted_goal(drawn, ahead, alone_m)
+            if self._now_s < START_S:
+                self.pose, self._cut_s = goal, self._now_s
+                return
             if move is not None:  # the picture would grow and shrink while the camera follows a body
                 goal[3] = max(goal[3], move.goal[3])
             self._begin(goal, drawn, ahead)
+        elif self._now_s - self._cut_s < START_S:  # bodies that jump have a velocity for the time of one sample
+            goal = self._wanted_goal(drawn, ahead, alone_m)
+            if goal[3] < self.pose[3] * NEARER:
+                self.pose = goal
         elif move is None:
             kept_s = max(KEPT_S, *self._kept_s)
             kept = np.maximum(drawn, self._memory.last(kept_s))
             if self._now_s >= kept_s and self._share(kept, self.pose) < SHRINK_SHARE:
                 goal = self._goal(kept, ahead, alone_m)
-                if goal[3] < self.pose[3] + math.log(NEARER):
+                if goal[3] < self.pose[3] * NEARER:
                     self._begin(goal, drawn, drawn)
         else:
             goal = self._wanted_goal(drawn, ahead, alone_m)
-            if goal[3] < move.goal[3] + math.log(LEAST_SHARE / FILLED_SHARE):
+            if goal[3] < move.goal[3] * LEAST_SHARE / FILLED_SHARE:
                 self._begin(goal, drawn, ahead)
 
     def _wanted_goal(self, drawn: Extents, ahead: Extents, alone_m: float) -> Pose:
@@ -242,7 +253,7 @@ class AutomaticCamera:
             elif (last[sides] - drawn[sides]).max() < LEFT_SHARE * drawn[sides].sum():
                 kept = drawn.copy()
                 kept[used] = np.maximum(drawn, last)[used]
-                if self._goal(kept, ahead, alone_m)[3] <= goal[3] + math.log(FILLED_SHARE / LEAST_SHARE):
+                if self._goal(kept, ahead, alone_m)[3] <= goal[3] * FILLED_SHARE / LEAST_SHARE:
                     wanted = np.maximum(wanted, kept)
         return self._goal(wanted, ahead, alone_m)
 
@@ -260,7 +271,7 @@ class AutomaticCamera:
 
     @property
     def _tolerance_m(self) -> float:
-        return TOLERANCE * 2 * self._view.tangent * math.exp(self.pose[3])
+        return float(TOLERANCE * 2 * self._view.tangent * self.pose[3])
 
     def _begin(self, goal: Pose, drawn: Extents, ahead: Extents) -> None:
         """Moves to `goal` from now on, so fast that bodies do not leave the picture, if they do not leave it at once."""
@@ -281,10 +292,9 @@ class AutomaticCamera:
 
     def _pixel(self) -> NDArray[np.float64]:
         """By how much each number of the pose changes if the picture moves by about a pixel."""
-        distance_m = math.exp(self.pose[3])
-        share = 2 / max(self._height_px, 1)
-        lateral_m = share * distance_m * self._view.tangent
-        return np.array([lateral_m, lateral_m, share * distance_m, share])
+        deep_m = 2 / max(self._height_px, 1) * self.pose[3]
+        across_m = deep_m * self._view.tangent
+        return np.array([across_m, across_m, deep_m, deep_m])
 
     # -- geometry
 
@@ -314,7 +324,7 @@ class AutomaticCamera:
             distance_m = EMPTY_M / (FILLED_SHARE * smaller)
         distance_m = max(distance_m, alone_m / (ALONE_SHARE * smaller))
         right, left, up, down = self._extents_at(together, self._used_slopes(together, middle_m + distance_m))
-        return np.array([(right - left) / 2, (up - down) / 2, middle_m, math.log(distance_m)])
+        return np.array([(right - left) / 2, (up - down) / 2, middle_m, distance_m])
 
     def _least_eye_m(self, bounds: Extents, share: float) -> float:
         """Depth of the nearest eye from which the bounds take this share of the picture; without perspective, the
@@ -336,7 +346,7 @@ class AutomaticCamera:
 
     def _share(self, bounds: Extents, pose: Pose) -> float:
         """Share of the picture that bounds take, on the side on which they take more."""
-        distance_m, view = math.exp(pose[3]), self._view
+        distance_m, view = float(pose[3]), self._view
         if view.orthographic:
             width_m, height_m = bounds[RIGHT] + bounds[LEFT], bounds[UP] + bounds[DOWN]
             return float(max(width_m / view.aspect, height_m) / (2 * view.tangent * distance_m))
@@ -346,8 +356,8 @@ class AutomaticCamera:
     def _beyond_m(self, bounds: Extents, pose: Pose, share: float) -> NDArray[np.float64]:
         """How far the bounds are beyond the borders of this share of the picture, (4,): right, left, up, down. Negative
         inside."""
-        x, y, depth_m, log_distance = pose
+        x, y, depth_m, distance_m = pose
         slopes = self._slopes_of(share)
-        eye_m = math.exp(log_distance) + (0.0 if self._view.orthographic else depth_m)
+        eye_m = distance_m + (0.0 if self._view.orthographic else depth_m)
         borders = np.array([x, -x, y, -y]) + np.repeat(slopes, 2) * eye_m
         return np.array(self._extents_at(bounds, slopes)) - borders

@@ -7,23 +7,23 @@ normals of a wedge through the eye. Its sides are at the slopes `Directions.slop
 perspective camera can be placed exactly.
 
 Always: the extents of bodies that are blended linearly are at most the blended extents. So the extents of two
-snapshots, blended or united, bound the bodies between these snapshots. A body that is hidden, not finite or too far to
-be drawn does not count. Pure: takes and returns numbers.
+snapshots, blended or united, bound the bodies between these snapshots. A body that is hidden, not finite or farther
+than FARTHEST_FRAMED_M does not count. Pure: takes and returns numbers.
 """
 
 from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.ring.mapped_segment import SampledBodies
-from twixt.ipc.snapshot import VISIBLE
-from twixt.render.draw.frame.framing import FramedView
-from twixt.render.interpolation.poses import FARTHEST
+from twixt.ipc.snapshot import CONTINUITY_MASK, VISIBLE
+from twixt.render.draw.frame.framing import FARTHEST_FRAMED_M, FramedView
 
 RIGHT, LEFT, UP, DOWN, NEAR, FAR = range(6)  # of the camera's box
 WEDGE = slice(6, 10)  # right, left, upper and lower side of the wedge
@@ -108,10 +108,12 @@ class _Bodies(NamedTuple):
 
 
 class BodyBounds:
-    """Extents of the bodies over simulated time, from samples of the newest snapshots."""
+    """Extents of the bodies over simulated time, from samples of the newest snapshots. outline: two opposite corners of
+    a box that counts as well, or None."""
 
-    def __init__(self, directions: Directions) -> None:
+    def __init__(self, directions: Directions, outline: Sequence[Sequence[float]] | None = None) -> None:
         self.directions = directions
+        self._outline = np.full(COUNT, -math.inf) if outline is None else _of_box(directions, outline)
         self._samples: deque[Sample] = deque(maxlen=MOST_SAMPLES)
         self._last: _Bodies | None = None
         self._left_since_s = np.zeros(0)  # when each body flew off, in seconds of the wall clock; inf: it did not
@@ -142,7 +144,7 @@ class BodyBounds:
         ahead_ns = max(1, round(AHEAD_S * rate * 1e9))
         lone = int(np.argmax(counts)) if counts.sum() == 1 else None
         alone_m = float(radius[lone]) if lone is not None and is_simple[lone] else 0.0
-        largest = _largest(extents, counts)
+        largest = np.maximum(_largest(extents, counts), self._outline)
         later = _later(before, now, ahead_ns)
         ahead = largest if later is None else np.maximum(largest, _largest(later, counts))
         self._samples.append(Sample(head.sim_time_ns, largest, ahead, ahead_ns, alone_m, left_out))
@@ -162,11 +164,13 @@ class BodyBounds:
         if following is not None:
             used.append(following)
         share = min(1.0, max(0, last_ns - newest.sim_time_ns) / newest.ahead_ns)
-        if gap_s > LEAST_GAP_S:
-            share += SWING * gap_s * 1e9 / newest.ahead_ns
+        ahead_m = newest.ahead - newest.now
         if share:
-            used.append(newest.now + share * (newest.ahead - newest.now))
+            used.append(newest.now + share * ahead_m)
         found: Extents = np.maximum.reduce(used)
+        if gap_s > LEAST_GAP_S:
+            swing_m = SWING * gap_s * 1e9 / newest.ahead_ns * float(ahead_m[:6].max())
+            found += swing_m * self.directions.per_radius
         return found
 
     def _flown_off(self, extents: NDArray[np.float32], counts: NDArray[np.bool_], now_s: float) -> NDArray[np.bool_]:
@@ -187,8 +191,14 @@ def countable(bodies: NDArray[np.void], position: NDArray[np.float32], shapes: B
     with np.errstate(invalid="ignore"):
         counts = shapes.counts & ((bodies["flags"] & VISIBLE) != 0) & np.isfinite(shapes.radius)
         for axis in position:
-            counts &= np.abs(axis) < FARTHEST
+            counts &= np.abs(axis) < FARTHEST_FRAMED_M
     return counts
+
+
+def _of_box(directions: Directions, corners: Sequence[Sequence[float]]) -> Extents:
+    low, high = np.array(corners, np.float32)[..., None]
+    places = np.concatenate([np.where([[bit & 1], [bit & 2], [bit & 4]], high, low) for bit in range(8)], axis=1)
+    return directions.all_of(places, np.zeros(8, np.float32)).max(axis=1).astype(np.float64)
 
 
 def _largest(extents: NDArray[np.float32], counts: NDArray[np.bool_]) -> Extents:
@@ -212,8 +222,8 @@ def _later(before: _Bodies | None, now: _Bodies, ahead_ns: int) -> NDArray[np.fl
         np.subtract(now.extents[:, :known], before.extents[:, :known], out=found[:, :known])
         found[:, :known] *= factor
         found[:, :known] += now.extents[:, :known]
-    is_cut = now.epoch[:known] != before.epoch[:known]
-    is_cut |= ~np.isfinite(found[:, :known].sum(axis=0))
+        is_cut = ~np.isfinite(found[:, :known].sum(axis=0))
+    is_cut |= ((now.epoch[:known] ^ before.epoch[:known]) & CONTINUITY_MASK) != 0
     if is_cut.any():
         found[:, :known][:, is_cut] = now.extents[:, :known][:, is_cut]
     return found
@@ -229,12 +239,13 @@ def _beyond(
     if total - most < LEAST_OTHERS:
         return None
     counted = (extents if total == len(counts) else extents[:, counts])[:, :: -(-total // MOST_COMPARED)]
-    at = counted.shape[1] - 1 - max(1, int(counted.shape[1] * FLOWN_SHARE))
-    others = np.partition(counted, at, axis=1)[:, at].astype(np.float64)
+    sides = slice(0, 4) if directions.view.orthographic else WEDGE
+    middle, at = counted.shape[1] // 2, counted.shape[1] - 1 - max(1, int(counted.shape[1] * FLOWN_SHARE))
+    away_m = (counted[sides] - np.partition(counted[sides], middle, axis=1)[:, middle, None]).max(axis=0)
+    others = counted[:, away_m <= np.partition(away_m, at)[at]].max(axis=1).astype(np.float64)
     size_m = lateral_size(others, directions)
     if not size_m > 0:
         return None
-    sides = slice(0, 4) if directions.view.orthographic else WEDGE
     slopes = np.repeat(directions.slopes, 2)
     limits = others[sides] + 2 * (FLOWN_FACTOR - 1) * slopes * size_m
     with np.errstate(invalid="ignore"):

@@ -7,8 +7,8 @@ MOST_BODIES are read, evenly spread. Floors and walls do not count, as in `frami
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,10 @@ from twixt.render.scene.body_bounds import (
     Extents,
 )
 
+if TYPE_CHECKING:
+    from twixt.ipc.scene.groups import Group
+    from twixt.render.snapshots.history import History
+
 SAMPLES_PER_S = 30
 MOST_BODIES = 1 << 15
 
@@ -52,6 +56,14 @@ class DrawnTimes(NamedTuple):
     gap_s: float
     newest: object
     rate: float
+
+    @staticmethod
+    def of(draw_times_ns: Sequence[int], history: History, groups: Iterable[Group], rate: float) -> DrawnTimes:
+        """draw_times_ns: those of the pictures. history: the held snapshots. groups: those of the scene."""
+        last = history.entries[-2:]
+        gap_ns = last[-1].head.sim_time_ns - last[0].head.sim_time_ns if last else 0
+        delay_ns = round(1e6 * max((group.delay_ms for group in groups), default=0.0))
+        return DrawnTimes(min(draw_times_ns) - delay_ns, max(draw_times_ns), gap_ns / 1e9, history.newest, rate)
 
 
 class PlacedBodies(NamedTuple):
@@ -119,14 +131,14 @@ class FollowedView:
         self._bounds = self._new_bounds()
         directions = self._bounds.directions
         x, y, z = self._axes @ (np.array(orbit.target) - directions.origin)
-        pose = np.array([x, y, z, math.log(orbit.distance_m)])
+        pose = np.array([x, y, z, orbit.distance_m])
         self._camera = AutomaticCamera(directions.view, pose, directions.slopes, window_px[1], is_empty)
         self._take(1.0)
         newest = self._bounds.newest
         if newest is not None and newest.alone_m:
             view = directions.view
             least_m = newest.alone_m / (ALONE_SHARE * view.tangent * min(1.0, view.aspect))
-            pose[3] = max(pose[3], math.log(least_m))
+            pose[3] = max(pose[3], least_m)
             self._place(pose, newest.now)
 
     @property
@@ -146,11 +158,13 @@ class FollowedView:
 
     def set_scene(self, scene: Scene) -> None:
         """Sets a newly published scene."""
-        self._shapes = ShapeFacts(scene)
+        is_outlined_anew, self._shapes = scene.outline != self._shapes.scene.outline, ShapeFacts(scene)
+        if is_outlined_anew:
+            self._bounds, self._sampled = self._new_bounds(), None
 
     def follow(self, sample: Sampler) -> None:
         """Follows the bodies of another simulation, which shows the same scene."""
-        self._sample, self._sampled = sample, None
+        self._sample, self._sampled, self._bounds = sample, None, self._new_bounds()
 
     def advance(self, present_ns: int, drawn: DrawnTimes, window_px: tuple[int, int], is_held: bool) -> None:
         """Moves the camera for the frame that is shown at `present_ns`. is_held: True while a mouse button is held."""
@@ -184,7 +198,7 @@ class FollowedView:
     def _new_bounds(self) -> BodyBounds:
         width_px, height_px = self._size_px
         view = self._orbit.framed_view(max(width_px, 1) / max(height_px, 1))
-        return BodyBounds(Directions(view, self._origin, REST_SHARE))
+        return BodyBounds(Directions(view, self._origin, REST_SHARE), self._shapes.scene.outline)
 
     def _place(self, pose: Pose, bounds: Extents) -> None:
         """Moves the orbit camera to this place."""
@@ -192,7 +206,7 @@ class FollowedView:
         axes = self._axes
         x, y, z = (float(value) for value in directions.origin + pose[:3] @ axes)
         orbit.target = x, y, z
-        orbit.distance_m = min(max(math.exp(pose[3]), MIN_DISTANCE_M), MAX_DISTANCE_M)
+        orbit.distance_m = min(max(float(pose[3]), MIN_DISTANCE_M), MAX_DISTANCE_M)
         middle = np.array([bounds[RIGHT] - bounds[LEFT], bounds[UP] - bounds[DOWN], bounds[NEAR] - bounds[FAR]]) / 2
         size = np.array([bounds[RIGHT] + bounds[LEFT], bounds[UP] + bounds[DOWN], bounds[NEAR] + bounds[FAR]])
         radius_m = float(np.linalg.norm(size)) / 2

@@ -33,7 +33,7 @@ from twixt.render.scene.labels import Label, PlacedLabel, labels_of, place
 from twixt.render.scene.outside import PictureView
 from twixt.render.scene.shapes_in_time import ShapesInTime, differ_in_shapes_alone
 from twixt.render.scene.views import DrawnPicture, MethodFactory, Picture, side_by_side
-from twixt.render.snapshots.history import HeldSnapshot, History
+from twixt.render.snapshots.history import History
 
 if TYPE_CHECKING:
     from twixt.ipc.plan import Plan
@@ -319,7 +319,8 @@ class Stage:
         if self._trails is not None and newest is not None:
             self._trails.begin_world(newest.head.world_epoch)
         if newest is not None:
-            self.view.advance(present_ns, self._drawn_times(draw_times_ns, newest), size_px)
+            times = DrawnTimes.of(draw_times_ns, self.history, self.scene.groups.values(), self._rate)
+            self.view.advance(present_ns, times, size_px)
         for picture, viewport, draw_time_ns in zip(pictures, viewports, draw_times_ns, strict=True):
             drawn = picture.draw(draw_time_ns, self.renderer)
             if drawn is None:
@@ -362,12 +363,6 @@ class Stage:
     def moves_by_itself(self) -> bool:
         """True if two frames with the same draw time may look different."""
         return self._drawing is not None or self._shapes.await_snapshot or self.view.is_moving or self.view.is_counting
-
-    def _drawn_times(self, draw_times_ns: Sequence[int], newest: HeldSnapshot) -> DrawnTimes:
-        entries = self.history.entries
-        gap_ns = newest.head.sim_time_ns - entries[-2].head.sim_time_ns if len(entries) > 1 else 0
-        delay_ns = max((round(group.delay_ms * 1e6) for group in self.scene.groups.values()), default=0)
-        return DrawnTimes(min(draw_times_ns) - delay_ns, max(draw_times_ns), gap_ns / 1e9, newest, self._rate)
 
     def _draw_time_ns(self, picture: Picture, present_ns: int) -> int:
         clock, reach_ns = picture.clock, picture.reach_ns

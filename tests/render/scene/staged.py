@@ -8,6 +8,7 @@ import numpy as np
 
 from twixt.ipc.config.flags import Config
 from twixt.ipc.plan import Plan
+from twixt.ipc.ring.mapped_segment import SampledBodies
 from twixt.ipc.scene import Camera, Scene, Sphere
 from twixt.ipc.scene.mark_texts import split_texts
 from twixt.ipc.snapshot import HAS_VELOCITY, NO_MARKS, VISIBLE, Head, Snapshot, new_bodies
@@ -26,14 +27,16 @@ ONE = Scene([Sphere(0.5)], ground_z=None, background=(0, 0, 0), look="unlit", ca
 class Show:
     """Stage with snapshots as the intake adds them: `GAP_MS` apart, each published `lead_ms` before it is due.
 
-    bodies, columns, marks, part_columns: those of snapshot k. silent_until_ms: nothing is published before.
+    bodies, columns, marks, part_columns: those of snapshot k. silent_until_ms: nothing is published before. follows:
+    the camera may follow the newest bodies. before: the show that was drawn before, by the same renderer.
     """
 
     def __init__(
         self, window: OffscreenWindow, scene: Scene, bodies: Callable[[int], np.ndarray], lead_ms: float = GAP_MS,
         columns: Callable[[int], dict[str, np.ndarray]] = lambda _k: {}, clock: str = "ahead",
         marks: Callable[[int], np.ndarray] = lambda _k: NO_MARKS,
-        part_columns: Callable[[int], dict[str, np.ndarray]] = lambda _k: {}, **flags,
+        part_columns: Callable[[int], dict[str, np.ndarray]] = lambda _k: {}, follows: bool = False,
+        before: Show | None = None, **flags,
     ) -> None:  # fmt: skip
         self.window, self.lead_ms = window, lead_ms
         self.bodies, self.columns, self.marks, self.part_columns = bodies, columns, marks, part_columns
@@ -41,14 +44,17 @@ class Show:
         self._is_watched = False
         self._world_epoch, self._began_ms = 0, 0.0
         flags.setdefault("interpolation", "linear")
-        renderer = SceneRenderer(window.context, scene, 16)
-        self.stage = Stage(Config(clock=clock, **flags), renderer, scene, lambda: bodies(0))
+        self.published, self._head = -1, Head()
+        config = Config(clock=clock, **flags)
+        newest = (lambda: self.bodies(max(self.published, 0))) if follows else (lambda: bodies(0))
+        renderer = SceneRenderer(window.context, scene, 16) if before is None else before.stage.renderer
+        stage, sample = before and before.stage, self._sample if follows else None
+        self.stage = Stage(config, renderer, scene, newest, before=stage, sample=sample)
         self.draw_over = None
         self.flags = dict(
             interpolation=flags["interpolation"], clock=clock, prefer="latency", split=False, trails=False
         )
         self.stage.replan(Plan(1, 0, START_NS, 0, 1.0))
-        self.published = -1
 
     def choose(self, **flags) -> None:
         self.flags |= flags
@@ -88,6 +94,14 @@ class Show:
             found.append(self.stage.main.watched("test").position)
         return np.array(found)
 
+    def _sample(self, most: int) -> SampledBodies | None:
+        """Some of the newest bodies, as a reader copies them."""
+        if self.published < 0:
+            return None
+        bodies, scale3 = self.bodies(self.published), self.columns(self.published).get("scale3")
+        stride = max(1, -(-len(bodies) // most))
+        return SampledBodies(self._head, stride, bodies[::stride].copy(), None if scale3 is None else scale3[::stride])
+
     def _publish(self, k: int, at_ms: float) -> None:
         stage, columns, sim_ns = self.stage, self.columns(k), k * GAP_MS * MS
         snapshot = Snapshot(
@@ -100,6 +114,7 @@ class Show:
             tick=k, sim_time_ns=sim_ns, due_ns=START_NS + round(self._began_ms * MS) + sim_ns,
             published_ns=published_ns, world_epoch=self._world_epoch, count=len(bodies),
         )  # fmt: skip
+        self._head = head
         slot = stage.history.slot_for(head)
         assert slot is not None
         stage.renderer.upload_records(slot, bodies, snapshot.part_columns)

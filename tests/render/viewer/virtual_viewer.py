@@ -164,7 +164,8 @@ class VirtualDisplay(OffscreenWindow):
 
 
 class VirtualViewer:
-    """A frame loop on a virtual display, and the simulation that it draws. load_ms: by frame, what drawing takes."""
+    """A frame loop on a virtual display, and the simulation that it draws, a ball that leaves a still view. load_ms: by
+    frame, what drawing takes."""
 
     def __init__(
         self,
@@ -186,7 +187,8 @@ class VirtualViewer:
         self._plans = self.tick = 0
         self.plan(1.0)
         self.publish()
-        chosen = {"offscreen": True, "overlay": False, "size_px": (64, 48), "clock": "ahead"} | config
+        usual = {"offscreen": True, "overlay": False, "size_px": (64, 48), "clock": "ahead", "camera": "still"}
+        chosen = usual | config
         settings = Config(**chosen)  # type: ignore[arg-type]
         self.display = VirtualDisplay(time, self.refresh_ns, blocks, lag_ns, is_called)
         self.link = attach(listener.name)

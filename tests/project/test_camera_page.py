@@ -1,0 +1,57 @@
+"""docs/camera.md states the rule of the automatic camera with the numbers of the code."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from twixt.render.scene import automatic_camera, body_bounds, followed_view
+
+PAGE = (Path(__file__).parents[2] / "docs" / "camera.md").read_text()
+TEXT = re.sub(r"\s+", " ", PAGE)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "values"),
+    [
+        (r"within (\S+) % of the picture, the camera stands", (100 * automatic_camera.REST_SHARE,)),
+        (
+            r"until the bodies take (\S+) % of the picture, and the half second to come at most (\S+) %",
+            (100 * automatic_camera.FILLED_SHARE, 100 * automatic_camera.AHEAD_SHARE),
+        ),
+        (r"three equal poles at (\S+) per second", (automatic_camera.RATE_PER_S,)),
+        (r"within (\S+) px of its goal", (automatic_camera.REST_PX,)),
+        (r"In the first (\S+) s of a view", (automatic_camera.START_S,)),
+        (
+            r"the bodies of the last (\S+) s take less than (\S+) % of the picture",
+            (automatic_camera.KEPT_S, 100 * automatic_camera.SHRINK_SHARE),
+        ),
+        (r"less than 1/(\S+) of the picture", (1 / automatic_camera.DOT_SHARE,)),
+        (r"(\S+) times what it went beyond them", (automatic_camera.GROWTH,)),
+        (
+            r"(\S+) times as large as the others need. After (\S+) s",
+            (body_bounds.FLOWN_FACTOR, body_bounds.FLOWN_OFF_S),
+        ),
+        (r"at most (\S+) times a second", (followed_view.SAMPLES_PER_S,)),
+        (r"Of more than (\S+) bodies", (followed_view.MOST_BODIES,)),
+    ],
+)
+def test_the_page_states_the_numbers_of_the_code(sentence: str, values: tuple[float, ...]) -> None:
+    found = re.search(sentence, TEXT)
+    assert found is not None, sentence
+    assert [float(number.replace(",", "")) for number in found.groups()] == pytest.approx(list(values))
+
+
+def test_the_page_states_in_words_the_numbers_of_the_code() -> None:
+    words = {
+        "to half a second later": body_bounds.AHEAD_S == 0.5,
+        "in the last half second": automatic_camera.NEWEST_S == 0.5,
+        "in the last minute": automatic_camera.MEMORY_S == 60,
+        "one and a half such cycles": automatic_camera.CYCLES == 1.5,
+        "takes a third of the picture at most": pytest.approx(1 / 3) == automatic_camera.ALONE_SHARE,
+        "At most a tenth of the bodies, and at least one of three": pytest.approx(0.1) == body_bounds.FLOWN_SHARE,
+    }
+    assert words == dict.fromkeys(words, True)
+    assert [sentence for sentence in words if sentence not in TEXT] == []
