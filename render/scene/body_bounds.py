@@ -186,6 +186,12 @@ class BodyBounds:
         return is_beyond & (now_s - self._left_since_s >= FLOWN_OFF_S)
 
 
+def _of_box(directions: Directions, corners: Sequence[Sequence[float]]) -> Extents:
+    low, high = np.array(corners, np.float32)[..., None]
+    places = np.concatenate([np.where([[bit & 1], [bit & 2], [bit & 4]], high, low) for bit in range(8)], axis=1)
+    return directions.all_of(places, np.zeros(8, np.float32)).max(axis=1).astype(np.float64)
+
+
 def countable(bodies: NDArray[np.void], position: NDArray[np.float32], shapes: BodyShapes) -> NDArray[np.bool_]:
     """Mask of the bodies that count and can be drawn, (n,). position: their positions, (3, n), metres."""
     with np.errstate(invalid="ignore"):
@@ -193,12 +199,6 @@ def countable(bodies: NDArray[np.void], position: NDArray[np.float32], shapes: B
         for axis in position:
             counts &= np.abs(axis) < FARTHEST_FRAMED_M
     return counts
-
-
-def _of_box(directions: Directions, corners: Sequence[Sequence[float]]) -> Extents:
-    low, high = np.array(corners, np.float32)[..., None]
-    places = np.concatenate([np.where([[bit & 1], [bit & 2], [bit & 4]], high, low) for bit in range(8)], axis=1)
-    return directions.all_of(places, np.zeros(8, np.float32)).max(axis=1).astype(np.float64)
 
 
 def _largest(extents: NDArray[np.float32], counts: NDArray[np.bool_]) -> Extents:

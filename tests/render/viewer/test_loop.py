@@ -248,6 +248,21 @@ def test_physics_that_falls_silent_lets_the_viewer_sleep_later(viewer: Viewers):
     assert made.slept > 0
 
 
+def test_a_viewer_sleeps_as_soon_as_its_camera_has_come_to_the_last_state(viewer: Viewers):
+    made = viewer(camera="auto")
+    made.frames(100)
+    made.stop_physics()
+    made.plan(0.0)
+    paused_ns = made.time.at_ns
+    made.run(20.0)
+    assert not made.loop.stage.view.is_moving
+    assert made.slept > 0
+    last, orbit = made.loop.record.last, made.loop.stage.view.orbit
+    assert last.present_ns - paused_ns > PAUSED_NS + 100 * MS, "the camera was on its way"
+    assert orbit is not None
+    assert abs(orbit.target[0] - last.draw_time_ns / STEP_NS) < orbit.distance_m / 4, "the ball is in the picture"
+
+
 def test_the_hint_about_bodies_outside_comes_though_nothing_moves_and_then_the_viewer_sleeps(viewer: Viewers):
     made = viewer(overlay=True, camera="still")
     made.loop.over.make_panels(made.display.framebuffer_size, 1.0)
@@ -285,21 +300,6 @@ def test_hidden_panels_cost_no_samples(viewer: Viewers, monkeypatch: pytest.Monk
     assert not sampled
     viewer(camera="still", overlay=True).frames(120)
     assert sampled
-
-
-def test_a_viewer_sleeps_as_soon_as_its_camera_has_come_to_the_last_state(viewer: Viewers):
-    made = viewer(camera="auto")
-    made.frames(100)
-    made.stop_physics()
-    made.plan(0.0)
-    paused_ns = made.time.at_ns
-    made.run(20.0)
-    assert not made.loop.stage.view.is_moving
-    assert made.slept > 0
-    last, orbit = made.loop.record.last, made.loop.stage.view.orbit
-    assert last.present_ns - paused_ns > PAUSED_NS + 100 * MS, "the camera was on its way"
-    assert orbit is not None
-    assert abs(orbit.target[0] - last.draw_time_ns / STEP_NS) < orbit.distance_m / 4, "the ball is in the picture"
 
 
 def test_a_key_wakes_the_viewer_and_its_first_frame_obeys_it(viewer: Viewers):
