@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,6 +14,7 @@ from twixt.ipc.ring.mapped_segment import SampledBodies
 from twixt.ipc.scene import Box, Camera, Mesh, Scene, Sphere
 from twixt.ipc.snapshot import VISIBLE, Head, new_bodies
 from twixt.render.draw.frame.camera import OrbitCamera, carried
+from twixt.render.interpolation.poses import no_poses
 from twixt.render.scene.camera import StageCamera
 from twixt.render.scene.followed_view import DrawnTimes, ShapeFacts
 from twixt.render.scene.outside import (
@@ -288,7 +291,7 @@ class Views:
         self.bodies, self.samples = bodies_at(*places), 0
         self.camera = StageCamera(scene, lambda: self.bodies, self._sample, **options)
         self.at_ns = 0
-        self._picture = None
+        self._picture = SimpleNamespace(name="main", watched=lambda _watcher: no_poses())
 
     def _sample(self, most):
         self.samples += 1
@@ -314,8 +317,9 @@ HINT = "1 of 2 bodies is outside the picture"
 def test_a_camera_of_the_scene_has_a_hint_which_names_the_key_if_it_has_an_effect():
     assert Views(SCENE, INSIDE, AWAY).text() == f"{HINT}: F frames all"
     assert Views(SCENE, INSIDE, AWAY).text(has_key=False) == HINT
-    locked = Scene([Sphere(1.0)] * 5, camera=Camera(CAMERA.eye, CAMERA.target, 90, locked=True))
-    assert Views(locked, INSIDE, AWAY).text() == HINT
+    for fields in ({"locked": True}, {"body": 0}):
+        scene = Scene([Sphere(1.0)] * 5, camera=Camera(CAMERA.eye, CAMERA.target, 90, **fields))
+        assert Views(scene, INSIDE, AWAY).text() == HINT
 
 
 def test_a_camera_that_follows_its_bodies_has_no_hint_and_counts_nothing():
