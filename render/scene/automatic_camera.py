@@ -151,7 +151,7 @@ class AutomaticCamera:
     ) -> None:
         self.pose = pose
         self._view, self._slopes, self._height_px, self._is_empty = view, slopes, height_px, is_empty
-        self._now_s = 0.0
+        self._now_s = self._start_s = 0.0  # now, and when the first bodies were there
         self._present_ns = 0
         self._kept_s = [KEPT_S, KEPT_S]  # of the picture's width and height; 0: there is no cycle
         self._cut_s = -math.inf  # when the camera has cut
@@ -209,14 +209,14 @@ class AutomaticCamera:
     def _decide(self, drawn: Extents, ahead: Extents, alone_m: float) -> None:
         """Begins a move, or changes the move that goes on."""
         if self._is_empty:
-            self._is_empty, self._now_s = False, 0.0
+            self._is_empty, self._start_s = False, self._now_s
             self.pose = self._goal(drawn, ahead, alone_m)
         move = self._move
         outside = self._beyond_m(ahead, self.pose if move is None else move.goal, REST_SHARE) > 0
         if outside.any():
             self._remember_cycle(ahead, outside)
             goal = self._wanted_goal(drawn, ahead, alone_m)
-            if self._now_s < START_S:
+            if self._now_s - self._start_s < START_S:
                 self.pose, self._cut_s = goal, self._now_s
                 return
             if move is not None:  # the picture would grow and shrink while the camera follows a body
@@ -229,7 +229,7 @@ class AutomaticCamera:
         elif move is None:
             kept_s = max(KEPT_S, *self._kept_s)
             kept = np.maximum(drawn, self._memory.last(kept_s))
-            if self._now_s >= kept_s and self._share(kept, self.pose) < SHRINK_SHARE:
+            if self._now_s - self._start_s >= kept_s and self._share(kept, self.pose) < SHRINK_SHARE:
                 goal = self._goal(kept, ahead, alone_m)
                 if goal[3] < self.pose[3] * NEARER:
                     self._begin(goal, drawn, drawn)

@@ -376,6 +376,17 @@ def test_the_camera_cuts_to_the_first_bodies() -> None:
     assert all(pose is cut for pose in driven.run(5))
 
 
+def test_a_camera_that_waited_for_its_bodies_remembers_their_places() -> None:
+    driven = Driven(jump(still(0), circle(3), 30), hz=30.0, alone_m=RADIUS_M, is_empty=True)
+    for k in range(900):
+        driven.camera.advance(START_NS + round(k / 30 * 1e9), None, None)
+    driven.at_s = 30.0
+    driven.run(12)
+    driven.until_rest()
+    rested = driven.camera.pose
+    assert all(pose is rested for pose in driven.run(15))
+
+
 def test_bodies_that_jump_once_at_the_start_are_not_expected_to_fly_on() -> None:
     driven = Driven(jump(still(0.1), still(3 * REST_M), 0.0505))  # the frame at 0.05 s sees them fly
     driven.run(0.2)
