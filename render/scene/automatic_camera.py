@@ -154,6 +154,7 @@ class AutomaticCamera:
         self._now_s = self._start_s = 0.0  # now, and when the first bodies were there
         self._present_ns = 0
         self._kept_s = [KEPT_S, KEPT_S]  # of the picture's width and height; 0: there is no cycle
+        self._first: tuple[float, Extents] | None = None  # time and bounds at the beginning of the memory
         self._cut_s = -math.inf  # when the camera has cut
         self._move: Glide | None = None
         self._memory = Memory()
@@ -161,7 +162,7 @@ class AutomaticCamera:
     def resize(self, view: FramedView, slopes: tuple[float, float], height_px: int) -> None:
         """The window has another size. Bounds are forgotten, because their directions depend on it."""
         self._view, self._slopes, self._height_px, self._memory = view, slopes, height_px, Memory()
-        self._kept_s, self._move = [KEPT_S, KEPT_S], None
+        self._kept_s, self._move, self._first = [KEPT_S, KEPT_S], None, None
 
     def advance(
         self, present_ns: int, drawn: Extents | None, ahead: Extents | None, alone_m: float = 0.0, is_held: bool = False
@@ -199,10 +200,15 @@ class AutomaticCamera:
 
     def _expected(self, drawn: Extents, ahead: Extents) -> Extents:
         """Where bodies are expected in AHEAD_S. They are not expected to go farther beyond the places where they have
-        been than GROWTH times what they went beyond them in the last NEWEST_S. A ball on the floor does not fall on."""
-        known = self._memory.before(NEWEST_S)
-        with np.errstate(invalid="ignore"):
-            limit = np.where(drawn > known, drawn + GROWTH * (drawn - known), known)
+        been than GROWTH times what they went beyond them in the last NEWEST_S. A ball on the floor does not fall on, and
+        a wheel stays where it turns."""
+        known, passed_s = self._memory.before(NEWEST_S), AHEAD_S
+        if known[RIGHT] == -math.inf:
+            if self._first is None:
+                self._first = self._now_s, drawn
+            known, passed_s = self._first[1], self._now_s - self._first[0]
+        growth = GROWTH * AHEAD_S / max(passed_s, 1e-3)
+        limit = np.where(drawn > known, drawn + growth * (drawn - known), known)
         found: Extents = np.maximum(drawn, np.minimum(ahead, limit))
         return found
 

@@ -122,6 +122,16 @@ def test_the_camera_rests_while_the_bodies_move_within_the_resting_share() -> No
     assert not driven.camera.is_moving
 
 
+def test_bodies_that_turn_in_place_are_not_expected_to_fly_off_even_in_the_first_moment() -> None:
+    def wheel(t: float) -> list[tuple[float, float, float]]:
+        angles = np.linspace(0, math.tau, 60, endpoint=False) + 20 * t
+        return [(FILLED_M * math.cos(angle), FILLED_M * math.sin(angle), 0) for angle in angles]
+
+    driven = Driven(wheel)
+    first = driven.camera.pose
+    assert all(pose is first for pose in driven.run(2))
+
+
 @pytest.mark.parametrize("direction", [(1, 0, 0), (-1, 0, 0), (0, 1, 0), (0, -1, 0)])
 def test_a_move_begins_when_a_body_leaves_the_resting_share(direction: tuple[int, int, int]) -> None:
     way_m, at_m = np.array(direction), []
