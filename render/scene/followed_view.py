@@ -93,9 +93,10 @@ class ShapeFacts:
         if key != self._rows_key:
             self._rows_key, self._rows = key, shape_list(self.scene).rows_for(key[0])[:: key[1]]
         rows = self._rows
-        radius = self._reach[rows] * np.abs(bodies["scale"].astype(np.float32))
-        if sampled.scale3 is not None:
-            radius *= np.abs(sampled.scale3).max(axis=1)
+        with np.errstate(over="ignore", invalid="ignore"):  # records may contain any bits
+            radius = self._reach[rows] * np.abs(bodies["scale"].astype(np.float32))
+            if sampled.scale3 is not None:
+                radius *= np.abs(sampled.scale3).max(axis=1)
         counts = np.ones(len(rows), bool)
         if self._thin.any():
             is_floor, is_seen = self._thin[rows], (bodies["flags"] & VISIBLE) != 0
