@@ -34,9 +34,11 @@ SHRINK_SHARE = 0.3
 ALONE_SHARE = 1 / 3
 # At the end of a move, the bounds AHEAD_S later take at most this share.
 AHEAD_SHARE = 0.75
-# A move is planned anew if the bodies would take less of the picture at its end. The camera moves nearer only if its
-# distance shrinks at least to `NEARER` of the present one.
+# A move is planned anew if the bodies would take less of the picture at its end for FAR_S, so that the picture does not
+# pulse with each step of a runner; at once if its goal is more than 1 / FAR_SHARE times too far. The camera moves nearer
+# only if its distance shrinks at least to `NEARER` of the present one.
 LEAST_SHARE, NEARER = 0.45, 0.8
+FAR_S, FAR_SHARE = 1.0, 0.4
 # The places of a cycle are shown only if the bodies take at least this share of the picture: 10 px of 600.
 DOT_SHARE = 1 / 60
 # Bodies leave a place if the side of their bounds has moved by this share of the bounds' width.
@@ -157,6 +159,7 @@ class AutomaticCamera:
         self._first: tuple[float, Extents] | None = None  # time and bounds at the beginning of the memory
         self._cut_s = -math.inf  # when the camera has cut
         self._move: Glide | None = None
+        self._large_s = 0.0  # when the bodies were last large enough at the goal of the move
         self._memory = Memory()
 
     def resize(self, view: FramedView, slopes: tuple[float, float], height_px: int) -> None:
@@ -226,6 +229,7 @@ class AutomaticCamera:
                 self.pose, self._cut_s = goal, self._now_s
                 return
             if move is not None:  # the picture would grow and shrink while the camera follows a body
+                self._is_too_far(goal, move.goal)
                 goal[3] = max(goal[3], move.goal[3])
             self._begin(goal, drawn, ahead)
         elif self._now_s - self._cut_s < START_S:  # bodies that jump have a velocity for the time of one sample
@@ -241,8 +245,14 @@ class AutomaticCamera:
                     self._begin(goal, drawn, drawn)
         else:
             goal = self._wanted_goal(drawn, ahead, alone_m)
-            if goal[3] < move.goal[3] * LEAST_SHARE / FILLED_SHARE:
+            if self._is_too_far(goal, move.goal):
                 self._begin(goal, drawn, ahead)
+
+    def _is_too_far(self, wanted: Pose, goal: Pose) -> bool:
+        """True if the bodies would be too small at the goal of the move, for FAR_S or much too small."""
+        if wanted[3] >= goal[3] * LEAST_SHARE / FILLED_SHARE:
+            self._large_s = self._now_s
+        return bool(self._now_s - self._large_s > FAR_S or wanted[3] < goal[3] * FAR_SHARE)
 
     def _wanted_goal(self, drawn: Extents, ahead: Extents, alone_m: float) -> Pose:
         """Place for the end of a move. Each axis of the picture keeps the places of a cycle. Bodies that spread, but do
@@ -283,7 +293,7 @@ class AutomaticCamera:
         """Moves to `goal` from now on, so fast that bodies do not leave the picture, if they do not leave it at once."""
         rate_per_s = min(max(RATE_PER_S, HASTE / max(self._leave_s(drawn, ahead), 1e-9)), FASTEST_PER_S)
         if self._move is None:
-            self._move = Glide(self.pose, goal, rate_per_s)
+            self._move, self._large_s = Glide(self.pose, goal, rate_per_s), self._now_s
         else:
             self._move.goal, self._move.rate_per_s = goal, max(rate_per_s, self._move.rate_per_s)
 

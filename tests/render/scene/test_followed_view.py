@@ -83,6 +83,22 @@ def test_a_wheel_that_turns_from_the_first_frame_on_is_seen_from_the_first_place
     assert len({shown.place for shown in frames}) == 1
 
 
+@pytest.mark.parametrize(("speed_m_s", "strides_per_s", "stride_m"), [(1.2, 1.0, 0.35), (4.0, 1.6, 0.6)])
+def test_the_picture_does_not_pulse_with_the_strides_of_a_runner(
+    speed_m_s: float, strides_per_s: float, stride_m: float
+) -> None:
+    def body(t: float) -> Bodies:
+        x, swing = speed_m_s * t, stride_m * math.sin(math.tau * strides_per_s * t)
+        return balls([[x, 0, 1.4], [x, 0, 1], [x + swing, 0.1, 0.1], [x - swing, -0.1, 0.1], [x - swing / 2, 0.3, 0.9]])
+
+    followed = Followed(World([Sphere(0.12)], body))
+    followed.run(4)
+    frames = followed.run(4)
+    distances_m = [shown.place[3] for shown in frames]
+    assert whole_share(frames) == 1
+    assert np.ptp(distances_m) < 0.01 * distances_m[0]
+
+
 # -- sizes and places
 
 
