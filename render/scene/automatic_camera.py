@@ -34,9 +34,11 @@ SHRINK_SHARE = 0.3
 ALONE_SHARE = 1 / 3
 # At the end of a move, the bounds AHEAD_S later take at most this share.
 AHEAD_SHARE = 0.75
-# A move is planned anew if the bodies would take less of the picture at its end. The camera moves nearer only if its
-# distance shrinks at least to `NEARER` of the present one.
+# A move is planned anew if the bodies would take less of the picture at its end for FAR_S, so that the picture does not
+# pulse with each step of a runner; at once if its goal is more than 1 / FAR_SHARE times too far. The camera moves nearer
+# only if its distance shrinks at least to `NEARER` of the present one.
 LEAST_SHARE, NEARER = 0.45, 0.8
+FAR_S, FAR_SHARE = 1.0, 0.4
 # The places of a cycle are shown only if the bodies take at least this share of the picture: 10 px of 600.
 DOT_SHARE = 1 / 60
 # Bodies leave a place if the side of their bounds has moved by this share of the bounds' width.
@@ -151,17 +153,19 @@ class AutomaticCamera:
     ) -> None:
         self.pose = pose
         self._view, self._slopes, self._height_px, self._is_empty = view, slopes, height_px, is_empty
-        self._now_s = 0.0
+        self._now_s = self._start_s = 0.0  # now, and when the first bodies were there
         self._present_ns = 0
         self._kept_s = [KEPT_S, KEPT_S]  # of the picture's width and height; 0: there is no cycle
+        self._first: tuple[float, Extents] | None = None  # time and bounds at the beginning of the memory
         self._cut_s = -math.inf  # when the camera has cut
         self._move: Glide | None = None
+        self._large_s = 0.0  # when the bodies were last large enough at the goal of the move
         self._memory = Memory()
 
     def resize(self, view: FramedView, slopes: tuple[float, float], height_px: int) -> None:
         """The window has another size. Bounds are forgotten, because their directions depend on it."""
         self._view, self._slopes, self._height_px, self._memory = view, slopes, height_px, Memory()
-        self._kept_s, self._move = [KEPT_S, KEPT_S], None
+        self._kept_s, self._move, self._first = [KEPT_S, KEPT_S], None, None
 
     def advance(
         self, present_ns: int, drawn: Extents | None, ahead: Extents | None, alone_m: float = 0.0, is_held: bool = False
@@ -199,27 +203,33 @@ class AutomaticCamera:
 
     def _expected(self, drawn: Extents, ahead: Extents) -> Extents:
         """Where bodies are expected in AHEAD_S. They are not expected to go farther beyond the places where they have
-        been than GROWTH times what they went beyond them in the last NEWEST_S. A ball on the floor does not fall on."""
-        known = self._memory.before(NEWEST_S)
-        with np.errstate(invalid="ignore"):
-            limit = np.where(drawn > known, drawn + GROWTH * (drawn - known), known)
+        been than GROWTH times what they went beyond them in the last NEWEST_S. A ball on the floor does not fall on, and
+        a wheel stays where it turns."""
+        known, passed_s = self._memory.before(NEWEST_S), AHEAD_S
+        if known[RIGHT] == -math.inf:
+            if self._first is None:
+                self._first = self._now_s, drawn
+            known, passed_s = self._first[1], self._now_s - self._first[0]
+        growth = GROWTH * AHEAD_S / max(passed_s, 1e-3)
+        limit = np.where(drawn > known, drawn + growth * (drawn - known), known)
         found: Extents = np.maximum(drawn, np.minimum(ahead, limit))
         return found
 
     def _decide(self, drawn: Extents, ahead: Extents, alone_m: float) -> None:
         """Begins a move, or changes the move that goes on."""
         if self._is_empty:
-            self._is_empty, self._now_s = False, 0.0
+            self._is_empty, self._start_s = False, self._now_s
             self.pose = self._goal(drawn, ahead, alone_m)
         move = self._move
         outside = self._beyond_m(ahead, self.pose if move is None else move.goal, REST_SHARE) > 0
         if outside.any():
             self._remember_cycle(ahead, outside)
             goal = self._wanted_goal(drawn, ahead, alone_m)
-            if self._now_s < START_S:
+            if self._now_s - self._start_s < START_S:
                 self.pose, self._cut_s = goal, self._now_s
                 return
             if move is not None:  # the picture would grow and shrink while the camera follows a body
+                self._is_too_far(goal, move.goal)
                 goal[3] = max(goal[3], move.goal[3])
             self._begin(goal, drawn, ahead)
         elif self._now_s - self._cut_s < START_S:  # bodies that jump have a velocity for the time of one sample
@@ -229,14 +239,20 @@ class AutomaticCamera:
         elif move is None:
             kept_s = max(KEPT_S, *self._kept_s)
             kept = np.maximum(drawn, self._memory.last(kept_s))
-            if self._now_s >= kept_s and self._share(kept, self.pose) < SHRINK_SHARE:
+            if self._now_s - self._start_s >= kept_s and self._share(kept, self.pose) < SHRINK_SHARE:
                 goal = self._goal(kept, ahead, alone_m)
                 if goal[3] < self.pose[3] * NEARER:
                     self._begin(goal, drawn, drawn)
         else:
             goal = self._wanted_goal(drawn, ahead, alone_m)
-            if goal[3] < move.goal[3] * LEAST_SHARE / FILLED_SHARE:
+            if self._is_too_far(goal, move.goal):
                 self._begin(goal, drawn, ahead)
+
+    def _is_too_far(self, wanted: Pose, goal: Pose) -> bool:
+        """True if the bodies would be too small at the goal of the move, for FAR_S or much too small."""
+        if wanted[3] >= goal[3] * LEAST_SHARE / FILLED_SHARE:
+            self._large_s = self._now_s
+        return bool(self._now_s - self._large_s > FAR_S or wanted[3] < goal[3] * FAR_SHARE)
 
     def _wanted_goal(self, drawn: Extents, ahead: Extents, alone_m: float) -> Pose:
         """Place for the end of a move. Each axis of the picture keeps the places of a cycle. Bodies that spread, but do
@@ -277,7 +293,7 @@ class AutomaticCamera:
         """Moves to `goal` from now on, so fast that bodies do not leave the picture, if they do not leave it at once."""
         rate_per_s = min(max(RATE_PER_S, HASTE / max(self._leave_s(drawn, ahead), 1e-9)), FASTEST_PER_S)
         if self._move is None:
-            self._move = Glide(self.pose, goal, rate_per_s)
+            self._move, self._large_s = Glide(self.pose, goal, rate_per_s), self._now_s
         else:
             self._move.goal, self._move.rate_per_s = goal, max(rate_per_s, self._move.rate_per_s)
 

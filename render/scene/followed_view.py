@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from twixt.render.snapshots.history import History
 
 SAMPLES_PER_S = 30
+FIRST_SAMPLES = 30  # so many are taken in each frame: nothing is known of the bodies yet
 MOST_BODIES = 1 << 15
 
 Sampler = Callable[[int], SampledBodies | None]  # takes the largest number of bodies
@@ -92,9 +93,10 @@ class ShapeFacts:
         if key != self._rows_key:
             self._rows_key, self._rows = key, shape_list(self.scene).rows_for(key[0])[:: key[1]]
         rows = self._rows
-        radius = self._reach[rows] * np.abs(bodies["scale"].astype(np.float32))
-        if sampled.scale3 is not None:
-            radius *= np.abs(sampled.scale3).max(axis=1)
+        with np.errstate(over="ignore", invalid="ignore"):  # records may contain any bits
+            radius = self._reach[rows] * np.abs(bodies["scale"].astype(np.float32))
+            if sampled.scale3 is not None:
+                radius *= np.abs(sampled.scale3).max(axis=1)
         counts = np.ones(len(rows), bool)
         if self._thin.any():
             is_floor, is_seen = self._thin[rows], (bodies["flags"] & VISIBLE) != 0
@@ -126,7 +128,7 @@ class FollowedView:
         self._shapes = ShapeFacts(scene)
         self._size_px = window_px
         self._sampled: object = None
-        self._sampled_ns = 0
+        self._sampled_ns = self._samples = 0
         self._origin, self._first_reach_m = orbit.target, orbit.reach_m
         self._bounds = self._new_bounds()
         directions = self._bounds.directions
@@ -160,22 +162,22 @@ class FollowedView:
         """Sets a newly published scene."""
         is_outlined_anew, self._shapes = scene.outline != self._shapes.scene.outline, ShapeFacts(scene)
         if is_outlined_anew:
-            self._bounds, self._sampled = self._new_bounds(), None
+            self._bounds, self._sampled, self._samples = self._new_bounds(), None, 0
 
     def follow(self, sample: Sampler) -> None:
         """Follows the bodies of another simulation, which shows the same scene."""
-        self._sample, self._sampled, self._bounds = sample, None, self._new_bounds()
+        self._sample, self._bounds, self._sampled, self._samples = sample, self._new_bounds(), None, 0
 
     def advance(self, present_ns: int, drawn: DrawnTimes, window_px: tuple[int, int], is_held: bool) -> None:
         """Moves the camera for the frame that is shown at `present_ns`. is_held: True while a mouse button is held."""
         if window_px != self._size_px:
             self._size_px = window_px
-            self._bounds, self._sampled = self._new_bounds(), None
+            self._bounds, self._sampled, self._samples = self._new_bounds(), None, 0
             self._camera.resize(self._bounds.directions.view, self._bounds.directions.slopes, window_px[1])
         if drawn.newest != self._sampled and (
-            self._sampled is None or abs(present_ns - self._sampled_ns) >= 1e9 / SAMPLES_PER_S
+            self._samples < FIRST_SAMPLES or abs(present_ns - self._sampled_ns) >= 1e9 / SAMPLES_PER_S
         ):
-            self._sampled, self._sampled_ns = drawn.newest, present_ns
+            self._sampled, self._sampled_ns, self._samples = drawn.newest, present_ns, self._samples + 1
             self._take(drawn.rate)
         bounds, newest = self._bounds, self._bounds.newest
         if newest is None:

@@ -34,7 +34,11 @@ TEXT = re.sub(r"\s+", " ", PAGE)
             r"(\S+) times as large as the others need. After (\S+) s",
             (body_bounds.FLOWN_FACTOR, body_bounds.FLOWN_OFF_S),
         ),
-        (r"at most (\S+) times a second", (followed_view.SAMPLES_PER_S,)),
+        (r"if it is (\S+) times too far", (1 / automatic_camera.FAR_SHARE,)),
+        (
+            r"at most (\S+) times a second, but for the first (\S+) samples",
+            (followed_view.SAMPLES_PER_S, followed_view.FIRST_SAMPLES),
+        ),
         (r"Of more than (\S+) bodies", (followed_view.MOST_BODIES,)),
     ],
 )
@@ -48,6 +52,7 @@ def test_the_page_states_in_words_the_numbers_of_the_code() -> None:
     words = {
         "to half a second later": body_bounds.AHEAD_S == 0.5,
         "in the last half second": automatic_camera.NEWEST_S == 0.5,
+        "comes nearer only after a second": automatic_camera.FAR_S == 1,
         "in the last minute": automatic_camera.MEMORY_S == 60,
         "one and a half such cycles": automatic_camera.CYCLES == 1.5,
         "takes a third of the picture at most": pytest.approx(1 / 3) == automatic_camera.ALONE_SHARE,

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.render.input.test_pointer import MIDDLE, Told, at, click
 from tests.render.scene.staged import ONE, SIZE_PX, Show, along_x
 from twixt.ipc.config.flags import Config
-from twixt.ipc.interaction.events import Pull, UserEvent
+from twixt.ipc.interaction.events import Look, Pull, UserEvent
 from twixt.ipc.plan import Plan
 from twixt.ipc.scene import Camera
 from twixt.render.display.input import Event, Key, KeyAction, MouseButton, MouseMove, Scroll
@@ -100,6 +100,19 @@ def test_a_button_that_goes_up_ends_no_other_buttons_drag() -> None:
     assert pointer.move_camera(camera, [MouseMove(120, 0, 10)], HEIGHT_PX) == 0
 
 
+def test_a_button_is_held_from_its_press_on_the_picture_until_its_release() -> None:
+    pointer, camera = Pointer(), OrbitCamera()
+    held = []
+    for events in (
+        [MouseMove(300, 50, 1), MouseButton("right", True, 2)], [MouseButton("left", True, 3)], [MouseMove(50, 50, 4)],
+        [MouseButton("right", False, 5)], [MouseButton("left", False, 6)],
+        [MouseButton("left", True, 7), MouseMove(300, 50, 8)], [MouseButton("left", False, 9)],
+    ):  # fmt: skip
+        pointer.move_camera(camera, events, HEIGHT_PX, over_panel)
+        held.append(pointer.is_held)
+    assert held == [True, True, True, True, False, False, False], "the last press was on a panel"
+
+
 PX = st.floats(-2000, 2000)
 
 
@@ -156,9 +169,10 @@ class Using:
     """A user's input to a stage with one body, in the middle of the picture."""
 
     def __init__(
-        self, window: Any, before: Using | None = None, camera: Camera | None = ONE.camera, **status: Any
-    ) -> None:
-        self.show = Show(window, replace(ONE, camera=camera), lambda _k: along_x()(0))
+        self, window: Any, before: Using | None = None, camera: Camera | None = ONE.camera, follows: bool = False,
+        **status: Any,
+    ) -> None:  # fmt: skip
+        self.show = Show(window, replace(ONE, camera=camera), lambda _k: along_x()(0), follows=follows)
         self.told = Told(self.show)
         link: Any = SimpleNamespace(
             description={"loop": "user"}, status=status, received=SimpleNamespace(camera_version=1),
@@ -288,3 +302,92 @@ def test_a_body_that_the_program_has_made_draggable_is_dragged_without_ctrl(wind
     pull = using.told.actions[-1]
     assert isinstance(pull, Pull)
     assert (pull.body, pull.is_held) == (0, True)
+
+
+# -- a camera that follows the bodies
+
+
+def look_of(using: Using, at_s: float) -> Look:
+    """The last view that was reported until `at_s`."""
+    using.input.report(SIZE_PX, 7, round(at_s * 1e9))
+    return [action for action in using.told.actions if isinstance(action, Look)][-1]
+
+
+@pytest.mark.parametrize("draggable", [[], [0]])
+def test_the_camera_is_held_while_a_button_is_down_on_the_picture_or_drags_a_body(
+    window: Any, draggable: list[int]
+) -> None:
+    using = Using(window, camera=None, follows=True, draggable=draggable)
+    using.show.draw(150)
+    view, ctrl = using.show.stage.view, frozenset(("Ctrl",))
+    assert not view.is_held
+    for modifiers in (frozenset[str](), ctrl):
+        using.take(at(*MIDDLE), MouseButton("left", True, 1, modifiers))
+        assert view.is_held
+        assert using.input.tool.is_held is bool(modifiers or draggable)
+        using.take()
+        assert view.is_held
+        using.take(MouseButton("left", False, 2))
+        assert not view.is_held
+
+
+def test_a_press_on_a_panel_does_not_hold_the_camera(window: Any) -> None:
+    using = Using(window, camera=None, follows=True)
+    using.show.draw(150)
+    using.input.apply_events([at(*MIDDLE), MouseButton("left", True, 1)], SIZE_PX, 7, lambda *_: True)
+    assert not using.show.stage.view.is_held
+
+
+def test_a_click_and_a_pull_leave_the_camera_following_and_an_orbit_ends_it(window: Any) -> None:
+    using = Using(window, camera=None, follows=True)
+    using.show.draw(150)
+    view = using.show.stage.view
+    using.take(at(*MIDDLE), *click(1))
+    using.take(MouseButton("left", True, 3, frozenset(("Ctrl",))), at(MIDDLE[0] + 9, MIDDLE[1]))
+    using.take(MouseButton("left", False, 5))
+    assert follows(using)
+    using.take(at(5, 5), MouseButton("left", True, 6), at(50, 5), MouseButton("left", False, 7))
+    place = view.place
+    assert not follows(using)
+    assert view.place == place
+
+
+def follows(using: Using) -> bool:
+    """True if the camera goes where the bodies go."""
+    show, before = using.show, using.show.stage.view.place
+    away_m = 300.0 * (show.published + 1)
+    show.bodies = lambda _k: along_x(1, away_m)(1)
+    first_ms = 100 * show.published + 200
+    for at_ms in range(first_ms, first_ms + 600, 50):
+        show.draw(at_ms)
+    return show.stage.view.place != before
+
+
+def test_a_view_is_the_users_after_an_orbit_and_not_while_it_follows(window: Any) -> None:
+    using = Using(window, camera=None, follows=True)
+    using.show.draw(150)
+    assert not look_of(using, 1).is_moved
+    assert follows(using)
+    followed = look_of(using, 2)
+    assert not followed.is_moved
+    assert followed.camera.target[0] > 100, "its movement is reported"
+    using.take(at(5, 5), MouseButton("left", True, 6), at(50, 5), MouseButton("left", False, 7))
+    assert look_of(using, 3).is_moved
+    assert using.take(*typed(70, "F")) == 70
+    using.show.draw(1500)
+    assert not look_of(using, 4).is_moved
+    assert follows(using)
+    assert not look_of(using, 5).is_moved
+
+
+@pytest.mark.parametrize(("camera", "is_following"), [(ONE.camera, True), (ONE.camera, False), (None, False)])
+def test_after_f_the_view_is_the_users_if_the_program_has_set_one_or_the_view_is_still(
+    window: Any, camera: Camera | None, is_following: bool
+) -> None:
+    using = Using(window, camera=camera, follows=is_following)
+    using.show.draw(150)
+    assert not look_of(using, 1).is_moved
+    using.take(*typed(70, "F"))
+    using.show.draw(160)
+    assert look_of(using, 2).is_moved
+    assert follows(using) is is_following

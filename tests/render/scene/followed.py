@@ -255,10 +255,15 @@ def bouncing(kept: float = 0.8) -> World:
     return World([Sphere(0.2)], lambda t: balls([[0, 0, height_of(3, t, kept) + 0.2]]))
 
 
-def ring() -> World:
+def ring(turn_rad_s: float = 1.0) -> World:
     """A ring of balls that turns in place."""
     phase = np.linspace(0, math.tau, 100, endpoint=False)
-    return World([Sphere(0.1)], lambda t: balls(np.c_[np.cos(phase + t), np.sin(phase + t), 0 * phase]))
+
+    def bodies(t: float) -> Bodies:
+        angle = phase + turn_rad_s * t
+        return balls(np.c_[np.cos(angle), np.sin(angle), 0 * angle])
+
+    return World([Sphere(0.1)], bodies)
 
 
 def orbiter(period_s: float, radius_m: float = 5.0) -> World:

@@ -174,6 +174,15 @@ def test_a_body_is_as_large_as_its_scales() -> None:
     assert shapes.radius.tolist() == [3, 4]
 
 
+@pytest.mark.parametrize("scale", [math.nan, math.inf, 3e38])
+def test_a_body_with_an_endless_scale_does_not_count(scale: float) -> None:
+    scene = Scene([Sphere(5)] * 2)
+    found = sampled(balls([[0, 0, 0], [30, 0, 0]]))._replace(scale3=np.array([[1, 1, 1], [0, scale, 1]], np.float32))
+    bounds = BodyBounds(directions())
+    bounds.add(found, ShapeFacts(scene).of(found), 1.0)
+    assert bounds.between(0, 0)[RIGHT] == 5  # type: ignore[index]
+
+
 def test_a_floor_does_not_count_beside_other_bodies() -> None:
     scene = Scene([Box((100, 100, 1)), Sphere(1), Sphere(1)])
     bounds, add = BodyBounds(directions()), followed(scene)

@@ -33,7 +33,7 @@ from twixt.ipc.scene import Box, Sphere
 from twixt.render.draw.frame.camera import OrbitCamera
 from twixt.render.scene.automatic_camera import KEPT_S, REST_SHARE
 from twixt.render.scene.body_bounds import RIGHT
-from twixt.render.scene.followed_view import MOST_BODIES, SAMPLES_PER_S
+from twixt.render.scene.followed_view import FIRST_SAMPLES, MOST_BODIES, SAMPLES_PER_S
 
 pytestmark = pytest.mark.filterwarnings("error")  # of numpy: users would see them
 
@@ -75,6 +75,28 @@ def test_the_bodies_stay_in_the_picture_at_each_rate_of_physics(name: str, physi
 @pytest.mark.parametrize(("name", "still"), [("ring", 0.99), ("pile", 0.6), ("orbiter", 0.5), ("groups", 0.6)])
 def test_the_camera_stands_in_most_frames(name: str, still: float) -> None:
     assert still_share(Followed(WORLDS[name](), hz=30.0).run(20)) > still
+
+
+@pytest.mark.parametrize("turns_per_s", [0.3, 1.0, 4.0])
+def test_a_wheel_that_turns_from_the_first_frame_on_is_seen_from_the_first_place(turns_per_s: float) -> None:
+    frames = Followed(ring(math.tau * turns_per_s), lead=3).run(1)
+    assert len({shown.place for shown in frames}) == 1
+
+
+@pytest.mark.parametrize(("speed_m_s", "strides_per_s", "stride_m"), [(1.2, 1.0, 0.35), (4.0, 1.6, 0.6)])
+def test_the_picture_does_not_pulse_with_the_strides_of_a_runner(
+    speed_m_s: float, strides_per_s: float, stride_m: float
+) -> None:
+    def body(t: float) -> Bodies:
+        x, swing = speed_m_s * t, stride_m * math.sin(math.tau * strides_per_s * t)
+        return balls([[x, 0, 1.4], [x, 0, 1], [x + swing, 0.1, 0.1], [x - swing, -0.1, 0.1], [x - swing / 2, 0.3, 0.9]])
+
+    followed = Followed(World([Sphere(0.12)], body))
+    followed.run(4)
+    frames = followed.run(4)
+    distances_m = [shown.place[3] for shown in frames]
+    assert whole_share(frames) == 1
+    assert np.ptp(distances_m) < 0.01 * distances_m[0]
 
 
 # -- sizes and places
@@ -233,6 +255,9 @@ def test_the_bodies_are_sampled_at_most_so_often() -> None:
     followed, asked = Followed(hopping(), hz=240.0, physics_hz=240.0), []
     inner = followed.view._sample
     followed.view._sample = lambda most: asked.append(most) or inner(most)  # type: ignore[func-returns-value]
+    followed.run(0.5)
+    assert len(asked) >= FIRST_SAMPLES
+    asked.clear()
     followed.run(2)
     assert 0.6 * 2 * SAMPLES_PER_S <= len(asked) <= 2 * SAMPLES_PER_S + 1
     followed.rate = 0.0
@@ -290,7 +315,8 @@ def test_bodies_at_one_point_are_shown_and_followed(radius_m: float) -> None:
 
     frames = Followed(World([Sphere(1)], point)).run(4)
     assert np.isfinite([shown.place for shown in frames]).all()
-    assert whole_share(frames) == 1
+    assert whole_share(frames) >= 0.98, "it starts at once at 9 m/s"
+    assert whole_share(frames[90:]) == 1
 
 
 @pytest.mark.parametrize("place", [math.nan, math.inf, -1e31, 1e14])
