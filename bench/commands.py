@@ -294,6 +294,7 @@ add(
     ),
     option("--seconds", type=FiniteRange(min=0.5, max=3600), default=30.0, show_default=True, help="of each run"),
     option("--turns", type=click.IntRange(1, 1000), default=2, show_default=True, help="runs of each scene and view"),
+    option("--plot", metavar="FILE", help="draw pictures of the scenes by both views (PNG)"),
     TO_JSON,
     TO_PAGE,
 )

@@ -22,6 +22,7 @@ import twixt
 from bench.pages import CUT_SHORT, Notes, Results, Table, TableColumn, collected
 from bench.processes import HERE, free_cores, function_call, process
 from bench.screens import Screen, mapped_screen
+from bench.view.pictures import draw_pictures
 from bench.view.scene_world import SceneWorld
 from bench.view.scenes import SCENES
 from bench.view.view_figures import FIGURES, FILLED_S, FILLED_SHARE, Observed, ViewFigures, view_figures
@@ -146,7 +147,7 @@ def run(results: Results, scenes: tuple[str, ...], seconds: float, turns: int) -
     with mapped_screen(SIZE_PX) as shown:
         runs, interrupted = collected(lambda say: _case_runs(scenes, seconds, turns, shown, say), is_logged=True)
     where = _conditions(runs, seconds, turns, shown.about) | (CUT_SHORT if interrupted else {})
-    write_results(runs, results, where)
+    write_results(runs, results, where, scenes)
     nothing = not any(one.figures for one in runs)
     return INTERRUPTED if interrupted else FAILED if nothing else FINISHED
 
@@ -169,8 +170,10 @@ def by_case(runs: Sequence[ViewRun]) -> list[CaseMedians]:
     return found
 
 
-def write_results(runs: Sequence[ViewRun], results: Results, where: dict[str, Any]) -> None:
-    """Shows the figures and writes the files. Raises TwixtError."""
+def write_results(
+    runs: Sequence[ViewRun], results: Results, where: dict[str, Any], pictured: Sequence[str] = ()
+) -> None:
+    """Shows the figures and writes the files. pictured: scenes in the figure of pictures. Raises TwixtError."""
     cases = by_case(runs)
     document = {
         "schema": SCHEMA,
@@ -189,7 +192,8 @@ def write_results(runs: Sequence[ViewRun], results: Results, where: dict[str, An
         *([where["cut_short"]] if "cut_short" in where else []),
     ]
     table, notes = Table(COLUMNS, cases), Notes([*LEGEND, *told, *failures])
-    results.write(document, page=[f"Made by `{results.command}`.", table, notes], shown=[table, notes])
+    page: list[str | Table | Notes] = [f"Made by `{results.command}`.", table, notes]
+    results.write(document, page=page, shown=[table, notes], draw=lambda path: draw_pictures(pictured, path))
 
 
 def _conditions(runs: Sequence[ViewRun], seconds: float, turns: int, display: str) -> dict[str, Any]:
