@@ -30,11 +30,11 @@ def draw_pictures(scenes: Sequence[str], path: str) -> None:
     figure = empty_figure(2.1 * 2 * count, 1.6 * len(scenes) + 0.5)
     axes = figure.subplots(len(scenes), 2 * count, squeeze=False)
     with tempfile.TemporaryDirectory(prefix="twixt-") as folder:
-        for row, name in zip(axes, scenes, strict=True):
+        for number, (row, name) in enumerate(zip(axes, scenes, strict=True)):
             for half, (title, flags) in enumerate(TITLES.items()):
                 for place, at_s in zip(row[half * count :], INSTANTS_S, strict=False):
                     place.imshow(imread(_picture(name, flags, at_s, folder)))
-                    _label(place, f"{title}, {at_s:g} s" if row is axes[0] else "")
+                    _label(place, f"{title}, {at_s:g} s" if number == 0 else "")
             row[0].set_ylabel(name, fontsize=FONT_PT, color=INK)
     save(figure, path)
 
