@@ -20,6 +20,7 @@ from twixt.render.scene.body_bounds import (
     COUNT,
     FLOWN_FACTOR,
     FLOWN_OFF_S,
+    LEFT,
     MOST_SAMPLES,
     NEAR,
     RIGHT,
@@ -218,7 +219,8 @@ def test_many_bodies_are_sampled_and_keep_their_velocities_while_the_stride_stay
     bounds.add(0.1, balls(np.add(places, (0.1, 0, 0))), most=30)
     assert bounds.at(0.1 + AHEAD_S)[RIGHT] == pytest.approx(96.6 + AHEAD_S, abs=1e-3)
     bounds.add(0.2, balls(np.add(places, (0.2, 0, 0))), most=50)
-    assert bounds.at(0.2 + AHEAD_S)[RIGHT] == pytest.approx(98.7, abs=1e-3), "body 24 is another one now"
+    found = bounds.at(0.2 + AHEAD_S)[[RIGHT, LEFT]]
+    assert found == pytest.approx([98.7, 0.3], abs=1e-3), "each row is another body now"
 
 
 @pytest.mark.parametrize("again", [dict(at_s=0.0, world_epoch=1), dict(at_s=5.0, world_epoch=1), dict(at_s=0.0)])

@@ -160,6 +160,19 @@ def test_bodies_that_are_drawn_as_new_as_they_are_stay_in_the_picture(window: Of
         assert abs(middle_px(following.pixels()) - SIZE_PX[0] / 2) < 0.45 * SIZE_PX[0]
 
 
+def test_a_group_that_is_drawn_later_stays_in_the_picture(window: OffscreenWindow) -> None:
+    scene = replace(FREE, shapes=[Sphere(0.5)] * 2, groups={"late": Group([1], delay_ms=800)})
+    following = Following(window, scene, lambda k: along_x(2, 2.0)(k))
+    following.show.stage.main.watch("test", None)
+    following.frames(60)
+    for _ in range(20):
+        following.frames(1)
+        view, projection = (matrix.astype(float) for matrix in following.views[-1][:2])
+        for place in following.show.stage.main.watched("test").position:
+            x, y, _, w = projection @ view @ (*place, 1)
+            assert max(abs(x), abs(y)) < w
+
+
 @pytest.mark.parametrize("name", ["orbit", "pan", "zoom"])
 def test_the_users_view_is_kept_until_f(window: OffscreenWindow, name: str) -> None:
     following = Following(window)
