@@ -156,6 +156,13 @@ def test_a_body_that_is_not_drawn_does_not_count(name: str) -> None:
         assert found == pytest.approx(exact(bodies[:1]), abs=1e-5)
 
 
+def test_the_outline_of_a_scene_counts_as_a_box_does() -> None:
+    bounds = BodyBounds(directions(), ((-7, -2, -3), (9, 4, 5)))
+    found = sampled(balls([[0, 0, 0]]))
+    bounds.add(found, BodyShapes(np.ones(1, np.float32), np.ones(1, bool), np.ones(1, bool)), 1.0)
+    assert bounds.between(0, S) == pytest.approx([9, 7, 4, 2, 5, 3, 9 + 5, 7 + 5, 4 + 5, 2 + 5])
+
+
 def test_without_bodies_that_count_there_are_no_extents() -> None:
     bounds = Bounds()
     assert bounds.bounds.between(0, S) is None
