@@ -7,7 +7,7 @@ MOST_BODIES are read, evenly spread. Floors and walls do not count, as in `frami
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -38,8 +38,11 @@ from twixt.render.scene.body_bounds import (
 
 if TYPE_CHECKING:
     from twixt.ipc.scene.groups import Group
+    from twixt.render.scene.views import Picture
     from twixt.render.snapshots.history import History
 
+# Interpolation methods that draw newer states than the one at the draw time. A user's method may do so, too.
+LIVE_METHODS = ("latest", "chase")
 SAMPLES_PER_S = 30
 FIRST_SAMPLES = 30  # so many are taken in each frame: nothing is known of the bodies yet
 MOST_BODIES = 1 << 15
@@ -59,12 +62,19 @@ class DrawnTimes(NamedTuple):
     rate: float
 
     @staticmethod
-    def of(draw_times_ns: Sequence[int], history: History, groups: Iterable[Group], rate: float) -> DrawnTimes:
+    def of(
+        draw_times_ns: Sequence[int], pictures: Sequence[Picture], history: History, groups: Collection[Group],
+        rate: float,
+    ) -> DrawnTimes:  # fmt: skip
         """draw_times_ns: those of the pictures. history: the held snapshots. groups: those of the scene."""
         last = history.entries[-2:]
         gap_ns = last[-1].head.sim_time_ns - last[0].head.sim_time_ns if last else 0
         delay_ns = round(1e6 * max((group.delay_ms for group in groups), default=0.0))
-        return DrawnTimes(min(draw_times_ns) - delay_ns, max(draw_times_ns), gap_ns / 1e9, history.newest, rate)
+        last_ns = max(draw_times_ns)
+        methods = [picture.method for picture in pictures] + [group.interpolation for group in groups]
+        if last and any(method in LIVE_METHODS or ":" in (method or "") for method in methods):
+            last_ns = max(last_ns, last[-1].head.sim_time_ns)
+        return DrawnTimes(min(draw_times_ns) - delay_ns, last_ns, gap_ns / 1e9, history.newest, rate)
 
 
 class PlacedBodies(NamedTuple):

@@ -20,6 +20,7 @@ from twixt.render.scene.body_bounds import (
     COUNT,
     FLOWN_FACTOR,
     FLOWN_OFF_S,
+    LEFT,
     MOST_SAMPLES,
     NEAR,
     RIGHT,
@@ -155,6 +156,13 @@ def test_a_body_that_is_not_drawn_does_not_count(name: str) -> None:
         assert found == pytest.approx(exact(bodies[:1]), abs=1e-5)
 
 
+def test_the_outline_of_a_scene_counts_as_a_box_does() -> None:
+    bounds = BodyBounds(directions(), ((-7, -2, -3), (9, 4, 5)))
+    found = sampled(balls([[0, 0, 0]]))
+    bounds.add(found, BodyShapes(np.ones(1, np.float32), np.ones(1, bool), np.ones(1, bool)), 1.0)
+    assert bounds.between(0, S) == pytest.approx([9, 7, 4, 2, 5, 3, 9 + 5, 7 + 5, 4 + 5, 2 + 5])
+
+
 def test_without_bodies_that_count_there_are_no_extents() -> None:
     bounds = Bounds()
     assert bounds.bounds.between(0, S) is None
@@ -218,7 +226,8 @@ def test_many_bodies_are_sampled_and_keep_their_velocities_while_the_stride_stay
     bounds.add(0.1, balls(np.add(places, (0.1, 0, 0))), most=30)
     assert bounds.at(0.1 + AHEAD_S)[RIGHT] == pytest.approx(96.6 + AHEAD_S, abs=1e-3)
     bounds.add(0.2, balls(np.add(places, (0.2, 0, 0))), most=50)
-    assert bounds.at(0.2 + AHEAD_S)[RIGHT] == pytest.approx(98.7, abs=1e-3), "body 24 is another one now"
+    found = bounds.at(0.2 + AHEAD_S)[[RIGHT, LEFT]]
+    assert found == pytest.approx([98.7, 0.3], abs=1e-3), "each row is another body now"
 
 
 @pytest.mark.parametrize("again", [dict(at_s=0.0, world_epoch=1), dict(at_s=5.0, world_epoch=1), dict(at_s=0.0)])

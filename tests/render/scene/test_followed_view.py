@@ -133,6 +133,17 @@ def test_a_body_that_flies_far_away_is_followed_without_trembling() -> None:
     assert np.ptp(distances_m) < 0.01 * distances_m[0]
 
 
+def test_the_ball_around_the_bodies_moves_with_them_so_that_the_user_may_zoom_into_them() -> None:
+    followed = Followed(World([Sphere(0.1)], lambda t: balls(np.add(centred(), (20 * t, 0, 0)))))
+    followed.run(3)
+    around, middle = followed.orbit.among, (20 * followed.sim_s, 0, 0)
+    assert around is not None
+    assert around.middle is not None
+    assert math.dist(around.middle, middle) < 2
+    assert 1 < around.radius_m < 20
+    assert around.small_size_m == pytest.approx(0.1 / 4)
+
+
 # -- lenses and windows
 
 
@@ -400,6 +411,16 @@ def test_a_new_scene_with_larger_shapes_is_followed_with_its_radii() -> None:
     frames = followed.run(1)
     assert whole_share(frames) == 1
     assert max(shown.share for shown in frames) <= REST_SHARE + 0.01
+
+
+def test_a_new_scene_with_a_larger_outline_is_shown_whole() -> None:
+    followed = Followed(World([Sphere(0.3)] * 2, lambda t: balls([[0, 0, 0], [1, 0, 0]])))
+    followed.run(1)
+    low, high = (-20.0, -20.0, 0.0), (20.0, 20.0, 10.0)
+    followed.view.set_scene(replace(followed.scene, outline=(low, high)))
+    followed.run(2)
+    corners = [[x, y, z] for x in (-20, 20) for y in (-20, 20) for z in (0, 10)]
+    assert followed.shows(balls(corners))
 
 
 def test_another_simulation_of_the_scene_is_followed_without_the_bodies_of_the_first() -> None:

@@ -12,6 +12,7 @@ import pytest
 from tests.render.scene.staged import GAP_MS, SIZE_PX, START_NS, Show, along_x, middle_px
 from twixt.ipc.plan import Plan
 from twixt.ipc.scene import Camera, Scene, Sphere
+from twixt.ipc.scene.groups import Group
 from twixt.ipc.snapshot import new_bodies
 from twixt.render.display.offscreen import OffscreenWindow
 from twixt.render.draw.frame.camera import CameraMatrices, OrbitCamera
@@ -147,6 +148,29 @@ def test_both_halves_of_a_split_view_have_one_camera(window: OffscreenWindow) ->
     assert following.view.is_moving
     left, main = following.views[-2:]
     assert left is main
+
+
+@pytest.mark.parametrize("group", [False, True])
+def test_bodies_that_are_drawn_as_new_as_they_are_stay_in_the_picture(window: OffscreenWindow, group: bool) -> None:
+    scene = replace(FREE, groups={"live": Group([0], "latest")}) if group else FREE
+    flags = {} if group else {"interpolation": "latest"}
+    following = Following(window, scene, along_x(speed=2.0), lead_ms=1000, **flags)
+    for _ in range(6):
+        following.frames(10)
+        assert abs(middle_px(following.pixels()) - SIZE_PX[0] / 2) < 0.45 * SIZE_PX[0]
+
+
+def test_a_group_that_is_drawn_later_stays_in_the_picture(window: OffscreenWindow) -> None:
+    scene = replace(FREE, shapes=[Sphere(0.5)] * 2, groups={"late": Group([1], delay_ms=800)})
+    following = Following(window, scene, lambda k: along_x(2, 2.0)(k))
+    following.show.stage.main.watch("test", None)
+    following.frames(60)
+    for _ in range(20):
+        following.frames(1)
+        view, projection = (matrix.astype(float) for matrix in following.views[-1][:2])
+        for place in following.show.stage.main.watched("test").position:
+            x, y, _, w = projection @ view @ (*place, 1)
+            assert max(abs(x), abs(y)) < w
 
 
 @pytest.mark.parametrize("name", ["orbit", "pan", "zoom"])
