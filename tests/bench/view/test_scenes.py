@@ -37,7 +37,7 @@ def test_each_visible_body_has_the_colour_of_its_number(scene: type[SceneWorld])
     assert len(set(world.codes[shown])) == len(shown)
 
 
-@pytest.mark.parametrize("scene", [scene for scene in SCENES if scene.bounded_from_s is not None])
+@pytest.mark.parametrize("scene", [scene for scene in SCENES.values() if scene.bounded_from_s is not None])
 def test_bodies_within_bounds_stay_in_the_box_where_they_were_before(scene: type[SceneWorld]) -> None:
     assert scene.bounded_from_s is not None
     world = scene()
