@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from twixt.ipc.ring.mapped_segment import SampledBodies
 from twixt.ipc.snapshot import CONTINUITY_MASK, VISIBLE
-from twixt.render.draw.frame.framing import FARTHEST_FRAMED_M, FramedView
+from twixt.render.draw.frame.framing import FARTHEST_FRAMED_M, FramedView, corners_of
 
 RIGHT, LEFT, UP, DOWN, NEAR, FAR = range(6)  # of the camera's box
 SIDES = slice(0, 4)  # right, left, up and down
@@ -115,7 +115,10 @@ class BodyBounds:
 
     def __init__(self, directions: Directions, outline: Sequence[Sequence[float]] | None = None) -> None:
         self.directions = directions
-        self._outline = np.full(COUNT, -math.inf) if outline is None else _of_box(directions, outline)
+        self._outline = np.full(COUNT, -math.inf)
+        if outline is not None:
+            corners = directions.all_of(corners_of(outline).astype(np.float32), np.zeros(8, np.float32))
+            self._outline = corners.max(axis=1).astype(np.float64)
         self._samples: deque[Sample] = deque(maxlen=MOST_SAMPLES)
         self._last: _Bodies | None = None
         self._left_since_s = np.zeros(0)  # when each body flew off, in seconds of the wall clock; inf: it did not
@@ -188,12 +191,6 @@ class BodyBounds:
         return is_beyond & (now_s - self._left_since_s >= FLOWN_OFF_S)
 
 
-def _of_box(directions: Directions, corners: Sequence[Sequence[float]]) -> Extents:
-    low, high = np.array(corners, np.float32)[..., None]
-    places = np.concatenate([np.where([[bit & 1], [bit & 2], [bit & 4]], high, low) for bit in range(8)], axis=1)
-    return directions.all_of(places, np.zeros(8, np.float32)).max(axis=1).astype(np.float64)
-
-
 def countable(bodies: NDArray[np.void], position: NDArray[np.float32], shapes: BodyShapes) -> NDArray[np.bool_]:
     """Mask of the bodies that count and can be drawn, (n,). position: their positions, (3, n), metres."""
     with np.errstate(invalid="ignore"):
@@ -234,8 +231,8 @@ def _later(before: _Bodies | None, now: _Bodies, ahead_ns: int) -> NDArray[np.fl
 def _beyond(
     extents: NDArray[np.float32], counts: NDArray[np.bool_], directions: Directions
 ) -> NDArray[np.bool_] | None:
-    """Mask of the few bodies for which the picture would have to be FLOWN_FACTOR times as large as the others need,
-    (n,). None if there are no such bodies."""
+    """Mask of the bodies for which the picture would have to be FLOWN_FACTOR times as large as the others need, (n,).
+    None if there are no such bodies, or more than FLOWN_SHARE allows."""
     total = int(counts.sum())
     most = max(1, int(total * FLOWN_SHARE))
     if total - most < LEAST_OTHERS:
@@ -245,7 +242,7 @@ def _beyond(
     middle, at = counted.shape[1] // 2, counted.shape[1] - 1 - max(1, int(counted.shape[1] * FLOWN_SHARE))
     away_m = (counted[sides] - np.partition(counted[sides], middle, axis=1)[:, middle, None]).max(axis=0)
     others = counted[:, away_m <= np.partition(away_m, at)[at]].max(axis=1).astype(np.float64)
-    size_m = lateral_size(others, directions)
+    size_m = _fitting_distance_m(others, directions)
     if not size_m > 0:
         return None
     slopes = np.repeat(directions.slopes, 2)
@@ -255,7 +252,7 @@ def _beyond(
     return is_beyond if 0 < is_beyond.sum() <= most else None
 
 
-def lateral_size(extents: Extents, directions: Directions) -> float:
+def _fitting_distance_m(extents: Extents, directions: Directions) -> float:
     """Distance from a camera to the middle of the bodies at which they just fill the share of `directions`, in
     metres, measured on the longer side."""
     across, along = directions.slopes
