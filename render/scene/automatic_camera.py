@@ -39,8 +39,10 @@ AHEAD_SHARE = 0.75
 # only if its distance shrinks at least to `NEARER` of the present one.
 LEAST_SHARE, NEARER = 0.45, 0.8
 FAR_S, FAR_SHARE = 1.0, 0.4
-# The places of a cycle are shown only if the bodies take at least this share of the picture: 10 px of 600.
-DOT_SHARE = 1 / 60
+# The places of a cycle are shown only if those of the last SEEN_S take at least this share of the picture.
+SEEN_S, CYCLE_SHARE = 4.0, 0.25
+# Bodies have come back if they are as far as before, within this share of the room that they took in the last KEPT_S.
+RETURN_SHARE, AWAY = 0.25, 1.25
 # Bodies leave a place if the side of their bounds has moved by this share of the bounds' width.
 LEFT_SHARE = 0.25
 # Rate of a move, per second: it then comes to rest within 1 s. A move is faster if a body would leave the picture: its
@@ -124,11 +126,13 @@ class Memory:
         """Bounds of the whole memory but the last `seconds`; -inf where there were none."""
         return self._between(round(seconds / BIN_S), len(self._bins))
 
-    def age_s(self, direction: int, extent: float) -> float | None:
-        """How long ago, before the last NEWEST_S, a body was at least this far in this direction. None: never."""
-        newest = round(NEWEST_S / BIN_S)
-        found = np.flatnonzero(self._rows(newest, len(self._bins))[:, direction] >= extent)
-        return None if not len(found) else NEWEST_S + float(found[0]) * BIN_S
+    def return_s(self, direction: int, extent: float, tolerance: float) -> float | None:
+        """How long ago bodies were as far in this direction, before they went away and came back. None: they were not,
+        or did not go away. tolerance: of the extent, in metres."""
+        extents = self._rows(0, len(self._bins))[:, direction]
+        went_away = np.minimum.accumulate(extents) < extent - AWAY * tolerance
+        found = np.flatnonzero(went_away & (extents >= extent - tolerance))
+        return float(found[0]) * BIN_S if len(found) else None
 
     def _between(self, first: int, end: int) -> Extents:
         found = self._found.get((first, end))
@@ -155,7 +159,7 @@ class AutomaticCamera:
         self._view, self._slopes, self._height_px, self._is_empty = view, slopes, height_px, is_empty
         self._now_s = self._start_s = 0.0  # now, and when the first bodies were there
         self._present_ns = 0
-        self._kept_s = [KEPT_S, KEPT_S]  # of the picture's width and height; 0: there is no cycle
+        self._kept_s = [0.0, 0.0]  # of the picture's width and height; 0: there is no cycle
         self._first: tuple[float, Extents] | None = None  # time and bounds at the beginning of the memory
         self._cut_s = -math.inf  # when the camera has cut
         self._move: Glide | None = None
@@ -165,7 +169,7 @@ class AutomaticCamera:
     def resize(self, view: FramedView, slopes: tuple[float, float], height_px: int) -> None:
         """The window has another size. Bounds are forgotten, because their directions depend on it."""
         self._view, self._slopes, self._height_px, self._memory = view, slopes, height_px, Memory()
-        self._kept_s, self._move, self._first = [KEPT_S, KEPT_S], None, None
+        self._kept_s, self._move, self._first = [0.0, 0.0], None, None
 
     def advance(
         self, present_ns: int, drawn: Extents | None, ahead: Extents | None, alone_m: float = 0.0, is_held: bool = False
@@ -210,7 +214,10 @@ class AutomaticCamera:
             if self._first is None:
                 self._first = self._now_s, drawn
             known, passed_s = self._first[1], self._now_s - self._first[0]
-        growth = GROWTH * AHEAD_S / max(passed_s, 1e-3)
+        growth = np.full(COUNT, GROWTH * AHEAD_S / max(passed_s, 1e-3))
+        for axis, used in enumerate(AXES):
+            if self._kept_s[axis]:  # what moves in a cycle turns back
+                growth[used] = 0.0
         limit = np.where(drawn > known, drawn + growth * (drawn - known), known)
         found: Extents = np.maximum(drawn, np.minimum(ahead, limit))
         return found
@@ -223,7 +230,7 @@ class AutomaticCamera:
         move = self._move
         outside = self._beyond_m(ahead, self.pose if move is None else move.goal, REST_SHARE) > 0
         if outside.any():
-            self._remember_cycle(ahead, outside)
+            self._remember_cycle(np.where(drawn > self._memory.before(NEWEST_S), drawn, ahead), outside)
             goal = self._wanted_goal(drawn, ahead, alone_m)
             if self._now_s - self._start_s < START_S:
                 self.pose, self._cut_s = goal, self._now_s
@@ -264,7 +271,8 @@ class AutomaticCamera:
             if kept_s:
                 kept = drawn.copy()
                 kept[used] = np.maximum(drawn, self._memory.last(kept_s))[used]
-                if self._share(drawn, self._goal(kept, ahead, alone_m)) >= DOT_SHARE:
+                seen = np.maximum(drawn, self._memory.last(SEEN_S))
+                if self._share(seen, self._goal(kept, ahead, alone_m)) >= CYCLE_SHARE:
                     wanted[used] = kept[used]
             elif (last[sides] - drawn[sides]).max() < LEFT_SHARE * drawn[sides].sum():
                 kept = drawn.copy()
@@ -273,12 +281,14 @@ class AutomaticCamera:
                     wanted = np.maximum(wanted, kept)
         return self._goal(wanted, ahead, alone_m)
 
-    def _remember_cycle(self, ahead: Extents, outside: NDArray[np.bool_]) -> None:
+    def _remember_cycle(self, bounds: Extents, outside: NDArray[np.bool_]) -> None:
         """Sets `_kept_s` for a move to these bounds. outside: mask of the directions in which they leave the picture:
         right, left, up, down."""
         for axis in range(2):
             sides = [side for side in (2 * axis, 2 * axis + 1) if outside[side]]
-            ages = [self._memory.age_s(int(side), ahead[side] - self._tolerance_m) for side in sides]
+            room_m = float(self._memory.last(KEPT_S)[2 * axis : 2 * axis + 2].sum())
+            tolerance_m = max(self._tolerance_m, RETURN_SHARE * room_m)
+            ages = [self._memory.return_s(side, float(bounds[side]), tolerance_m) for side in sides]
             known = [age for age in ages if age is not None]
             if len(known) < len(ages):
                 self._kept_s[axis] = 0.0
