@@ -31,7 +31,7 @@ from tests.render.scene.followed import (
 )
 from twixt.ipc.scene import Box, Sphere
 from twixt.render.draw.frame.camera import MAX_DISTANCE_M, MIN_DISTANCE_M, OrbitCamera
-from twixt.render.scene.automatic_camera import KEPT_S, REST_SHARE
+from twixt.render.scene.automatic_camera import ALONE_SHARE, KEPT_S, REST_SHARE
 from twixt.render.scene.body_bounds import RIGHT
 from twixt.render.scene.followed_view import FIRST_SAMPLES, MOST_BODIES, SAMPLES_PER_S
 
@@ -142,6 +142,13 @@ def test_the_ball_around_the_bodies_moves_with_them_so_that_the_user_may_zoom_in
     assert math.dist(around.middle, middle) < 2
     assert 1 < around.radius_m < 20
     assert around.small_size_m == pytest.approx(0.1 / 4)
+
+
+def test_a_lone_ball_takes_a_third_of_the_first_picture_and_of_all_others() -> None:
+    frames = Followed(World([Sphere(0.5)], lambda t: balls([[2, 1, 0]]))).run(1)
+    assert {round(shown.share, 1) for shown in frames} == {0.3}
+    assert frames[0].share == pytest.approx(ALONE_SHARE, rel=0.1)
+    assert len({shown.place for shown in frames}) == 1
 
 
 def test_a_body_that_goes_far_behind_the_others_is_before_the_far_plane_while_the_camera_moves() -> None:
