@@ -205,8 +205,11 @@ def test_f_makes_the_camera_of_a_program_follow_and_a_new_one_ends_it(window: Of
     assert not following.is_following()
 
 
-def test_f_does_not_make_a_still_camera_follow(window: OffscreenWindow) -> None:
-    following = Following(window, camera="still")
+@pytest.mark.parametrize(("scene", "flags"), [(FREE, {"camera": "still"}), (replace(FREE, camera=Camera(body=0)), {})])
+def test_f_makes_neither_a_still_nor_a_carried_camera_follow(
+    window: OffscreenWindow, scene: Scene, flags: dict
+) -> None:
+    following = Following(window, scene, **flags)
     following.frames(5)
     following.view.frame_all()
     following.frames(2)
