@@ -301,6 +301,23 @@ def test_in_a_pause_the_camera_ends_its_move(window: OffscreenWindow) -> None:
     assert abs(middle_px(following.pixels()) - SIZE_PX[0] / 2) < SIZE_PX[0] / 3
 
 
+def test_the_camera_is_told_the_draw_times_and_the_rate_of_the_world(window: OffscreenWindow) -> None:
+    following, told = Following(window, split=(("none", "newest-two"), ("linear", "ahead"))), []
+    following.frames(20)
+    following.show.choose(split=True)
+    view, stage = following.view, following.show.stage
+    advance = view.advance
+    view.advance = lambda at_ns, drawn, size_px: told.append(drawn) or advance(at_ns, drawn, size_px)
+    stage.replan(Plan(2, 0, START_NS + following.at_ms * 1_000_000, following.at_ms * 1_000_000, 0.25))
+    following.frames(5)
+    drawn = told[-1]
+    present_ns = START_NS + (following.at_ms - FRAME_MS) * 1_000_000
+    left, main = (picture.clock.advance_to(present_ns) for picture in stage.pictures)
+    assert left != main
+    assert (drawn.first_ns, drawn.last_ns) == (min(left, main), max(left, main))
+    assert (drawn.rate, drawn.gap_s, drawn.newest) == (0.25, GAP_MS / 1000, stage.history.newest)
+
+
 def test_a_world_that_begins_again_is_followed(window: OffscreenWindow) -> None:
     following = Following(window)
     following.frames(60)
