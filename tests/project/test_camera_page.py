@@ -18,7 +18,7 @@ TEXT = re.sub(r"\s+", " ", PAGE)
     [
         (r"within (\S+) % of the picture, the camera stands", (100 * automatic_camera.REST_SHARE,)),
         (
-            r"until the bodies take (\S+) % of the picture, and the half second to come at most (\S+) %",
+            r"There the bodies take (\S+) % of the picture, and their bounds at most (\S+) %",
             (100 * automatic_camera.FILLED_SHARE, 100 * automatic_camera.AHEAD_SHARE),
         ),
         (r"three equal poles at (\S+) per second", (automatic_camera.RATE_PER_S,)),
@@ -29,14 +29,20 @@ TEXT = re.sub(r"\s+", " ", PAGE)
             (automatic_camera.KEPT_S, 100 * automatic_camera.SHRINK_SHARE),
         ),
         (r"less than 1/(\S+) of the picture", (1 / automatic_camera.DOT_SHARE,)),
-        (r"(\S+) times what it went beyond them", (automatic_camera.GROWTH,)),
+        (r"by more than (\S+) times their growth", (automatic_camera.GROWTH,)),
+        (r"the limit is (\S+) times the mean speed", (automatic_camera.GROWTH,)),
+        (r"if the bodies still take (\S+) %", (100 * automatic_camera.LEAST_SHARE,)),
+        (
+            r"would take less than (\S+) % for (\S+) s",
+            (100 * automatic_camera.LEAST_SHARE, automatic_camera.FAR_S),
+        ),
         (
             r"(\S+) times as large as the others need. After (\S+) s",
             (body_bounds.FLOWN_FACTOR, body_bounds.FLOWN_OFF_S),
         ),
         (r"if it is (\S+) times too far", (1 / automatic_camera.FAR_SHARE,)),
         (
-            r"at most (\S+) times a second, but for the first (\S+) samples",
+            r"at most (\S+) times a second. Only the first (\S+) samples",
             (followed_view.SAMPLES_PER_S, followed_view.FIRST_SAMPLES),
         ),
         (r"Of more than (\S+) bodies", (followed_view.MOST_BODIES,)),
@@ -51,12 +57,12 @@ def test_the_page_states_the_numbers_of_the_code(sentence: str, values: tuple[fl
 def test_the_page_states_in_words_the_numbers_of_the_code() -> None:
     words = {
         "to half a second later": body_bounds.AHEAD_S == 0.5,
-        "in the last half second": automatic_camera.NEWEST_S == 0.5,
-        "comes nearer only after a second": automatic_camera.FAR_S == 1,
+        "their growth of the last half second": automatic_camera.NEWEST_S == 0.5,
         "in the last minute": automatic_camera.MEMORY_S == 60,
         "one and a half such cycles": automatic_camera.CYCLES == 1.5,
         "takes a third of the picture at most": pytest.approx(1 / 3) == automatic_camera.ALONE_SHARE,
-        "At most a tenth of the bodies, and at least one of three": pytest.approx(0.1) == body_bounds.FLOWN_SHARE,
+        "At most a tenth of the bodies": pytest.approx(0.1) == body_bounds.FLOWN_SHARE,
+        "of 3 to 19 bodies, one": body_bounds.LEAST_OTHERS == 3 - 1,
     }
     assert words == dict.fromkeys(words, True)
     assert [sentence for sentence in words if sentence not in TEXT] == []
