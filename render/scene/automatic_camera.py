@@ -35,8 +35,11 @@ ALONE_SHARE = 1 / 3
 LEAST_SHARE, FAR_S, FAR_SHARE = 0.45, 1.0, 0.4
 # A camera at rest moves nearer only if its distance becomes less than this share of the present one.
 NEARER_SHARE = 0.8
-# The places of a cycle are shown only if the bodies take at least this share of the picture: 10 px of 600.
-DOT_SHARE = 1 / 60
+# The places of a cycle are shown only if those of the last SEEN_S take at least this share of the picture.
+SEEN_S, CYCLE_SHARE = 4.0, 0.25
+# Bodies have come back to an extent if they reach it within this share of the bounds' width in the last KEPT_S. In
+# between they must have been farther away than AWAY times this tolerance.
+RETURN_SHARE, AWAY = 0.25, 1.25
 # Bodies have moved on if a side of their bounds has moved by this share of the bounds' width.
 MOVED_ON_SHARE = 0.25
 # Rate of a move, per second: it then comes to rest within 1 s. A move is faster if a body would leave the picture: its
@@ -47,11 +50,10 @@ REST_PX = 0.1
 # Time in which places are kept in the picture, if there is no cycle; longest cycle that is recognised; number of cycles
 # whose places are kept.
 KEPT_S, MEMORY_S, CYCLES = 3.0, 60.0, 1.5
-# Bounds are remembered in intervals of this length. The newest ones are not places to which bodies come back.
+# Bounds are remembered in intervals of this length.
 BIN_S = 0.1
-NEWEST_S = 0.5
-# Bounds are expected to grow at most this many times as fast as they did.
-GROWTH = 1.5
+# Bounds are expected to grow at most GROWTH times as fast as in the last NEWEST_S.
+NEWEST_S, GROWTH = 0.5, 1.5
 # A frame that took longer counts as this long: time without frames is not time in which bodies were seen.
 LONGEST_FRAME_S = 0.1
 # Bounds are equal if they differ by less than this share of the picture.
@@ -128,12 +130,13 @@ class Memory:
         """Bounds of the whole memory without the last `seconds`; -inf where there were none."""
         return self._between(round(seconds / BIN_S), len(self._bins))
 
-    def age_s(self, direction: int, extent: float) -> float | None:
-        """Seconds since a body was last at least this far in this direction. The last NEWEST_S do not count. None: no
-        body was."""
-        newest = round(NEWEST_S / BIN_S)
-        found = np.flatnonzero(self._rows(newest, len(self._bins))[:, direction] >= extent)
-        return None if not len(found) else NEWEST_S + float(found[0]) * BIN_S
+    def return_s(self, direction: int, extent: float, tolerance_m: float) -> float | None:
+        """Seconds since bodies were last as far in this direction, before they went away and came back. None: they were
+        not, or did not go away. tolerance_m: of the extent."""
+        extents = self._rows(0, len(self._bins))[:, direction]
+        went_away = np.minimum.accumulate(extents) < extent - AWAY * tolerance_m
+        found = np.flatnonzero(went_away & (extents >= extent - tolerance_m))
+        return float(found[0]) * BIN_S if len(found) else None
 
     def _between(self, first: int, end: int) -> Extents:
         found = self._found.get((first, end))
@@ -160,8 +163,8 @@ class AutomaticCamera:
         self._view, self._slopes, self._height_px, self._is_empty = view, slopes, height_px, is_empty
         self._now_s = self._start_s = 0.0  # seconds of frames so far; the value at the first bodies
         self._present_ns = 0
-        # Time in which places are kept, across the picture and along its height; 0 after a move without a cycle.
-        self._kept_s = [KEPT_S, KEPT_S]
+        # Time in which places are kept, across the picture and along its height, seconds; 0: there is no cycle.
+        self._kept_s = [0.0, 0.0]
         self._first: tuple[float, Extents] | None = None  # time and bounds at the beginning of the memory
         self._cut_s = -math.inf  # when the camera has cut
         self._move: Glide | None = None
@@ -171,7 +174,7 @@ class AutomaticCamera:
     def resize(self, view: FramedView, slopes: tuple[float, float], height_px: int) -> None:
         """The window has another size. Bounds are forgotten, because their directions depend on it."""
         self._view, self._slopes, self._height_px, self._memory = view, slopes, height_px, Memory()
-        self._kept_s, self._move, self._first = [KEPT_S, KEPT_S], None, None
+        self._kept_s, self._move, self._first = [0.0, 0.0], None, None
 
     def advance(
         self, present_ns: int, drawn: Extents | None, ahead: Extents | None, alone_m: float = 0.0, is_held: bool = False
@@ -209,14 +212,17 @@ class AutomaticCamera:
 
     def _expected(self, drawn: Extents, ahead: Extents) -> Extents:
         """The bounds `ahead`, limited in each direction: they grow at most GROWTH times as fast as in the last
-        NEWEST_S. Growth is what exceeds the bounds of the memory before. So a ball on the floor is not expected to fall
-        on, and a wheel is expected to stay where it turns."""
+        NEWEST_S, and not at all in a cycle. Growth is what exceeds the bounds of the memory before. So a ball on the
+        floor is not expected to fall on, and a wheel is expected to stay where it turns."""
         known, passed_s = self._memory.before(NEWEST_S), NEWEST_S
         if known[RIGHT] == -math.inf:
             if self._first is None:
                 self._first = self._now_s, drawn
             known, passed_s = self._first[1], self._now_s - self._first[0]
-        growth = GROWTH * AHEAD_S / max(passed_s, 1e-3)
+        growth = np.full(COUNT, GROWTH * AHEAD_S / max(passed_s, 1e-3))
+        for axis, used in enumerate(AXES):
+            if self._kept_s[axis]:  # what moves in a cycle turns back
+                growth[used] = 0.0
         limit = np.where(drawn > known, drawn + growth * (drawn - known), known)
         found: Extents = np.maximum(drawn, np.minimum(ahead, limit))
         return found
@@ -229,7 +235,7 @@ class AutomaticCamera:
         move = self._move
         outside = self._beyond_m(ahead, self.pose if move is None else move.goal, REST_SHARE) > 0
         if outside.any():
-            self._remember_cycle(ahead, outside)
+            self._remember_cycle(np.where(drawn > self._memory.before(NEWEST_S), drawn, ahead), outside)
             goal = self._wanted_goal(drawn, ahead, alone_m)
             if self._now_s - self._start_s < START_S:
                 self.pose, self._cut_s = goal, self._now_s
@@ -274,7 +280,8 @@ class AutomaticCamera:
             if kept_s:
                 kept = drawn.copy()
                 kept[used] = np.maximum(drawn, self._memory.last(kept_s))[used]
-                if self._share(drawn, self._goal(kept, ahead, alone_m)) >= DOT_SHARE:
+                seen = np.maximum(drawn, self._memory.last(SEEN_S))
+                if self._share(seen, self._goal(kept, ahead, alone_m)) >= CYCLE_SHARE:
                     wanted[used] = kept[used]
             elif (last[sides] - drawn[sides]).max() < MOVED_ON_SHARE * drawn[sides].sum():
                 kept = drawn.copy()
@@ -283,13 +290,15 @@ class AutomaticCamera:
                     wanted = np.maximum(wanted, kept)
         return self._goal(wanted, ahead, alone_m)
 
-    def _remember_cycle(self, ahead: Extents, outside: NDArray[np.bool_]) -> None:
+    def _remember_cycle(self, bounds: Extents, outside: NDArray[np.bool_]) -> None:
         """Sets `_kept_s` for a move to these bounds. outside: mask of the directions in which they leave the picture:
         right, left, up, down."""
-        tolerance_m = TOLERANCE * 2 * self._view.tangent * self.pose[3]
+        least_m = float(TOLERANCE * 2 * self._view.tangent * self.pose[3])
         for axis in range(2):
             sides = [side for side in (2 * axis, 2 * axis + 1) if outside[side]]
-            ages = [self._memory.age_s(int(side), ahead[side] - tolerance_m) for side in sides]
+            width_m = float(self._memory.last(KEPT_S)[2 * axis : 2 * axis + 2].sum())
+            tolerance_m = max(least_m, RETURN_SHARE * width_m)
+            ages = [self._memory.return_s(side, float(bounds[side]), tolerance_m) for side in sides]
             known = [age for age in ages if age is not None]
             if len(known) < len(ages):
                 self._kept_s[axis] = 0.0

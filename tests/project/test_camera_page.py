@@ -28,7 +28,11 @@ TEXT = re.sub(r"\s+", " ", PAGE)
             r"the bodies of the last (\S+) s take less than (\S+) % of the picture",
             (automatic_camera.KEPT_S, 100 * automatic_camera.SHRINK_SHARE),
         ),
-        (r"less than 1/(\S+) of the picture", (1 / automatic_camera.DOT_SHARE,)),
+        (
+            r"the places of the last (\S+) s would take less than (\S+) % of the picture",
+            (automatic_camera.SEEN_S, 100 * automatic_camera.CYCLE_SHARE),
+        ),
+        (r"as the same within (\S+) % of the bounds' width", (100 * automatic_camera.RETURN_SHARE,)),
         (r"by more than (\S+) times their growth", (automatic_camera.GROWTH,)),
         (r"the limit is (\S+) times the mean speed", (automatic_camera.GROWTH,)),
         (r"if the bodies still take (\S+) %", (100 * automatic_camera.LEAST_SHARE,)),

@@ -205,8 +205,11 @@ def test_f_makes_the_camera_of_a_program_follow_and_a_new_one_ends_it(window: Of
     assert not following.is_following()
 
 
-def test_f_does_not_make_a_still_camera_follow(window: OffscreenWindow) -> None:
-    following = Following(window, camera="still")
+@pytest.mark.parametrize(("scene", "flags"), [(FREE, {"camera": "still"}), (replace(FREE, camera=Camera(body=0)), {})])
+def test_f_makes_neither_a_still_nor_a_carried_camera_follow(
+    window: OffscreenWindow, scene: Scene, flags: dict
+) -> None:
+    following = Following(window, scene, **flags)
     following.frames(5)
     following.view.frame_all()
     following.frames(2)
@@ -296,6 +299,23 @@ def test_in_a_pause_the_camera_ends_its_move(window: OffscreenWindow) -> None:
     place = following.view.place
     assert set(following.frames(30)) == {place}
     assert abs(middle_px(following.pixels()) - SIZE_PX[0] / 2) < SIZE_PX[0] / 3
+
+
+def test_the_camera_is_told_the_draw_times_and_the_rate_of_the_world(window: OffscreenWindow) -> None:
+    following, told = Following(window, split=(("none", "newest-two"), ("linear", "ahead"))), []
+    following.frames(20)
+    following.show.choose(split=True)
+    view, stage = following.view, following.show.stage
+    advance = view.advance
+    view.advance = lambda at_ns, drawn, size_px: told.append(drawn) or advance(at_ns, drawn, size_px)
+    stage.replan(Plan(2, 0, START_NS + following.at_ms * 1_000_000, following.at_ms * 1_000_000, 0.25))
+    following.frames(5)
+    drawn = told[-1]
+    present_ns = START_NS + (following.at_ms - FRAME_MS) * 1_000_000
+    left, main = (picture.clock.advance_to(present_ns) for picture in stage.pictures)
+    assert left != main
+    assert (drawn.first_ns, drawn.last_ns) == (min(left, main), max(left, main))
+    assert (drawn.rate, drawn.gap_s, drawn.newest) == (0.25, GAP_MS / 1000, stage.history.newest)
 
 
 def test_a_world_that_begins_again_is_followed(window: OffscreenWindow) -> None:
