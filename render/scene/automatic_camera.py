@@ -6,7 +6,7 @@ The rule. *Bounds* are how far the bodies extend from now to AHEAD_S later (see 
 - Move. If the bounds leave this part, the camera moves until they take FILLED_SHARE of the picture. A move takes
   about a second, and less if bodies would leave the picture. It begins and ends smoothly.
 - Shrink. If the bounds of the last `kept_s` take less than SHRINK_SHARE of the picture, the camera moves nearer.
-- Return. Bodies that come back to a place where they were in the last MEMORY_S will do so again. Then the camera shows
+- Return. Bodies that went away from a place and came back to it within MEMORY_S will do so again. Then the camera shows
   the places of a whole cycle, and rests. `kept_s` becomes half as long again as this cycle. Other moves also keep the
   places of the last KEPT_S in the picture, unless the bodies would become smaller than LEAST_SHARE for it.
 - A lone body of a simple shape takes ALONE_SHARE of the picture at most. Bodies that fly off alone are left out after
@@ -54,7 +54,7 @@ KEPT_S, MEMORY_S, CYCLES = 3.0, 60.0, 1.5
 # Bounds are remembered in intervals of this length. The newest ones are not places to which bodies come back.
 BIN_S = 0.1
 NEWEST_S = 0.5
-GROWTH = 1.5
+GROWTH, CYCLE_GROWTH = 1.5, 0.5
 # A frame that took longer counts as this long: time without frames is not time in which bodies were seen.
 LONGEST_FRAME_S = 0.1
 # Bounds are equal if they differ by less than this share of the picture.
@@ -215,9 +215,9 @@ class AutomaticCamera:
                 self._first = self._now_s, drawn
             known, passed_s = self._first[1], self._now_s - self._first[0]
         growth = np.full(COUNT, GROWTH * AHEAD_S / max(passed_s, 1e-3))
-        for axis, used in enumerate(AXES):
-            if self._kept_s[axis]:  # what moves in a cycle turns back
-                growth[used] = 0.0
+        for used, kept_s in zip(AXES, self._kept_s, strict=True):
+            if kept_s:  # bodies that come back turn round
+                growth[used] *= CYCLE_GROWTH
         limit = np.where(drawn > known, drawn + growth * (drawn - known), known)
         found: Extents = np.maximum(drawn, np.minimum(ahead, limit))
         return found
