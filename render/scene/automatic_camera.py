@@ -4,7 +4,7 @@
 - Rest. The camera stands still as long as the bounds are within REST_SHARE of the picture.
 - Move. If the bounds leave this part, the camera moves to a place from which the bodies take FILLED_SHARE.
 - Shrink. If the bodies of the last KEPT_S, or of CYCLES cycles, take less than SHRINK_SHARE, the camera moves nearer.
-- Return. Bodies that come back to a place where they were in the last MEMORY_S are expected to do so again. Then the
+- Return. Bodies that went away from a place and come back to it within MEMORY_S are expected to do so again. Then the
   camera shows the places of CYCLES cycles. Other moves show the places of the last KEPT_S.
 
 Always: the direction of view never changes. While a mouse button is held, the camera stands.
@@ -52,8 +52,9 @@ REST_PX = 0.1
 KEPT_S, MEMORY_S, CYCLES = 3.0, 60.0, 1.5
 # Bounds are remembered in intervals of this length.
 BIN_S = 0.1
-# Bounds are expected to grow at most GROWTH times as fast as in the last NEWEST_S.
-NEWEST_S, GROWTH = 0.5, 1.5
+# Bounds are expected to grow at most GROWTH times as fast as in the last NEWEST_S. In a cycle, this limit is multiplied
+# by CYCLE_GROWTH.
+NEWEST_S, GROWTH, CYCLE_GROWTH = 0.5, 1.5, 0.5
 # A frame that took longer counts as this long: time without frames is not time in which bodies were seen.
 LONGEST_FRAME_S = 0.1
 # Bounds are equal if they differ by less than this share of the picture.
@@ -212,17 +213,17 @@ class AutomaticCamera:
 
     def _expected(self, drawn: Extents, ahead: Extents) -> Extents:
         """The bounds `ahead`, limited in each direction: they grow at most GROWTH times as fast as in the last
-        NEWEST_S, and not at all in a cycle. Growth is what exceeds the bounds of the memory before. So a ball on the
-        floor is not expected to fall on, and a wheel is expected to stay where it turns."""
+        NEWEST_S, and less in a cycle. Growth is what exceeds the bounds of the memory before. So a ball on the floor is
+        not expected to fall on, and a wheel is expected to stay where it turns."""
         known, passed_s = self._memory.before(NEWEST_S), NEWEST_S
         if known[RIGHT] == -math.inf:
             if self._first is None:
                 self._first = self._now_s, drawn
             known, passed_s = self._first[1], self._now_s - self._first[0]
         growth = np.full(COUNT, GROWTH * AHEAD_S / max(passed_s, 1e-3))
-        for axis, used in enumerate(AXES):
-            if self._kept_s[axis]:  # what moves in a cycle turns back
-                growth[used] = 0.0
+        for used, kept_s in zip(AXES, self._kept_s, strict=True):
+            if kept_s:  # bodies that come back turn round
+                growth[used] *= CYCLE_GROWTH
         limit = np.where(drawn > known, drawn + growth * (drawn - known), known)
         found: Extents = np.maximum(drawn, np.minimum(ahead, limit))
         return found

@@ -29,10 +29,13 @@ TEXT = re.sub(r"\s+", " ", PAGE)
             (automatic_camera.KEPT_S, 100 * automatic_camera.SHRINK_SHARE),
         ),
         (
+            r"differs by at most (\S+) % of the width of their bounds in the last (\S+) s",
+            (100 * automatic_camera.RETURN_SHARE, automatic_camera.KEPT_S),
+        ),
+        (
             r"the places of the last (\S+) s would take less than (\S+) % of the picture",
             (automatic_camera.SEEN_S, 100 * automatic_camera.CYCLE_SHARE),
         ),
-        (r"as the same within (\S+) % of the bounds' width", (100 * automatic_camera.RETURN_SHARE,)),
         (r"by more than (\S+) times their growth", (automatic_camera.GROWTH,)),
         (r"the limit is (\S+) times the mean speed", (automatic_camera.GROWTH,)),
         (r"if the bodies still take (\S+) %", (100 * automatic_camera.LEAST_SHARE,)),
@@ -62,7 +65,8 @@ def test_the_page_states_in_words_the_numbers_of_the_code() -> None:
     words = {
         "to half a second later": body_bounds.AHEAD_S == 0.5,
         "their growth of the last half second": automatic_camera.NEWEST_S == 0.5,
-        "in the last minute": automatic_camera.MEMORY_S == 60,
+        "within a minute": automatic_camera.MEMORY_S == 60,
+        "the limit of growth is half as large": automatic_camera.CYCLE_GROWTH == 0.5,
         "one and a half such cycles": automatic_camera.CYCLES == 1.5,
         "takes a third of the picture at most": pytest.approx(1 / 3) == automatic_camera.ALONE_SHARE,
         "At most a tenth of the bodies": pytest.approx(0.1) == body_bounds.FLOWN_SHARE,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from twixt.render.draw.frame.framing import FramedView
 from twixt.render.scene.automatic_camera import (
     ALONE_SHARE,
-    DOT_SHARE,
+    CYCLE_SHARE,
     FILLED_SHARE,
     KEPT_S,
     LONGEST_FRAME_S,
@@ -303,10 +303,23 @@ def test_after_the_first_cycles_the_camera_shows_a_whole_one_and_never_moves_aga
         assert max(right - pose[0], left + pose[0], up - pose[1], down + pose[1]) <= half_m
 
 
-def test_a_cycle_in_which_the_body_would_be_a_dot_is_followed() -> None:
-    driven = Driven(circle(6, radius_m=0.8 * RADIUS_M / DOT_SHARE), hz=30.0, alone_m=RADIUS_M)
-    driven.run(20)
-    assert driven.share() > 2 * DOT_SHARE
+@pytest.mark.parametrize(("period_s", "is_shown"), [(20, True), (45, False)])
+def test_a_slow_cycle_is_followed_instead_of_shown(period_s: float, is_shown: bool) -> None:
+    driven = Driven(circle(period_s, radius_m=40.0), hz=30.0, alone_m=RADIUS_M)
+    poses = driven.run(2.2 * period_s)
+    assert (2 * TANGENT * poses[-1][3] > 80) == is_shown
+    assert (driven.share() > CYCLE_SHARE / 2) != is_shown
+
+
+def test_bodies_that_drift_while_they_come_back_have_a_cycle() -> None:
+    def hops(t: float) -> list[tuple[float, float, float]]:
+        ((_, height_m, _),) = bounce(t)  # 10 m high
+        return [(0, height_m - t, 0)]
+
+    driven = Driven(hops, hz=30.0, alone_m=RADIUS_M)
+    driven.run(12)
+    speeds = np.diff([pose[1] for pose in driven.run(12)]) * 30
+    assert np.abs(speeds).max() < 9, "much slower than the ball, whose speed is up to 15 m/s"
 
 
 @pytest.mark.parametrize(("left_m", "is_kept"), [(-2.2, True), (-1.2, False)])
@@ -502,9 +515,18 @@ def test_a_memory_knows_the_bounds_of_the_last_seconds() -> None:
         memory.add(k / 10 + 0.05, np.array([k, -k] * (COUNT // 2), float))
     assert memory.last(1)[:2].tolist() == [299, -290]
     assert memory.before(1)[:2].tolist() == [289, 0]
-    assert memory.age_s(LEFT, -200) == pytest.approx(9.9)
-    assert memory.age_s(RIGHT, 298) is None, "of the newest moment"
-    assert memory.age_s(LEFT, 1) is None
+    assert memory.return_s(LEFT, -200, 5) == pytest.approx(9.4)
+    assert memory.return_s(RIGHT, 298, 5) is None, "bodies that are still there"
     memory.add(1000, np.full(COUNT, -7.0))
     assert memory.before(1)[RIGHT] == -math.inf
     assert memory.last(1)[RIGHT] == -7
+
+
+def test_a_memory_knows_how_long_ago_bodies_went_away_before_they_came_back() -> None:
+    memory = Memory()
+    for k in range(100):
+        memory.add(k / 10 + 0.05, np.full(COUNT, 10.0 if k % 40 < 10 else 0.0))
+    memory.add(10.05, np.full(COUNT, 9.0))
+    assert memory.return_s(RIGHT, 9, 2) == pytest.approx(1.1)
+    assert memory.return_s(RIGHT, 13, 2) is None, "farther than ever"
+    assert memory.return_s(RIGHT, 0, 2) is None, "they did not go away to the other side"
