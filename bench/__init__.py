@@ -2,6 +2,7 @@
 list of all benches.
 
 `costs` and `peers` measure figures that have limits, and `cost_suite` runs them. `clock`, `motion` and `pacing` play
-runs in virtual time. `loops` measures how much a viewer slows loops down. `evenness` measures whole runs. `view`
-reads the pixels of whole runs. `rows`, `pages`, `processes` and `screens` are shared by the benches. Nothing in twixt imports this package.
+runs in virtual time. `loops` measures how much a viewer slows loops down. `evenness` measures whole runs. `view` reads
+the pixels of whole runs. `rows`, `pages`, `processes` and `screens` are shared by the benches. Nothing in twixt imports
+this package.
 """

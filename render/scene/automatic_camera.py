@@ -1,18 +1,13 @@
-"""The automatic camera: keeps what moves in the picture, in a scene without a camera, until the user moves the view.
+"""The rule of the automatic camera: when it moves, and where to. docs/camera.md states the rule in full.
 
-The rule. *Bounds* are how far the bodies extend from now to AHEAD_S later (see `body_bounds`).
-- Rest. The camera stands still as long as the bounds are within REST_SHARE of the picture. Equal cameras let the
-  background be copied instead of drawn.
-- Move. If the bounds leave this part, the camera moves until they take FILLED_SHARE of the picture. A move takes
-  about a second, and less if bodies would leave the picture. It begins and ends smoothly.
-- Shrink. If the bounds of the last `kept_s` take less than SHRINK_SHARE of the picture, the camera moves nearer.
-- Return. Bodies that went away from a place and came back to it within MEMORY_S will do so again. Then the camera shows
-  the places of a whole cycle, and rests. `kept_s` becomes half as long again as this cycle. Other moves also keep the
-  places of the last KEPT_S in the picture, unless the bodies would become smaller than LEAST_SHARE for it.
-- A lone body of a simple shape takes ALONE_SHARE of the picture at most. Bodies that fly off alone are left out after
-  some seconds.
-- The direction of view never changes. While a mouse button is held, the camera stands.
+*Bounds* are the extents of the bodies from now to AHEAD_S later (see `body_bounds`).
+- Rest. The camera stands still as long as the bounds are within REST_SHARE of the picture.
+- Move. If the bounds leave this part, the camera moves to a place from which the bodies take FILLED_SHARE.
+- Shrink. If the bodies of the last KEPT_S, or of CYCLES cycles, take less than SHRINK_SHARE, the camera moves nearer.
+- Return. Bodies that went away from a place, and come back to it within MEMORY_S, are expected to do so again. Then the
+  camera shows the places of CYCLES cycles. Other moves show the places of the last KEPT_S.
 
+Always: the direction of view never changes. While a mouse button is held, the camera stands.
 Pure: takes times and bounds, reads no clock. One call a frame.
 """
 
@@ -24,36 +19,41 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.render.draw.frame.framing import EMPTY_M, FramedView
-from twixt.render.scene.body_bounds import AHEAD_S, COUNT, DOWN, FAR, LEFT, NEAR, RIGHT, UP, WEDGE, Extents
+from twixt.render.scene.body_bounds import AHEAD_S, COUNT, DOWN, FAR, LEFT, NEAR, RIGHT, SIDES, UP, WEDGE, Extents
 
 # In the first moment the camera cuts instead of moving: velocities are known only after two samples.
 START_S = 0.1
-REST_SHARE = 0.85
-FILLED_SHARE = 0.6
-SHRINK_SHARE = 0.3
+# Shares of the picture's width or height. The camera rests while the bounds take less than the first. It moves nearer
+# if the bodies take less than the second.
+REST_SHARE, SHRINK_SHARE = 0.85, 0.3
+# At the end of a move, the bodies take the first share, and the bounds at most the second.
+FILLED_SHARE, AHEAD_SHARE = 0.6, 0.75
+# Largest share that a lone body of a simple shape takes.
 ALONE_SHARE = 1 / 3
-# At the end of a move, the bounds AHEAD_S later take at most this share.
-AHEAD_SHARE = 0.75
-# A move is planned anew if the bodies would take less of the picture at its end for FAR_S, so that the picture does not
-# pulse with each step of a runner; at once if its goal is more than 1 / FAR_SHARE times too far. The camera moves nearer
-# only if its distance shrinks at least to `NEARER` of the present one.
-LEAST_SHARE, NEARER = 0.45, 0.8
-FAR_S, FAR_SHARE = 1.0, 0.4
+# The goal of a move comes nearer if the bodies would take less than LEAST_SHARE there for FAR_S. So the picture does
+# not pulse with the steps of a runner. The goal comes nearer at once if it is more than 1 / FAR_SHARE times too far.
+LEAST_SHARE, FAR_S, FAR_SHARE = 0.45, 1.0, 0.4
+# A camera at rest moves nearer only if its distance becomes less than this share of the present one.
+NEARER_SHARE = 0.8
 # The places of a cycle are shown only if those of the last SEEN_S take at least this share of the picture.
 SEEN_S, CYCLE_SHARE = 4.0, 0.25
-# Bodies have come back if they are as far as before, within this share of the room that they took in the last KEPT_S.
+# A body has come back if it is as far as before, within the first share of the room that the bodies took in the last
+# KEPT_S. It went away if it was AWAY times as far from there.
 RETURN_SHARE, AWAY = 0.25, 1.25
-# Bodies leave a place if the side of their bounds has moved by this share of the bounds' width.
-LEFT_SHARE = 0.25
+# Bodies have moved on if a side of their bounds has moved by this share of the bounds' width.
+MOVED_ON_SHARE = 0.25
 # Rate of a move, per second: it then comes to rest within 1 s. A move is faster if a body would leave the picture: its
 # rate is HASTE divided by the time until then. Half of the way is done after 2.7 divided by the rate.
 RATE_PER_S, FASTEST_PER_S, HASTE = 11.0, 40.0, 3.0
 # A move ends when the picture is within this many px of its goal.
 REST_PX = 0.1
+# Time in which places are kept in the picture, if there is no cycle; longest cycle that is recognised; number of cycles
+# whose places are kept.
 KEPT_S, MEMORY_S, CYCLES = 3.0, 60.0, 1.5
 # Bounds are remembered in intervals of this length. The newest ones are not places to which bodies come back.
 BIN_S = 0.1
 NEWEST_S = 0.5
+# Bounds are expected to grow at most this many times as fast as they did; in a cycle, times the second.
 GROWTH, CYCLE_GROWTH = 1.5, 0.5
 # A frame that took longer counts as this long: time without frames is not time in which bodies were seen.
 LONGEST_FRAME_S = 0.1
@@ -66,21 +66,26 @@ LEAST_DISTANCE = 1e-6
 # Directions of the bounds that belong to the picture's width and to its height.
 AXES = np.array([RIGHT, LEFT, WEDGE.start, WEDGE.start + 1]), np.array([UP, DOWN, WEDGE.start + 2, WEDGE.start + 3])
 
-# (4,): the target's place to the right, up and backward, and the distance, in metres. In between two poses, each point
-# that both show is in the picture, because the borders of the picture are blended linearly.
+# (4,): position of the target to the right, up and backward, and distance of the camera from the target, in metres.
+# Always: if two poses are blended linearly, each point that both show stays in the picture.
 Pose = NDArray[np.float64]
 
 
+def ball_distance_m(radius_m: float, share: float, view: FramedView) -> float:
+    """Distance at which a ball takes this share of the shorter side of the picture. The ball is taken as flat."""
+    return radius_m / (share * view.tangent * min(1.0, view.aspect))
+
+
 class Glide:
-    """A smooth move of numbers to `goal`: the response of a filter with three equal poles, which does not overshoot when
-    it begins at rest. Position, velocity and acceleration have no jumps. rate_per_s: rate of the poles."""
+    """Smooth move of numbers to `goal`: the response of a filter with three equal poles. Position, velocity and
+    acceleration have no jumps. A move that begins at rest does not overshoot. rate_per_s: rate of the poles."""
 
     def __init__(self, start: Pose, goal: Pose, rate_per_s: float) -> None:
         self.place, self.goal, self.rate_per_s = start, goal, rate_per_s
         self._velocity, self._acceleration = np.zeros_like(start), np.zeros_like(start)
 
     def advance(self, seconds: float) -> None:
-        """Moves on for so many seconds. A rate above RATE_PER_S falls to it slowly, so that the move stays smooth."""
+        """Advances the move. A rate above RATE_PER_S falls to it slowly, so that the move stays smooth."""
         rate, away = self.rate_per_s, self.place - self.goal
         first = self._velocity + rate * away
         second = (self._acceleration + 2 * rate * self._velocity + rate * rate * away) / 2
@@ -92,7 +97,7 @@ class Glide:
         self.rate_per_s = max(RATE_PER_S, rate / (1 + rate * seconds / 4))
 
     def is_within(self, lengths: NDArray[np.float64]) -> bool:
-        """True if place and goal differ by less than these lengths, and will in a moment."""
+        """True if place and goal differ by less than these lengths, also after one time constant."""
         moment_s = 1 / self.rate_per_s
         off = np.abs(self.place - self.goal) + np.abs(self._velocity) * moment_s
         return bool((off + np.abs(self._acceleration) * moment_s**2 < lengths).all())
@@ -123,7 +128,7 @@ class Memory:
         return self._between(0, round(seconds / BIN_S))
 
     def before(self, seconds: float) -> Extents:
-        """Bounds of the whole memory but the last `seconds`; -inf where there were none."""
+        """Bounds of the whole memory without the last `seconds`; -inf where there were none."""
         return self._between(round(seconds / BIN_S), len(self._bins))
 
     def return_s(self, direction: int, extent: float, tolerance: float) -> float | None:
@@ -146,8 +151,8 @@ class Memory:
 
 
 class AutomaticCamera:
-    """Place of a camera that keeps the bodies in the picture. view: lens and directions of the camera. pose: its first
-    place. slopes: those of the wedge in the bounds, which belongs to REST_SHARE of the picture. height_px: of the window.
+    """Camera that keeps the bodies in the picture. view: lens and directions of the camera. pose: its first place.
+    slopes: those of the wedge in the bounds, which belongs to REST_SHARE of the picture. height_px: of the window.
 
     is_empty: True if there were no bodies for the first place. Then the camera cuts to the first bodies.
     """
@@ -157,9 +162,10 @@ class AutomaticCamera:
     ) -> None:
         self.pose = pose
         self._view, self._slopes, self._height_px, self._is_empty = view, slopes, height_px, is_empty
-        self._now_s = self._start_s = 0.0  # now, and when the first bodies were there
+        self._now_s = self._start_s = 0.0  # seconds of frames so far; the value at the first bodies
         self._present_ns = 0
-        self._kept_s = [0.0, 0.0]  # of the picture's width and height; 0: there is no cycle
+        # Time in which places are kept, across the picture and along its height; 0: there is no cycle.
+        self._kept_s = [0.0, 0.0]
         self._first: tuple[float, Extents] | None = None  # time and bounds at the beginning of the memory
         self._cut_s = -math.inf  # when the camera has cut
         self._move: Glide | None = None
@@ -206,10 +212,10 @@ class AutomaticCamera:
     # -- the rule
 
     def _expected(self, drawn: Extents, ahead: Extents) -> Extents:
-        """Where bodies are expected in AHEAD_S. They are not expected to go farther beyond the places where they have
-        been than GROWTH times what they went beyond them in the last NEWEST_S. A ball on the floor does not fall on, and
-        a wheel stays where it turns."""
-        known, passed_s = self._memory.before(NEWEST_S), AHEAD_S
+        """The bounds `ahead`, limited in each direction: they grow at most GROWTH times as fast as in the last
+        NEWEST_S. Growth is what exceeds the bounds of the memory before. So a ball on the floor is not expected to fall
+        on, and a wheel is expected to stay where it turns."""
+        known, passed_s = self._memory.before(NEWEST_S), NEWEST_S
         if known[RIGHT] == -math.inf:
             if self._first is None:
                 self._first = self._now_s, drawn
@@ -235,35 +241,39 @@ class AutomaticCamera:
             if self._now_s - self._start_s < START_S:
                 self.pose, self._cut_s = goal, self._now_s
                 return
-            if move is not None:  # the picture would grow and shrink while the camera follows a body
-                self._is_too_far(goal, move.goal)
+            if move is not None:  # the camera does not come nearer while it follows a body that leaves the picture
+                self._note_size(goal, move.goal)
                 goal[3] = max(goal[3], move.goal[3])
             self._begin(goal, drawn, ahead)
         elif self._now_s - self._cut_s < START_S:  # bodies that jump have a velocity for the time of one sample
             goal = self._wanted_goal(drawn, ahead, alone_m)
-            if goal[3] < self.pose[3] * NEARER:
+            if self._is_nearer(goal):
                 self.pose = goal
         elif move is None:
             kept_s = max(KEPT_S, *self._kept_s)
             kept = np.maximum(drawn, self._memory.last(kept_s))
             if self._now_s - self._start_s >= kept_s and self._share(kept, self.pose) < SHRINK_SHARE:
                 goal = self._goal(kept, ahead, alone_m)
-                if goal[3] < self.pose[3] * NEARER:
+                if self._is_nearer(goal):
                     self._begin(goal, drawn, drawn)
         else:
             goal = self._wanted_goal(drawn, ahead, alone_m)
-            if self._is_too_far(goal, move.goal):
+            self._note_size(goal, move.goal)
+            if self._now_s - self._large_s > FAR_S or goal[3] < move.goal[3] * FAR_SHARE:
                 self._begin(goal, drawn, ahead)
 
-    def _is_too_far(self, wanted: Pose, goal: Pose) -> bool:
-        """True if the bodies would be too small at the goal of the move, for FAR_S or much too small."""
+    def _is_nearer(self, goal: Pose) -> bool:
+        return bool(goal[3] < self.pose[3] * NEARER_SHARE)
+
+    def _note_size(self, wanted: Pose, goal: Pose) -> None:
+        """Notes when the bodies were last large enough at the goal of the move."""
         if wanted[3] >= goal[3] * LEAST_SHARE / FILLED_SHARE:
             self._large_s = self._now_s
-        return bool(self._now_s - self._large_s > FAR_S or wanted[3] < goal[3] * FAR_SHARE)
 
     def _wanted_goal(self, drawn: Extents, ahead: Extents, alone_m: float) -> Pose:
-        """Place for the end of a move. Each axis of the picture keeps the places of a cycle. Bodies that spread, but do
-        not leave the places where they were, keep those of the last KEPT_S, if they do not become too small for it."""
+        """Place for the end of a move. It shows the places of a cycle, separately for the picture's width and height.
+        Without a cycle, it shows the places of the last KEPT_S if the bodies have not moved on, and still take
+        LEAST_SHARE."""
         goal, wanted = self._goal(drawn, ahead, alone_m), drawn.copy()
         last = self._memory.last(KEPT_S)
         for axis, used in enumerate(AXES):
@@ -274,7 +284,7 @@ class AutomaticCamera:
                 seen = np.maximum(drawn, self._memory.last(SEEN_S))
                 if self._share(seen, self._goal(kept, ahead, alone_m)) >= CYCLE_SHARE:
                     wanted[used] = kept[used]
-            elif (last[sides] - drawn[sides]).max() < LEFT_SHARE * drawn[sides].sum():
+            elif (last[sides] - drawn[sides]).max() < MOVED_ON_SHARE * drawn[sides].sum():
                 kept = drawn.copy()
                 kept[used] = np.maximum(drawn, last)[used]
                 if self._goal(kept, ahead, alone_m)[3] <= goal[3] * FILLED_SHARE / LEAST_SHARE:
@@ -284,10 +294,11 @@ class AutomaticCamera:
     def _remember_cycle(self, bounds: Extents, outside: NDArray[np.bool_]) -> None:
         """Sets `_kept_s` for a move to these bounds. outside: mask of the directions in which they leave the picture:
         right, left, up, down."""
+        least_m = TOLERANCE * 2 * self._view.tangent * self.pose[3]
         for axis in range(2):
             sides = [side for side in (2 * axis, 2 * axis + 1) if outside[side]]
             room_m = float(self._memory.last(KEPT_S)[2 * axis : 2 * axis + 2].sum())
-            tolerance_m = max(self._tolerance_m, RETURN_SHARE * room_m)
+            tolerance_m = max(least_m, RETURN_SHARE * room_m)
             ages = [self._memory.return_s(side, float(bounds[side]), tolerance_m) for side in sides]
             known = [age for age in ages if age is not None]
             if len(known) < len(ages):
@@ -295,12 +306,9 @@ class AutomaticCamera:
             elif known:
                 self._kept_s[axis] = min(max(KEPT_S, self._kept_s[axis], CYCLES * max(known)), MEMORY_S)
 
-    @property
-    def _tolerance_m(self) -> float:
-        return float(TOLERANCE * 2 * self._view.tangent * self.pose[3])
-
     def _begin(self, goal: Pose, drawn: Extents, ahead: Extents) -> None:
-        """Moves to `goal` from now on, so fast that bodies do not leave the picture, if they do not leave it at once."""
+        """Begins a move to `goal`, or changes the goal of the present move. Up to FASTEST_PER_S, the move is so fast
+        that no body leaves the picture."""
         rate_per_s = min(max(RATE_PER_S, HASTE / max(self._leave_s(drawn, ahead), 1e-9)), FASTEST_PER_S)
         if self._move is None:
             self._move, self._large_s = Glide(self.pose, goal, rate_per_s), self._now_s
@@ -317,23 +325,18 @@ class AutomaticCamera:
         return AHEAD_S * float((inside / (inside + then_m[leave])).min())
 
     def _pixel(self) -> NDArray[np.float64]:
-        """By how much each number of the pose changes if the picture moves by about a pixel."""
+        """Change of each number of a pose that shifts the picture by about a pixel."""
         deep_m = 2 / max(self._height_px, 1) * self.pose[3]
         across_m = deep_m * self._view.tangent
         return np.array([across_m, across_m, deep_m, deep_m])
 
     # -- geometry
 
-    def _extents_at(self, bounds: Extents, slopes: tuple[float, float]) -> tuple[float, float, float, float]:
-        """Extents to the right, left, up and down of a wedge of these slopes, interpolated between the camera's box and
-        the wedge of the bounds. Extents are convex in the slope, so the result is never too small."""
-        box, wedge = bounds[[RIGHT, LEFT, UP, DOWN]], bounds[WEDGE]
-        if self._view.orthographic:
-            right, left, up, down = box
-        else:
-            shares = np.repeat(np.array(slopes) / self._slopes, 2)
-            right, left, up, down = box + shares * (wedge - box)
-        return float(right), float(left), float(up), float(down)
+    def _extents_at(self, bounds: Extents, slopes: tuple[float, float]) -> Extents:
+        """Extents to the right, left, up and down of a wedge of these slopes, (4,). They are interpolated between the
+        camera's box and the wedge of the bounds. Extents are convex in the slope, so the result is never too small."""
+        box, wedge = bounds[SIDES], bounds[WEDGE]
+        return box if self._view.orthographic else box + np.repeat(np.array(slopes) / self._slopes, 2) * (wedge - box)
 
     def _slopes_of(self, share: float) -> tuple[float, float]:
         view = self._view
@@ -345,10 +348,9 @@ class AutomaticCamera:
         middle_m = float(together[NEAR] - together[FAR]) / 2
         eye_m = max(self._least_eye_m(bounds, FILLED_SHARE), self._least_eye_m(ahead, AHEAD_SHARE))
         distance_m = eye_m - (0.0 if self._view.orthographic else middle_m)
-        smaller = self._view.tangent * min(1.0, self._view.aspect)
         if not distance_m > LEAST_DISTANCE * float(np.abs(together[:6]).max()):
-            distance_m = EMPTY_M / (FILLED_SHARE * smaller)
-        distance_m = max(distance_m, alone_m / (ALONE_SHARE * smaller))
+            distance_m = ball_distance_m(EMPTY_M, FILLED_SHARE, self._view)
+        distance_m = max(distance_m, ball_distance_m(alone_m, ALONE_SHARE, self._view))
         right, left, up, down = self._extents_at(together, self._used_slopes(together, middle_m + distance_m))
         return np.array([(right - left) / 2, (up - down) / 2, middle_m, distance_m])
 
@@ -357,11 +359,11 @@ class AutomaticCamera:
         distance."""
         slopes = self._slopes_of(share)
         right, left, up, down = self._extents_at(bounds, slopes)
-        return max((right + left) / slopes[0], (up + down) / slopes[1]) / 2
+        return float(max((right + left) / slopes[0], (up + down) / slopes[1])) / 2
 
     def _used_slopes(self, bounds: Extents, eye_m: float) -> tuple[float, float]:
         """Slopes of the wedge from an eye at this depth that just holds the bounds."""
-        box, wedge = bounds[[RIGHT, LEFT, UP, DOWN]], bounds[WEDGE]
+        box, wedge = bounds[SIDES], bounds[WEDGE]
         found = []
         for axis, slope in enumerate(self._slopes):
             at = slice(2 * axis, 2 * axis + 2)
@@ -386,4 +388,4 @@ class AutomaticCamera:
         slopes = self._slopes_of(share)
         eye_m = distance_m + (0.0 if self._view.orthographic else depth_m)
         borders = np.array([x, -x, y, -y]) + np.repeat(slopes, 2) * eye_m
-        return np.array(self._extents_at(bounds, slopes)) - borders
+        return self._extents_at(bounds, slopes) - borders

@@ -1,14 +1,14 @@
-"""Computes how far bodies extend in ten directions of a camera, now and in a moment.
+"""Extents of the bodies in ten directions of a camera, now and AHEAD_S later.
 
-The ten extents are a discrete oriented polytope (k-DOP; Klosowski et al. 1998): for each direction, the largest value
-over all bodies of the position along this direction, plus the part of the body's radius. The first six directions are
-those of the camera's own box: right, left, up, down, towards the camera, away from it. The other four are the outer
-normals of a wedge through the eye. Its sides are at the slopes `Directions.slopes` to the line of sight. With them, a
-perspective camera can be placed exactly.
+The ten extents are a discrete oriented polytope (k-DOP; Klosowski et al. 1998). An extent is the largest position of
+all bodies along its direction, with their radii added. The first six directions are those of the camera's box: right,
+left, up, down, towards the camera, away from it. The other four are the outer normals of a wedge through the eye. The
+sides of the wedge have the slopes `Directions.slopes` to the line of sight. With them, a perspective camera is placed
+exactly.
 
-Always: the extents of bodies that are blended linearly are at most the blended extents. So the extents of two
-snapshots, blended or united, bound the bodies between these snapshots. A body that is hidden, not finite or farther
-than FARTHEST_FRAMED_M does not count. Pure: takes and returns numbers.
+Always: the extents of linearly blended bodies are at most the blended extents. So the extents of two snapshots, blended
+or united, bound the bodies between these snapshots. A body does not count if it is hidden, not finite, or farther than
+FARTHEST_FRAMED_M. Pure: takes and returns numbers.
 """
 
 from __future__ import annotations
@@ -23,20 +23,22 @@ from numpy.typing import NDArray
 
 from twixt.ipc.ring.mapped_segment import SampledBodies
 from twixt.ipc.snapshot import CONTINUITY_MASK, VISIBLE
-from twixt.render.draw.frame.framing import FARTHEST_FRAMED_M, FramedView
+from twixt.render.draw.frame.framing import FARTHEST_FRAMED_M, FramedView, corners_of
 
 RIGHT, LEFT, UP, DOWN, NEAR, FAR = range(6)  # of the camera's box
+SIDES = slice(0, 4)  # right, left, up and down
 WEDGE = slice(6, 10)  # right, left, upper and lower side of the wedge
 COUNT = 10
-# A body flies off alone if the picture would have to be this many times as large as the others need. It is left out
-# after so many seconds. At most a tenth of the bodies, but at least one of three, can fly off.
+# A body has flown off if the picture would have to be FLOWN_FACTOR times as large as the others need. It is left out
+# after FLOWN_OFF_S. At most FLOWN_SHARE of the bodies can be left out. One body can always be left out if LEAST_OTHERS
+# remain.
 FLOWN_FACTOR = 4.0
 FLOWN_OFF_S = 3.0
 FLOWN_SHARE = 0.1
 LEAST_OTHERS = 2
-# Of more bodies, only so many are compared to find what the others need. Sorting them all would take a millisecond.
+# Largest number of bodies that are compared to find the size that the others need. Sorting all would take 1 ms.
 MOST_COMPARED = 4096
-# How far ahead the bodies' motion is continued, in seconds. Each body keeps the velocity between the last two samples.
+# Time for which the bodies' motion is continued, in seconds. Each body keeps its velocity between the last two samples.
 AHEAD_S = 0.5
 # The curve between two snapshots may leave the straight line by up to this share of the time between them, times the
 # largest speed: 4/27 of the speeds at both ends. Gaps of less than `LEAST_GAP_S` are left out: their curves are flat.
@@ -57,7 +59,7 @@ class Directions:
 
     def __init__(self, view: FramedView, origin: tuple[float, float, float], share: float) -> None:
         self.view, self.share = view, share
-        self.origin = np.array(origin, np.float32).astype(np.float64)  # positions are float32, too
+        self.origin = np.array(origin, np.float32).astype(np.float64)  # rounded, because positions are float32
         self.slopes = share * view.tangent * view.aspect, share * view.tangent
         right, up, near = view.right, view.up, view.backward
         across, along = self.slopes
@@ -76,8 +78,8 @@ class Directions:
 
 
 class BodyShapes(NamedTuple):
-    """What a sample needs of the bodies' shapes, each (k,). radius: of a ball around the body, metres. counts: False
-    for bodies that do not count, such as floors. is_simple: True for a body of one part that is no mesh."""
+    """Facts about the shapes of k bodies, each (k,). radius: of a ball around the body, metres. counts: False for
+    bodies that do not count, such as floors. is_simple: True for a body of one part that is no mesh."""
 
     radius: NDArray[np.float32]
     counts: NDArray[np.bool_]
@@ -86,8 +88,8 @@ class BodyShapes(NamedTuple):
 
 class Sample(NamedTuple):
     """Extents of the bodies of one snapshot. now: those of the snapshot. ahead: those after `ahead_ns` of simulated
-    time, if each body keeps its velocity. alone_m: radius of a lone simple body, else 0. left_out: number of bodies
-    that have flown off."""
+    time, if each body keeps its velocity. alone_m: radius of a lone body of a simple shape, else 0. left_out: number of
+    bodies that have flown off."""
 
     sim_time_ns: int
     now: Extents
@@ -113,7 +115,10 @@ class BodyBounds:
 
     def __init__(self, directions: Directions, outline: Sequence[Sequence[float]] | None = None) -> None:
         self.directions = directions
-        self._outline = np.full(COUNT, -math.inf) if outline is None else _of_box(directions, outline)
+        self._outline = np.full(COUNT, -math.inf)
+        if outline is not None:
+            corners = directions.all_of(corners_of(outline).astype(np.float32), np.zeros(8, np.float32))
+            self._outline = corners.max(axis=1).astype(np.float64)
         self._samples: deque[Sample] = deque(maxlen=MOST_SAMPLES)
         self._last: _Bodies | None = None
         self._left_since_s = np.zeros(0)  # when each body flew off, in seconds of the wall clock; inf: it did not
@@ -186,12 +191,6 @@ class BodyBounds:
         return is_beyond & (now_s - self._left_since_s >= FLOWN_OFF_S)
 
 
-def _of_box(directions: Directions, corners: Sequence[Sequence[float]]) -> Extents:
-    low, high = np.array(corners, np.float32)[..., None]
-    places = np.concatenate([np.where([[bit & 1], [bit & 2], [bit & 4]], high, low) for bit in range(8)], axis=1)
-    return directions.all_of(places, np.zeros(8, np.float32)).max(axis=1).astype(np.float64)
-
-
 def countable(bodies: NDArray[np.void], position: NDArray[np.float32], shapes: BodyShapes) -> NDArray[np.bool_]:
     """Mask of the bodies that count and can be drawn, (n,). position: their positions, (3, n), metres."""
     with np.errstate(invalid="ignore"):
@@ -232,18 +231,18 @@ def _later(before: _Bodies | None, now: _Bodies, ahead_ns: int) -> NDArray[np.fl
 def _beyond(
     extents: NDArray[np.float32], counts: NDArray[np.bool_], directions: Directions
 ) -> NDArray[np.bool_] | None:
-    """Mask of the few bodies for which the picture would have to be FLOWN_FACTOR times as large as the others need,
-    (n,). None if there are no such bodies."""
+    """Mask of the bodies for which the picture would have to be FLOWN_FACTOR times as large as the others need, (n,).
+    None if there are no such bodies, or more than FLOWN_SHARE allows."""
     total = int(counts.sum())
     most = max(1, int(total * FLOWN_SHARE))
     if total - most < LEAST_OTHERS:
         return None
     counted = (extents if total == len(counts) else extents[:, counts])[:, :: -(-total // MOST_COMPARED)]
-    sides = slice(0, 4) if directions.view.orthographic else WEDGE
+    sides = SIDES if directions.view.orthographic else WEDGE
     middle, at = counted.shape[1] // 2, counted.shape[1] - 1 - max(1, int(counted.shape[1] * FLOWN_SHARE))
     away_m = (counted[sides] - np.partition(counted[sides], middle, axis=1)[:, middle, None]).max(axis=0)
     others = counted[:, away_m <= np.partition(away_m, at)[at]].max(axis=1).astype(np.float64)
-    size_m = lateral_size(others, directions)
+    size_m = _fitting_distance_m(others, directions)
     if not size_m > 0:
         return None
     slopes = np.repeat(directions.slopes, 2)
@@ -253,7 +252,7 @@ def _beyond(
     return is_beyond if 0 < is_beyond.sum() <= most else None
 
 
-def lateral_size(extents: Extents, directions: Directions) -> float:
+def _fitting_distance_m(extents: Extents, directions: Directions) -> float:
     """Distance from a camera to the middle of the bodies at which they just fill the share of `directions`, in
     metres, measured on the longer side."""
     across, along = directions.slopes

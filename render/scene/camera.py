@@ -133,8 +133,7 @@ class StageCamera:
 
     @property
     def is_moving(self) -> bool:
-        """True if the camera will be at another place in the next frame, although neither the user nor the program
-        moves it."""
+        """True if the automatic camera will be at another place in the next frame."""
         return self._followed is not None and self._followed.is_moving
 
     def advance(self, present_ns: int, drawn: DrawnTimes, window_px: tuple[int, int]) -> None:
@@ -144,9 +143,9 @@ class StageCamera:
             self._followed.advance(present_ns, drawn, window_px, self.is_held)
 
     def count_outside(self, present_ns: int, newest: object, view: PictureView | None) -> None:
-        """Counts the bodies outside the main picture, for the frame that is shown at `present_ns`. If the camera follows
-        the bodies, it counts them only if it leaves some out. newest: see `OutsideBodies.update`. view: what the picture
-        shows; None if no hint is shown."""
+        """Counts the bodies outside the main picture, for the frame that is shown at `present_ns`. While the camera
+        follows the bodies, they are counted only if it leaves some out. newest: see `OutsideBodies.update`. view: what
+        the picture shows; None if no hint is shown."""
         if self._outside is None:
             return
         if view is None or (self._followed is not None and not self._followed.left_out):

@@ -1,7 +1,7 @@
-"""Moves the camera of a scene without a camera: samples the newest bodies, and applies the rule of `automatic_camera`.
+"""Follows bodies with an orbit camera: samples the newest bodies, and applies the rule of `automatic_camera`.
 
-The bodies are sampled when a frame finds a newer snapshot, at most SAMPLES_PER_S times a second. Of many bodies, at most
-MOST_BODIES are read, evenly spread. Floors and walls do not count, as in `framing`.
+A frame that finds a newer snapshot samples the bodies, at most SAMPLES_PER_S times a second. A sample has at most
+MOST_BODIES bodies, evenly spread.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from twixt.ipc.snapshot import VISIBLE
 from twixt.render.draw.frame.camera import MAX_DISTANCE_M, MIN_DISTANCE_M, OrbitCamera, Surroundings
 from twixt.render.draw.frame.framing import is_thin
 from twixt.render.interpolation.poses import in_frames_of
-from twixt.render.scene.automatic_camera import ALONE_SHARE, REST_SHARE, AutomaticCamera, Pose
+from twixt.render.scene.automatic_camera import ALONE_SHARE, REST_SHARE, AutomaticCamera, Pose, ball_distance_m
 from twixt.render.scene.body_bounds import (
     AHEAD_S,
     DOWN,
@@ -41,19 +41,19 @@ if TYPE_CHECKING:
     from twixt.render.scene.views import Picture
     from twixt.render.snapshots.history import History
 
-# Interpolation methods that draw newer states than the one at the draw time. A user's method may do so, too.
+# Interpolation methods that draw newer states than the one at the draw time. A user's method may do so as well.
 LIVE_METHODS = ("latest", "chase")
 SAMPLES_PER_S = 30
-FIRST_SAMPLES = 30  # so many are taken in each frame: nothing is known of the bodies yet
+FIRST_SAMPLES = 30  # the first samples are taken as fast as one a frame: the bodies' motion is not known yet
 MOST_BODIES = 1 << 15
 
 Sampler = Callable[[int], SampledBodies | None]  # takes the largest number of bodies
 
 
 class DrawnTimes(NamedTuple):
-    """What a frame draws. first_ns, last_ns: its earliest and its latest draw time, of all pictures and groups. gap_s:
-    time between the two newest snapshots, in simulated seconds. newest: number of the newest snapshot, or any value that
-    changes with it. rate: simulated seconds per second."""
+    """Draw times of a frame. first_ns, last_ns: the earliest and the latest one of all pictures and groups. gap_s: time
+    between the two newest snapshots, in simulated seconds. newest: any object that changes with the newest snapshot.
+    rate: simulated seconds per second."""
 
     first_ns: int
     last_ns: int
@@ -86,7 +86,8 @@ class PlacedBodies(NamedTuple):
 
 
 class ShapeFacts:
-    """Radii of the bodies of a scene, and which of them count."""
+    """Radii of the bodies of a scene, and which of them count. Planes and thin boxes are taken for floors and walls.
+    They count only if there are more of them than of other bodies."""
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
@@ -128,8 +129,8 @@ class ShapeFacts:
 
 
 class FollowedView:
-    """Follows the bodies of a scene with `orbit`, whose first place shows them. sample: function that returns the
-    newest bodies. is_empty: True if there were no bodies for the first place."""
+    """Moves `orbit`, which shows the bodies of a scene at first, so that it follows them. sample: function that returns
+    the newest bodies. is_empty: True if there were no bodies at first."""
 
     def __init__(
         self, orbit: OrbitCamera, scene: Scene, sample: Sampler, window_px: tuple[int, int], is_empty: bool
@@ -137,10 +138,10 @@ class FollowedView:
         self._orbit, self._sample = orbit, sample
         self._shapes = ShapeFacts(scene)
         self._size_px = window_px
-        self._sampled: object = None
-        self._sampled_ns = self._samples = 0
         self._origin, self._first_reach_m = orbit.target, orbit.reach_m
-        self._bounds = self._new_bounds()
+        self._sampled: object = None  # newest snapshot at the last sample, see `DrawnTimes`
+        self._sampled_ns = self._samples = 0
+        self._begin_bounds()
         directions = self._bounds.directions
         x, y, z = self._axes @ (np.array(orbit.target) - directions.origin)
         pose = np.array([x, y, z, orbit.distance_m])
@@ -148,9 +149,7 @@ class FollowedView:
         self._take(1.0)
         newest = self._bounds.newest
         if newest is not None and newest.alone_m:
-            view = directions.view
-            least_m = newest.alone_m / (ALONE_SHARE * view.tangent * min(1.0, view.aspect))
-            pose[3] = max(pose[3], least_m)
+            pose[3] = max(pose[3], ball_distance_m(newest.alone_m, ALONE_SHARE, directions.view))
             self._place(pose, newest.now)
 
     @property
@@ -172,17 +171,18 @@ class FollowedView:
         """Sets a newly published scene."""
         is_outlined_anew, self._shapes = scene.outline != self._shapes.scene.outline, ShapeFacts(scene)
         if is_outlined_anew:
-            self._bounds, self._sampled, self._samples = self._new_bounds(), None, 0
+            self._begin_bounds()
 
     def follow(self, sample: Sampler) -> None:
         """Follows the bodies of another simulation, which shows the same scene."""
-        self._sample, self._bounds, self._sampled, self._samples = sample, self._new_bounds(), None, 0
+        self._sample = sample
+        self._begin_bounds()
 
     def advance(self, present_ns: int, drawn: DrawnTimes, window_px: tuple[int, int], is_held: bool) -> None:
         """Moves the camera for the frame that is shown at `present_ns`. is_held: True while a mouse button is held."""
         if window_px != self._size_px:
             self._size_px = window_px
-            self._bounds, self._sampled, self._samples = self._new_bounds(), None, 0
+            self._begin_bounds()
             self._camera.resize(self._bounds.directions.view, self._bounds.directions.slopes, window_px[1])
         if drawn.newest != self._sampled and (
             self._samples < FIRST_SAMPLES or abs(present_ns - self._sampled_ns) >= 1e9 / SAMPLES_PER_S
@@ -207,15 +207,16 @@ class FollowedView:
         if placed is not None:
             self._bounds.add(placed.sampled, placed.shapes, rate)
 
-    def _new_bounds(self) -> BodyBounds:
+    def _begin_bounds(self) -> None:
+        """Begins new bounds, without samples."""
         width_px, height_px = self._size_px
         view = self._orbit.framed_view(max(width_px, 1) / max(height_px, 1))
-        return BodyBounds(Directions(view, self._origin, REST_SHARE), self._shapes.scene.outline)
+        self._bounds = BodyBounds(Directions(view, self._origin, REST_SHARE), self._shapes.scene.outline)
+        self._sampled, self._samples = None, 0
 
     def _place(self, pose: Pose, bounds: Extents) -> None:
-        """Moves the orbit camera to this place."""
-        orbit, directions = self._orbit, self._bounds.directions
-        axes = self._axes
+        """Moves the orbit camera to this pose. bounds: the bodies, for the near and the far plane."""
+        orbit, directions, axes = self._orbit, self._bounds.directions, self._axes
         x, y, z = (float(value) for value in directions.origin + pose[:3] @ axes)
         orbit.target = x, y, z
         orbit.distance_m = min(max(float(pose[3]), MIN_DISTANCE_M), MAX_DISTANCE_M)

@@ -1,10 +1,10 @@
-"""Counts the bodies that are wholly outside the picture, for a hint over it.
+"""Counts the bodies that are wholly outside the picture, for the overlay's hint.
 
-A body is outside if a ball around it is beyond a side of the picture, or nearer or farther than all that is drawn: with
-perspective, behind the eye. The newest bodies are sampled, at most twice a second.
+A body is outside if a ball around it is beyond a plane of the view frustum: a side of the picture, the near plane or
+the far plane. The newest bodies are sampled, at most twice a second.
 
 Always: a body of which a pixel is drawn is not outside. Some bodies just beyond a corner of the picture do not count as
-outside either. Hidden bodies, floors, and meshes that deform do not count at all: no ball around the latter is known.
+outside either. Hidden bodies and floors do not count at all, nor do meshes that deform: no ball around them is known.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # Shortest time between two samples. A body must be outside for DELAY_NS before the hint appears.
 SAMPLE_NS, DELAY_NS = 500_000_000, 1_000_000_000
-# Of more bodies, only so many are sampled, evenly spread. A sample then takes 0.2 to 0.6 ms of processor time.
+# Largest number of bodies in a sample, evenly spread. A sample of this size takes 0.2 to 0.6 ms of processor time.
 MOST_BODIES = 2048
 # A body counts as outside only if it is this far beyond a side, as a share of half the picture's width or height. Soft
 # edges, the least size of drawn bodies and rounding reach less far.
@@ -88,8 +88,8 @@ class OutsideBodies:
         self._since_ns: int | None = None  # since when bodies are outside
 
     def update(self, present_ns: int, newest: object, scene: Scene, view: PictureView) -> None:
-        """Counts the bodies for the frame that is shown at `present_ns`. newest: the newest snapshot, or any object that
-        changes with it."""
+        """Counts the bodies for the frame that is shown at `present_ns`. newest: the newest snapshot, or any object
+        that changes with it."""
         last = self._counted_of
         is_counted = last is not None and last[0] is newest and last[1] is view.camera
         if not is_counted and (last is None or abs(present_ns - self._counted_ns) >= SAMPLE_NS):

@@ -12,6 +12,7 @@ orbits. A floor under other bodies is not framed. Pure: takes and returns number
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -187,6 +188,12 @@ def _between(side: Floats, room: Floats) -> tuple[float, float]:
     return (highest + lowest) / 2, (highest - lowest) / 2
 
 
+def corners_of(box: Sequence[Sequence[float]]) -> Floats:
+    """Returns the eight corners of a box, (3, 8). box: two opposite corners."""
+    low, high = np.array(box, np.float64)
+    return np.array([np.where([bit & 1, bit & 2, bit & 4], high, low) for bit in range(8)]).T
+
+
 def is_thin(shape: Shape) -> bool:
     """Returns True for a shape that may be a floor or a wall: a rectangle, or a thin box."""
     if isinstance(shape, Box):
@@ -207,9 +214,7 @@ def _balls(scene: Scene, bodies: NDArray[np.void], chosen: NDArray[np.bool_]) ->
     place = np.stack([column[drawn].astype(np.float64) for column in columns])
     sizes = np.abs(radius[drawn]).astype(np.float64)
     if scene.outline is not None:
-        low, high = np.array(scene.outline, np.float64)
-        corners = np.array([np.where([bit & 1, bit & 2, bit & 4], high, low) for bit in range(8)]).T
-        place, sizes = np.concatenate([place, corners], axis=1), np.concatenate([sizes, np.zeros(8)])
+        place, sizes = np.concatenate([place, corners_of(scene.outline)], axis=1), np.concatenate([sizes, np.zeros(8)])
     return BoundingBalls(place, sizes)
 
 
