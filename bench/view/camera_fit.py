@@ -89,10 +89,10 @@ def _from_plane(flat: Floats, rays: Floats) -> tuple[float, float, float, float,
     """Eye, azimuth and elevation of a camera over the plane z = 0, from the homography between plane and rays."""
     x, y = flat.T
     u, v = rays.T
-    none, one = np.zeros(len(flat)), np.ones(len(flat))
+    zero, one = np.zeros(len(flat)), np.ones(len(flat))
     rows = np.concatenate([
-        np.stack([x, y, one, none, none, none, -u * x, -u * y, -u], axis=1),
-        np.stack([none, none, none, x, y, one, -v * x, -v * y, -v], axis=1),
+        np.stack([x, y, one, zero, zero, zero, -u * x, -u * y, -u], axis=1),
+        np.stack([zero, zero, zero, x, y, one, -v * x, -v * y, -v], axis=1),
     ])  # fmt: skip
     _, sizes, turned = np.linalg.svd(rows)
     if sizes[-2] < 1e-9 * sizes[0]:

@@ -1,9 +1,9 @@
-"""Watches a mapped screen in a process of its own, and keeps what its pixels show.
+"""Watches a mapped screen in a process of its own, and keeps the bodies and markers in its pixels.
 
 `python -m bench view` starts `observe`. It polls the whole screen. A picture counts when two reads in a row are equal,
 because a read may catch a picture that is half copied. The instant of a picture is that of the first of these reads.
-In each picture the markers are found. A sample of the screen, taken at fixed intervals, is read in full: bodies, and
-the background beside the previous sample. So this process takes about a fifth of a core.
+In each picture the markers are found. Samples are taken at fixed intervals. Only in them the bodies are found, and the
+background is compared with that of the sample before. So this process takes about a fifth of a core.
 
 Always: SIGTERM ends the process, which first writes its file.
 """
@@ -58,7 +58,7 @@ class Observer:
     def poll(self) -> None:
         """Reads the screen once."""
         now_ns = time.perf_counter_ns()
-        # Between two polls that are far apart, a whole picture may have come and gone.
+        # Between two polls that are far apart, a picture may have been missed.
         self.longest_gap_ns[-1] = max(self.longest_gap_ns[-1], now_ns - self._polled_ns)
         self._polled_ns = now_ns
         if np.array_equal(self._screen, self.picture):

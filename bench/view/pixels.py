@@ -1,8 +1,8 @@
 """Reads bodies and markers from the pixels of one picture.
 
 A picture is an array of 32-bit pixels, (height, width), blue in the lowest byte, as an X server keeps its screen. The
-colours are those of `codes`. Pixels at the edge of a body may be mixed with what is behind it; they are no body's
-pixels, and they are not compared as background.
+colours are those of `codes`. Pixels at the edge of a body may be mixed with the background. They belong to no body, and
+they are not compared as background.
 
 Pure: takes and returns arrays.
 """
@@ -18,7 +18,7 @@ from bench.view.codes import BODY_BITS, CODES, MARKER_BITS, codes_of, packed
 
 # Edge of the square cells in which `BodyPixels.cells` counts, in px. It divides the width and the height of a picture.
 CELL_PX = 8
-# Background is compared only where no body is within so many px.
+# Background is compared only at pixels that are farther than this from bodies, in px.
 NEAR_PX = 2
 # Ground and sky have channels that differ by less than this share of the largest channel.
 GREY_SHARE = 0.2

@@ -38,8 +38,8 @@ class SceneWorld(World):
 
     bounded_from_s: from this simulated time on, the bodies stay within bounds that they have already reached, so the
     camera can stand still. None if the bounds change until the end. jumps: True if a new life of a visible body is a
-    jump, False if it is a birth. is_lone: True if the box around all bodies at one
-    instant is small or thin, because there are one or two bodies.
+    jump, False if it is a birth. is_lone: True if there are only one or two bodies, so the box around them is small or
+    thin.
     """
 
     dt = 1 / 60
@@ -53,7 +53,7 @@ class SceneWorld(World):
         self.count = len(shapes)
         self.time_ns = 0
         self.state = self.state_at(0.0)
-        # One shape for all lets bodies be born one after the other.
+        # With one shape for all, bodies can be born one after the other.
         self.scene = Scene(shapes[:1] if len(set(shapes)) == 1 else shapes, ground_z=self.ground_z(), look="unlit")
         self.marks = Marks()
         self.markers, size_m = self.marker_places()
@@ -68,7 +68,7 @@ class SceneWorld(World):
             self._spawn(int(body))
 
     def make(self) -> list[Shape]:
-        """Makes all random numbers, and returns the shapes of all bodies."""
+        """Draws the random numbers of the scene. Returns the shapes of all bodies."""
         raise NotImplementedError
 
     def position_at(self, time_s: float) -> Floats:

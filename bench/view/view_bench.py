@@ -1,7 +1,7 @@
-"""Measures whether moving bodies stay in the picture, and how calm the camera is: `python -m bench view`.
+"""Measures whether moving bodies stay in the picture, and how smoothly the camera moves: `python -m bench view`.
 
-Each scene of `scenes` is shown without a camera on an Xvfb whose pixels are read by another process (`observer`): once
-with the automatic view, once with the still view, in turns.
+Each turn shows a scene of `scenes` twice on an Xvfb: by the automatic camera, and by the still view. Another process
+(`observer`) reads the pixels.
 
 Always: progress goes to standard error. Ctrl-C ends the measurement, and the figures so far are shown. A failed run is
 reported and is in no figure. A figure that was not measured is None and is in no median.
@@ -38,7 +38,7 @@ SIZE_PX = (800, 600)
 AUTO, STILL = "auto", "still view"
 # Flags of each view.
 VIEWS = {AUTO: (), STILL: ("--still-view",)}
-# Pixels at the edges of bodies have exact colours at this quality.
+# At this quality, also pixels at the edges of bodies have exact colours.
 FLAGS = ("--no-overlay", "--fps", "60", "--size", "{}x{}".format(*SIZE_PX), "--quality", "low")
 # Time in seconds after the planned length of a run. A run that has not ended by then counts as hanging.
 TIMEOUT_S = 60.0
@@ -73,7 +73,7 @@ class ViewRun:
 
 
 class CaseMedians(NamedTuple):
-    """Medians of the turns of a case by the name of the figure. turns: number of the turns that have figures."""
+    """Medians of the turns of a case, by name of the figure. turns: number of turns that have figures."""
 
     case: ViewCase
     turns: int
@@ -85,7 +85,7 @@ class CaseMedians(NamedTuple):
 
     @property
     def misses(self) -> list[str]:
-        """Names of the figures that the automatic view should reach, and does not reach."""
+        """Names of the figures for which the automatic camera is below its target."""
         if self.case.view != AUTO:
             return []
         filled = "filled_4s" if self.scene.is_lone else "filled"
@@ -127,14 +127,14 @@ COLUMNS = (
     TableColumn("samples", lambda row: row.figures.get("samples"), ".0f"),
 )
 LEGEND = (
-    f"medians of the turns, from pixels of the mapped screen, about 15 samples a second; whole: no body touches the edge "
-    f"of the picture, and each has pixels or is hidden by others (wanted >= {WHOLE_WANTED:g})",
-    f"filled: the box around all bodies has {FILLED_SHARE:.0%} of the picture's width or height; over {FILLED_S:g} s: the "
-    f"boxes of that time together (wanted >= {FILLED_WANTED:g} of the first, of the second for a lone body)",
-    f"still: the background equals that of the sample before, pixel for pixel, from the simulated time on at which bodies "
-    f"keep within bounds, or in the whole run (wanted >= {STILL_WANTED:g} where they do)",
-    "speed change: of the camera between two frames, px per frame, the largest; the median over fixed markers of the "
-    "change of their velocities, in all pictures in a row; cuts: pictures that share no markers with the one before",
+    "medians of the turns, from pixels of the mapped screen, about 15 samples a second; whole: no body touches the edge"
+    f" of the picture, and each has pixels or is hidden by others (wanted >= {WHOLE_WANTED:g})",
+    f"filled: the box around all bodies has {FILLED_SHARE:.0%} of the picture's width or height; over {FILLED_S:g} s: "
+    f"the boxes of that time together (wanted >= {FILLED_WANTED:g} of the first; for a lone body, of the second)",
+    "still: the background equals that of the sample before, pixel for pixel; counted from the simulated time on at "
+    f"which the bodies stay within bounds, else in the whole run (wanted >= {STILL_WANTED:g} where they stay)",
+    "speed change: largest change of the camera's speed between two frames, px per frame; it is the median over fixed "
+    "markers of the change of their velocities; cuts: pictures that share no markers with the one before",
     "missed: frames later than planned; error: animation error in ms of display time; both from the frame log of the "
     f"same runs, with {' '.join(FLAGS)}; the observer takes about a fifth of a core",
 )
@@ -186,8 +186,8 @@ def write_results(
     failures = [f"{one.case.name}, turn {one.turn + 1}: no figures: {one.failure}" for one in runs if one.failure]
     free = where["free_cores_before"]
     told = [
-        f"{where['processor']}, {where['cores']} cores, {where['system']}; {where['display']}; {where['turns']} turns of "
-        f"{where['seconds']:g} s each; cores free before the runs: "
+        f"{where['processor']}, {where['cores']} cores, {where['system']}; {where['display']}; "
+        f"{where['turns']} turns of {where['seconds']:g} s each; cores free before the runs: "
         + ("unknown" if free is None else f"{free[0]:.2f} to {free[1]:.2f}"),
         *([where["cut_short"]] if "cut_short" in where else []),
     ]

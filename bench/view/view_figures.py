@@ -3,10 +3,10 @@
 The state only tells which bodies exist and are visible at the instant that a picture shows, and where a body without
 pixels is. Instants of pictures are matched with frames of the log.
 
-A body counts if it is visible in its scene for `EXISTS_S` before and after that instant. A picture keeps all bodies
-whole if no body has a pixel in an outermost row or column, and if each body that counts has pixels or is hidden. A body
-without pixels is hidden if its centre is in the picture, where there are pixels of other bodies. Its centre in the
-picture comes from the camera that `camera_fit` computes from the markers. Without such a camera it is not hidden.
+A body counts if it is visible in its scene for `EXISTS_S` before and after that instant. All bodies are whole if no
+body has a pixel in an outermost row or column of the picture, and if each body that counts has pixels or is hidden. A
+body without pixels is hidden if its centre is in the picture at pixels of other bodies. Its centre in the picture is
+computed with the camera that `camera_fit` finds from the markers. Without such a camera, the body is not hidden.
 
 Pure: takes and returns numbers and arrays.
 """
@@ -27,22 +27,23 @@ from bench.view.pixels import CELL_PX
 from bench.view.scene_world import SceneWorld
 from twixt.render.measure.frame_rows import FrameTable
 
-# A body that was born, or dies, within this time of a picture's instant need not be in the picture, in seconds. It is
-# three frames, so it covers the uncertainty of the instant.
+# A body that is born or dies within this time of a picture's instant need not be in the picture, in seconds. The time
+# is three frames long, so it covers the uncertainty of the instant.
 EXISTS_S = 0.05
-# Bodies fill a picture if their box has at least this share of its width or height.
+# Bodies fill a picture if the box around them has at least this share of its width or height.
 FILLED_SHARE = 0.25
 # The second figure of filling takes the boxes of this time together, in seconds.
 FILLED_S = 4.0
 FRAME_S = 1 / 60
-# If the simulated time of two pictures differs by more frames than this, the first is not late: nothing moved.
+# If more simulated time than this passes between two pictures, in frames, nothing moved in between. The second picture
+# then counts as one frame later.
 MOST_LATE_FRAMES = 3.0
-# Smallest simulated time between two pictures for which a speed is computed, in frames. Between two pictures, simulated
-# time and wall time may differ by so much, in seconds. If they differ by more, the first or the second was shown at
+# Smallest simulated time between two pictures for which a speed is computed, in frames; largest difference between the
+# simulated time and the wall time that passed, in seconds. A larger difference means that a picture was shown at
 # another instant than planned, or is another frame than assumed.
 LEAST_FRAMES, SHOWN_AS_PLANNED_S = 0.5, 0.006
-# The view stands still if at most so many pixels of the background differ. Of a body that is nearly hidden, some mixed
-# pixels are not recognised. If the camera moves by a hundredth of a pixel, hundreds of pixels differ.
+# The view stands still if at most this many pixels of the background differ. Some mixed pixels of a body that is nearly
+# hidden are taken for background. If the camera moves by a hundredth of a pixel, hundreds of pixels differ.
 STRAY_PX = 10
 # A marker with fewer pixels is not tracked, and with fewer markers the camera's speed is not measured.
 LEAST_MARKER_PX, LEAST_TRACKED = 6, 4
@@ -55,13 +56,16 @@ MISSED_NS = 15_000_000
 
 @dataclass(frozen=True)
 class ViewFigures:
-    """Figures of one run. Shares are in percent, of the samples of the screen. A figure that cannot be measured is None.
+    """Figures of one run. A figure that cannot be measured is None.
 
-    whole: all bodies are whole in the picture. filled, filled_4s: the box around all bodies fills the picture, in this
-    sample and over the last `FILLED_S`. still: the background is equal, pixel for pixel, to that of the previous
-    sample, where bodies keep within bounds. speed_change_px: largest change of the camera's speed between two frames,
-    in px per frame. speed_change_at_s: simulated time of this change, in seconds. speed_changes_measured: share of the pictures, in percent, in which it was measured. cuts: pictures
-    in which the view changed so much that no markers are the same. samples: number of samples.
+    samples: number of samples of the screen. Shares of the samples, in percent: whole: all bodies are whole. filled,
+    filled_4s: the box around all bodies fills the picture, in this sample and over the last `FILLED_S`. still: the
+    background equals that of the previous sample, from `SceneWorld.bounded_from_s` on.
+
+    speed_change_px, speed_change_p99_px: largest change of the camera's speed between two frames, and its 99th
+    percentile, in px per frame. speed_change_at_s: simulated time of the largest, in seconds. speed_changes_measured:
+    share of the pictures in which it was measured, in percent. cuts: number of pictures that share no markers with the
+    one before. missed_per_minute, error_p50_ms, error_p99_ms: see `bench.evenness`.
     """
 
     samples: int

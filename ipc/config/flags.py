@@ -212,7 +212,7 @@ class Config:
     size_px: tuple[int, int] = window_flag((800, 600), "size of the window", read_size, "WxH", name="--size")
     camera: str = window_flag(
         "auto",
-        "the view stays as it is at first; without this, the view of a scene without a camera follows what moves",
+        "keep the first view; by default, the view of a scene without a camera follows the bodies",
         name="--still-view",
         stores="still",
     )

@@ -104,8 +104,8 @@ def show(
         fps: Largest number of frames per second. By default the refresh rate of the display.
         quality: "auto", "low", "high" or "best".
         size_px: Width and height of the window, in pixels.
-        camera: How the view of a scene without a camera behaves: "auto", it follows what moves; "still", it stays as
-            it is at first.
+        camera: How the view of a scene without a camera behaves. "auto": it follows the bodies until the user moves it.
+            "still": the first view stays.
         overlay: False to start without the overlay of figures and keys.
         keys: False to leave the keyboard to your program.
         draw: "module:function", your own function that draws into every frame (see `DrawFunction`).

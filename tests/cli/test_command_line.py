@@ -178,7 +178,7 @@ def test_a_switch_sets_the_word_that_a_program_passes(words: str, camera: str, w
 @pytest.mark.parametrize("name", ["run", "measure", "view"])
 def test_the_help_lists_a_switch_without_a_value(name: str) -> None:
     said = CliRunner().invoke(commands[name].build(name), ["--help"]).output
-    assert re.search(r"\n  --still-view  +the view stays as it is at first;", said)
+    assert re.search(r"\n  --still-view  +keep the first view;", said)
 
 
 def test_a_switch_takes_no_value() -> None:
