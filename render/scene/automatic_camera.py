@@ -69,6 +69,7 @@ AXES = np.array([RIGHT, LEFT, WEDGE.start, WEDGE.start + 1]), np.array([UP, DOWN
 # (4,): position of the target to the right, up and backward, and distance of the camera from the target, in metres.
 # Always: if two poses are blended linearly, each point that both show stays in the picture.
 Pose = NDArray[np.float64]
+DISTANCE = 3  # index of the distance in a pose
 
 
 def ball_distance_m(radius_m: float, share: float, view: FramedView) -> float:
@@ -243,7 +244,7 @@ class AutomaticCamera:
                 return
             if move is not None:  # the camera does not come nearer while it follows a body that leaves the picture
                 self._note_size(goal, move.goal)
-                goal[3] = max(goal[3], move.goal[3])
+                goal[DISTANCE] = max(goal[DISTANCE], move.goal[DISTANCE])
             self._begin(goal, drawn, ahead)
         elif self._now_s - self._cut_s < START_S:  # bodies that jump have a velocity for the time of one sample
             goal = self._wanted_goal(drawn, ahead, alone_m)
@@ -259,15 +260,15 @@ class AutomaticCamera:
         else:
             goal = self._wanted_goal(drawn, ahead, alone_m)
             self._note_size(goal, move.goal)
-            if self._now_s - self._large_s > FAR_S or goal[3] < move.goal[3] * FAR_SHARE:
+            if self._now_s - self._large_s > FAR_S or goal[DISTANCE] < move.goal[DISTANCE] * FAR_SHARE:
                 self._begin(goal, drawn, ahead)
 
     def _is_nearer(self, goal: Pose) -> bool:
-        return bool(goal[3] < self.pose[3] * NEARER_SHARE)
+        return bool(goal[DISTANCE] < self.pose[DISTANCE] * NEARER_SHARE)
 
     def _note_size(self, wanted: Pose, goal: Pose) -> None:
         """Notes when the bodies were last large enough at the goal of the move."""
-        if wanted[3] >= goal[3] * LEAST_SHARE / FILLED_SHARE:
+        if wanted[DISTANCE] >= goal[DISTANCE] * LEAST_SHARE / FILLED_SHARE:
             self._large_s = self._now_s
 
     def _wanted_goal(self, drawn: Extents, ahead: Extents, alone_m: float) -> Pose:
@@ -275,26 +276,23 @@ class AutomaticCamera:
         Without a cycle, it shows the places of the last KEPT_S if the bodies have not moved on, and still take
         LEAST_SHARE."""
         goal, wanted = self._goal(drawn, ahead, alone_m), drawn.copy()
-        last = self._memory.last(KEPT_S)
-        for axis, used in enumerate(AXES):
-            kept_s, sides = self._kept_s[axis], used[:2]
+        for used, kept_s in zip(AXES, self._kept_s, strict=True):
+            kept, sides = drawn.copy(), used[:2]
+            kept[used] = np.maximum(drawn, self._memory.last(kept_s or KEPT_S))[used]
+            kept_goal = self._goal(kept, ahead, alone_m)
             if kept_s:
-                kept = drawn.copy()
-                kept[used] = np.maximum(drawn, self._memory.last(kept_s))[used]
-                seen = np.maximum(drawn, self._memory.last(SEEN_S))
-                if self._share(seen, self._goal(kept, ahead, alone_m)) >= CYCLE_SHARE:
-                    wanted[used] = kept[used]
-            elif (last[sides] - drawn[sides]).max() < MOVED_ON_SHARE * drawn[sides].sum():
-                kept = drawn.copy()
-                kept[used] = np.maximum(drawn, last)[used]
-                if self._goal(kept, ahead, alone_m)[3] <= goal[3] * FILLED_SHARE / LEAST_SHARE:
-                    wanted = np.maximum(wanted, kept)
+                is_shown = self._share(np.maximum(drawn, self._memory.last(SEEN_S)), kept_goal) >= CYCLE_SHARE
+            else:
+                have_moved_on = (kept - drawn)[sides].max() >= MOVED_ON_SHARE * drawn[sides].sum()
+                is_shown = not have_moved_on and kept_goal[DISTANCE] <= goal[DISTANCE] * FILLED_SHARE / LEAST_SHARE
+            if is_shown:
+                wanted[used] = kept[used]
         return self._goal(wanted, ahead, alone_m)
 
     def _remember_cycle(self, bounds: Extents, outside: NDArray[np.bool_]) -> None:
         """Sets `_kept_s` for a move to these bounds. outside: mask of the directions in which they leave the picture:
         right, left, up, down."""
-        least_m = float(TOLERANCE * 2 * self._view.tangent * self.pose[3])
+        least_m = float(TOLERANCE * 2 * self._view.tangent * self.pose[DISTANCE])
         for axis in range(2):
             sides = [side for side in (2 * axis, 2 * axis + 1) if outside[side]]
             width_m = float(self._memory.last(KEPT_S)[2 * axis : 2 * axis + 2].sum())
@@ -326,7 +324,7 @@ class AutomaticCamera:
 
     def _pixel(self) -> NDArray[np.float64]:
         """Change of each number of a pose that shifts the picture by about a pixel."""
-        deep_m = 2 / max(self._height_px, 1) * self.pose[3]
+        deep_m = 2 / max(self._height_px, 1) * self.pose[DISTANCE]
         across_m = deep_m * self._view.tangent
         return np.array([across_m, across_m, deep_m, deep_m])
 
@@ -374,7 +372,7 @@ class AutomaticCamera:
 
     def _share(self, bounds: Extents, pose: Pose) -> float:
         """Share of the picture that bounds take, on the side on which they take more."""
-        distance_m, view = float(pose[3]), self._view
+        distance_m, view = float(pose[DISTANCE]), self._view
         if view.orthographic:
             width_m, height_m = bounds[RIGHT] + bounds[LEFT], bounds[UP] + bounds[DOWN]
             return float(max(width_m / view.aspect, height_m) / (2 * view.tangent * distance_m))

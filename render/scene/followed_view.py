@@ -21,7 +21,14 @@ from twixt.ipc.snapshot import VISIBLE
 from twixt.render.draw.frame.camera import MAX_DISTANCE_M, MIN_DISTANCE_M, OrbitCamera, Surroundings
 from twixt.render.draw.frame.framing import is_thin
 from twixt.render.interpolation.poses import in_frames_of
-from twixt.render.scene.automatic_camera import ALONE_SHARE, REST_SHARE, AutomaticCamera, Pose, ball_distance_m
+from twixt.render.scene.automatic_camera import (
+    ALONE_SHARE,
+    DISTANCE,
+    REST_SHARE,
+    AutomaticCamera,
+    Pose,
+    ball_distance_m,
+)
 from twixt.render.scene.body_bounds import (
     AHEAD_S,
     DOWN,
@@ -149,7 +156,7 @@ class FollowedView:
         self._take(1.0)
         newest = self._bounds.newest
         if newest is not None and newest.alone_m:
-            pose[3] = max(pose[3], ball_distance_m(newest.alone_m, ALONE_SHARE, directions.view))
+            pose[DISTANCE] = max(pose[DISTANCE], ball_distance_m(newest.alone_m, ALONE_SHARE, directions.view))
             self._place(pose, newest.now)
 
     @property
@@ -219,7 +226,7 @@ class FollowedView:
         orbit, directions, axes = self._orbit, self._bounds.directions, self._axes
         x, y, z = (float(value) for value in directions.origin + pose[:3] @ axes)
         orbit.target = x, y, z
-        orbit.distance_m = min(max(float(pose[3]), MIN_DISTANCE_M), MAX_DISTANCE_M)
+        orbit.distance_m = min(max(float(pose[DISTANCE]), MIN_DISTANCE_M), MAX_DISTANCE_M)
         middle = np.array([bounds[RIGHT] - bounds[LEFT], bounds[UP] - bounds[DOWN], bounds[NEAR] - bounds[FAR]]) / 2
         size = np.array([bounds[RIGHT] + bounds[LEFT], bounds[UP] + bounds[DOWN], bounds[NEAR] + bounds[FAR]])
         radius_m = float(np.linalg.norm(size)) / 2
