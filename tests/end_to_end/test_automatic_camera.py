@@ -8,7 +8,7 @@ from tests.end_to_end.processes import Run, Starter, focus, xdotool
 
 pytestmark = pytest.mark.display
 
-# Key g sends the ball 3 m farther, key c publishes a camera. After each second in which the viewer's view stood still,
+# Key g sends the ball 3 m farther, key b publishes a camera. After each second in which the viewer's view stood still,
 # the program tells whether the ball is near the middle of the picture.
 LOOP = """
 import math
@@ -23,7 +23,7 @@ while view.is_open:
     for event in view.events():
         if event.key_name == "g" and event.action == "press":
             goal += 3
-        if event.key_name == "c" and event.action == "press":
+        if event.key_name == "b" and event.action == "press":
             view.camera = twixt.Camera((1.5, -9, 2), (1.5, 0, 0))
     look = view._host.actions.look
     stood = stood + 1 if look is seen and place == goal else 0
@@ -88,7 +88,7 @@ def test_a_view_that_the_user_has_moved_is_kept_until_f(start: Starter, run: Run
 
 
 def test_a_published_camera_is_obeyed_and_f_follows_again(start: Starter, run: Run) -> None:
-    xdotool(start.display, "key", "c")
+    xdotool(start.display, "key", "b")
     xdotool(start.display, "key", "g")
     xdotool(start.display, "key", "g")
     run.hear("apart at 6, not moved")
