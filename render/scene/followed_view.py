@@ -93,8 +93,9 @@ class PlacedBodies(NamedTuple):
 
 
 class ShapeFacts:
-    """Radii of the bodies of a scene, and which of them count. Planes and thin boxes are taken for floors and walls.
-    They count only if there are more of them than of other bodies."""
+    """Radii of the bodies of a scene, and which of them count. Floors and walls do not count. They are found as in
+    `framed_balls`: planes and thin boxes, if the largest is larger than all other bodies together, and if there are not
+    more of them than of other bodies."""
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
@@ -117,10 +118,13 @@ class ShapeFacts:
                 radius *= np.abs(sampled.scale3).max(axis=1)
         counts = np.ones(len(rows), bool)
         if self._thin.any():
-            is_floor, is_seen = self._thin[rows], (bodies["flags"] & VISIBLE) != 0
-            others = int((is_seen & ~is_floor).sum())
-            if others and int((is_seen & is_floor).sum()) <= others:
-                counts = ~is_floor
+            is_seen = ((bodies["flags"] & VISIBLE) != 0) & np.isfinite(bodies["position"]).all(axis=1)
+            floors, others = is_seen & self._thin[rows], is_seen & ~self._thin[rows]
+            if others.any() and 0 < floors.sum() <= others.sum():
+                place, room = bodies["position"][others].astype(np.float64), radius[others, None]
+                size_m = (place + room).max(axis=0) - (place - room).min(axis=0)
+                if radius[floors].max() > np.linalg.norm(size_m) / 2:
+                    counts = ~self._thin[rows]
         return BodyShapes(radius, counts, self._simple[rows])
 
     def placed(self, sample: Sampler, most: int) -> PlacedBodies | None:

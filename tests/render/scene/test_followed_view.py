@@ -28,11 +28,14 @@ from tests.render.scene.followed import (
     teleporter,
     whole_share,
 )
-from twixt.ipc.scene import Box, Sphere
+from twixt.ipc.ring.mapped_segment import SampledBodies
+from twixt.ipc.scene import Box, Plane, Scene, Shape, Sphere
+from twixt.ipc.snapshot import Head
 from twixt.render.draw.frame.camera import MAX_DISTANCE_M, MIN_DISTANCE_M, OrbitCamera
+from twixt.render.draw.frame.framing import framed_balls
 from twixt.render.scene.automatic_camera import ALONE_SHARE, KEPT_S, REST_SHARE
 from twixt.render.scene.body_bounds import RIGHT
-from twixt.render.scene.followed_view import FIRST_SAMPLES, MOST_BODIES, SAMPLES_PER_S
+from twixt.render.scene.followed_view import FIRST_SAMPLES, MOST_BODIES, SAMPLES_PER_S, ShapeFacts
 
 pytestmark = pytest.mark.filterwarnings("error")  # of numpy: users would see them
 
@@ -488,3 +491,19 @@ def test_a_floor_does_not_keep_the_camera_away() -> None:
     followed = Followed(world)
     followed.run(4)
     assert followed.orbit.distance_m < 20
+
+
+@pytest.mark.parametrize(
+    ("shapes", "counts"),
+    [
+        ([Box((0.1, 1, 1)), Sphere(1.0), Sphere(1.0)], [True, True, True]),  # a domino among balls
+        ([Box((0.1, 9, 9)), Sphere(1.0), Sphere(1.0)], [False, True, True]),  # a wall
+        ([Box((0.1, 9, 9)), Box((0.1, 9, 9)), Sphere(1.0)], [True, True, True]),  # more plates than balls
+        ([Plane((9, 9)), Box((0.1, 9, 9)), Box((0.1, 1, 1))], [True, True, True]),  # nothing else
+    ],
+)
+def test_the_bodies_that_count_are_those_of_the_first_view(shapes: list[Shape], counts: list[bool]) -> None:
+    scene, bodies = Scene(shapes), balls([[0, 0, 0], [1, 0, 1], [0, 1, 1]])
+    found = ShapeFacts(scene).of(SampledBodies(Head(count=3), 1, bodies, None))
+    assert found.counts.tolist() == counts
+    assert len(framed_balls(scene, bodies).radius) == sum(counts)
