@@ -39,6 +39,9 @@ AHEAD_SHARE = 0.75
 # only if its distance shrinks at least to `NEARER` of the present one.
 LEAST_SHARE, NEARER = 0.45, 0.8
 FAR_S, FAR_SHARE = 1.0, 0.4
+# If the goal must go farther again within AGAIN times the wait after which it came nearer, the next waits are twice as
+# long, up to LONGEST_FAR_S, until it was not too far for MEMORY_S: bodies that stop and go do not make the picture pulse.
+AGAIN, LONGEST_FAR_S = 4.0, 8.0
 # The places of a cycle are shown only if the bodies take at least this share of the picture: 10 px of 600.
 DOT_SHARE = 1 / 60
 # Bodies leave a place if the side of their bounds has moved by this share of the bounds' width.
@@ -160,6 +163,8 @@ class AutomaticCamera:
         self._cut_s = -math.inf  # when the camera has cut
         self._move: Glide | None = None
         self._large_s = 0.0  # when the bodies were last large enough at the goal of the move
+        self._far_s = FAR_S  # how long they must be too small before the goal comes nearer
+        self._nearer_s = self._too_far_s = -math.inf  # when the goal last came nearer, and when it was last too far
         self._memory = Memory()
 
     def resize(self, view: FramedView, slopes: tuple[float, float], height_px: int) -> None:
@@ -230,6 +235,8 @@ class AutomaticCamera:
                 return
             if move is not None:  # the picture would grow and shrink while the camera follows a body
                 self._is_too_far(goal, move.goal)
+                if goal[3] * NEARER > move.goal[3] and self._now_s - self._nearer_s < AGAIN * self._far_s:
+                    self._far_s, self._nearer_s = min(2 * self._far_s, LONGEST_FAR_S), -math.inf
                 goal[3] = max(goal[3], move.goal[3])
             self._begin(goal, drawn, ahead)
         elif self._now_s - self._cut_s < START_S:  # bodies that jump have a velocity for the time of one sample
@@ -246,13 +253,21 @@ class AutomaticCamera:
         else:
             goal = self._wanted_goal(drawn, ahead, alone_m)
             if self._is_too_far(goal, move.goal):
+                self._nearer_s = self._now_s
                 self._begin(goal, drawn, ahead)
 
     def _is_too_far(self, wanted: Pose, goal: Pose) -> bool:
-        """True if the bodies would be too small at the goal of the move, for FAR_S or much too small."""
+        """True if the bodies would be too small at the goal of the move, for `_far_s`; if the wait is not yet longer
+        than FAR_S, also if they would be much too small."""
         if wanted[3] >= goal[3] * LEAST_SHARE / FILLED_SHARE:
             self._large_s = self._now_s
-        return bool(self._now_s - self._large_s > FAR_S or wanted[3] < goal[3] * FAR_SHARE)
+        small_s = self._now_s - self._large_s
+        if small_s <= FAR_S and wanted[3] >= goal[3] * FAR_SHARE:
+            return False
+        if self._now_s - self._too_far_s > MEMORY_S:
+            self._far_s = FAR_S
+        self._too_far_s = self._now_s
+        return self._far_s == FAR_S or small_s > self._far_s
 
     def _wanted_goal(self, drawn: Extents, ahead: Extents, alone_m: float) -> Pose:
         """Place for the end of a move. Each axis of the picture keeps the places of a cycle. Bodies that spread, but do
