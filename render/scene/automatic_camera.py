@@ -33,6 +33,10 @@ ALONE_SHARE = 1 / 3
 # The goal of a move comes nearer if the bodies would take less than LEAST_SHARE there for FAR_S. So the picture does
 # not pulse with the steps of a runner. The goal comes nearer at once if it is more than 1 / FAR_SHARE times too far.
 LEAST_SHARE, FAR_S, FAR_SHARE = 0.45, 1.0, 0.4
+# If the goal must go farther again within AGAIN times the wait after which it came nearer, the next waits are twice as
+# long, up to LONGEST_FAR_S, until it was not too far for MEMORY_S. So the picture does not pulse with bodies that stop
+# and go.
+AGAIN, LONGEST_FAR_S = 4.0, 8.0
 # A camera at rest moves nearer only if its distance becomes less than this share of the present one.
 NEARER_SHARE = 0.8
 # The places of a cycle are shown only if those of the last SEEN_S take at least this share of the picture.
@@ -171,6 +175,8 @@ class AutomaticCamera:
         self._cut_s = -math.inf  # when the camera has cut
         self._move: Glide | None = None
         self._large_s = 0.0  # when the bodies were last large enough at the goal of the move
+        self._far_s = FAR_S  # how long they must be too small before the goal comes nearer
+        self._nearer_s = self._too_far_s = -math.inf  # when the goal last came nearer, and when it was last too far
         self._memory = Memory()
 
     def resize(self, view: FramedView, slopes: tuple[float, float], height_px: int) -> None:
@@ -243,7 +249,10 @@ class AutomaticCamera:
                 self.pose, self._cut_s = goal, self._now_s
                 return
             if move is not None:  # the camera does not come nearer while it follows a body that leaves the picture
-                self._note_size(goal, move.goal)
+                self._is_too_far(goal, move.goal)
+                is_farther = goal[DISTANCE] * NEARER_SHARE > move.goal[DISTANCE]
+                if is_farther and self._now_s - self._nearer_s < AGAIN * self._far_s:
+                    self._far_s, self._nearer_s = min(2 * self._far_s, LONGEST_FAR_S), -math.inf
                 goal[DISTANCE] = max(goal[DISTANCE], move.goal[DISTANCE])
             self._begin(goal, drawn, ahead)
         elif self._now_s - self._cut_s < START_S:  # bodies that jump have a velocity for the time of one sample
@@ -259,17 +268,25 @@ class AutomaticCamera:
                     self._begin(goal, drawn, drawn)
         else:
             goal = self._wanted_goal(drawn, ahead, alone_m)
-            self._note_size(goal, move.goal)
-            if self._now_s - self._large_s > FAR_S or goal[DISTANCE] < move.goal[DISTANCE] * FAR_SHARE:
+            if self._is_too_far(goal, move.goal):
+                self._nearer_s = self._now_s
                 self._begin(goal, drawn, ahead)
 
     def _is_nearer(self, goal: Pose) -> bool:
         return bool(goal[DISTANCE] < self.pose[DISTANCE] * NEARER_SHARE)
 
-    def _note_size(self, wanted: Pose, goal: Pose) -> None:
-        """Notes when the bodies were last large enough at the goal of the move."""
+    def _is_too_far(self, wanted: Pose, goal: Pose) -> bool:
+        """True if the bodies would be too small at the goal of the move, for `_far_s`; if the wait is not yet longer
+        than FAR_S, also if they would be much too small."""
         if wanted[DISTANCE] >= goal[DISTANCE] * LEAST_SHARE / FILLED_SHARE:
             self._large_s = self._now_s
+        small_s = self._now_s - self._large_s
+        if small_s <= FAR_S and wanted[DISTANCE] >= goal[DISTANCE] * FAR_SHARE:
+            return False
+        if self._now_s - self._too_far_s > MEMORY_S:
+            self._far_s = FAR_S
+        self._too_far_s = self._now_s
+        return self._far_s == FAR_S or small_s > self._far_s
 
     def _wanted_goal(self, drawn: Extents, ahead: Extents, alone_m: float) -> Pose:
         """Place for the end of a move. It shows the places of a cycle, separately for the picture's width and height.

@@ -65,10 +65,12 @@ class StageCamera:
         self.orbit: OrbitCamera | None = None  # the camera; None before the first frame
         self.is_held = False  # True while a mouse button is held on the picture
         self._followed: FollowedView | None = None  # follows the bodies; None if the camera does not follow them
+        self._is_untouched = False  # True if the user has not moved the camera since the first view
         self._sample = sample if may_follow else None
         self._outside = None if sample is None else OutsideBodies(sample)
         if before is not None and before._shows(scene):
             self.orbit, self._followed, self.is_held = before.orbit, before._followed, before.is_held
+            self._is_untouched = before._is_untouched
             if self._followed is not None and self._sample is not None:
                 self._followed.follow(self._sample)
         self._scene, self._bodies = scene, bodies
@@ -89,9 +91,12 @@ class StageCamera:
         self._scene = scene
 
     def apply_camera(self, scene: Scene) -> None:
-        """Applies the camera of `scene`, which replaces the user's view."""
+        """Applies the camera of `scene`, which replaces the user's view. If the scene has no camera, and had none, and the
+        user has not moved the view, the view goes on: it follows the bodies already."""
+        is_applied = scene.camera is None and self._scene.camera is None and self._followed is not None
         self._scene = scene
-        self.forget()
+        if not (is_applied and self._is_untouched):
+            self.forget()
 
     @property
     def place(self) -> tuple[object, ...]:
@@ -124,7 +129,7 @@ class StageCamera:
 
     def user_moved(self) -> None:
         """The user has moved the camera. From now on it does not follow bodies, until `frame_all`."""
-        self._followed = None
+        self._followed, self._is_untouched = None, False
 
     @property
     def may_follow(self) -> bool:
@@ -213,6 +218,7 @@ class StageCamera:
         aspect = window_px[0] / window_px[1]
         if camera is None:
             camera = self.orbit = OrbitCamera.for_scene(scene, bodies, aspect)
+            self._is_untouched = True
         else:
             camera.frame(scene, bodies, aspect)
         self._followed = None

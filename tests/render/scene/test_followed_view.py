@@ -14,6 +14,7 @@ from tests.render.scene.followed import (
     WORLDS,
     Bodies,
     Followed,
+    G,
     Shown,
     World,
     balls,
@@ -99,6 +100,35 @@ def test_the_picture_does_not_pulse_with_the_strides_of_a_runner(
     distances_m = [shown.place[3] for shown in frames]
     assert whole_share(frames) == 1
     assert np.ptp(distances_m) < 0.01 * distances_m[0]
+
+
+def stop_and_go(t: float) -> Bodies:
+    """A body that goes 10 m in a second and then stands for a second."""
+    return balls([[10 * (t // 2 + min(1, t % 2)), 0, 0]])
+
+
+def falls_again(t: float) -> Bodies:
+    """A body that falls for 2 s and is put back without a new epoch."""
+    return balls([[0, 0, -G / 2 * (t % 2) ** 2]])
+
+
+@pytest.mark.parametrize("body", [stop_and_go, falls_again])
+def test_the_picture_does_not_pulse_with_bodies_that_stop_and_go(body) -> None:
+    followed = Followed(World([Sphere(0.2)], body))
+    followed.run(20)
+    distances_m = [shown.place[3] for shown in followed.run(8)]
+    assert max(distances_m) < 1.2 * min(distances_m)
+
+
+def test_a_body_that_stopped_and_went_and_then_goes_slowly_is_large_again() -> None:
+    def body(t: float) -> Bodies:
+        return stop_and_go(t) if t < 20 else balls([[100 + (t - 20), 0, 0]])
+
+    followed = Followed(World([Sphere(0.2)], body))
+    followed.run(20)
+    before_m = followed.orbit.distance_m
+    followed.run(10)
+    assert followed.orbit.distance_m < before_m / 3
 
 
 # -- sizes and places

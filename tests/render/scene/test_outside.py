@@ -161,7 +161,7 @@ def test_a_body_is_as_large_as_its_scales_make_it():
 
 def test_floors_and_meshes_that_deform_do_not_count():
     corners = [(0, 0, 0), (1, 0, 0), (0, 1, 0)]
-    scene = Scene([Sphere(1), Box((9, 9, 0.1)), Mesh(corners, [(0, 1, 2)], deforms=True), Sphere(1)], camera=CAMERA)
+    scene = Scene([Sphere(1), Box((900, 900, 0.1)), Mesh(corners, [(0, 1, 2)], deforms=True), Sphere(1)], camera=CAMERA)
     assert counted(bodies_at((0, 0, 0), *[(90, 0, 0)] * 3), scene) == (1, 2, False)
 
 

@@ -230,6 +230,28 @@ def test_a_published_camera_is_applied_at_once_and_exactly_while_the_camera_move
     assert len(set(following.frames(30))) == 1
 
 
+def test_no_camera_published_again_and_again_leaves_a_view_that_follows_as_it_is(window: OffscreenWindow) -> None:
+    following, alike = Following(window), Following(window)
+    for _ in range(60):
+        following.show.stage.set_camera(None)
+        following.frames(1)
+    assert following.view.place == alike.frames(60)[-1]
+
+
+def test_no_camera_published_again_replaces_the_direction_that_the_user_chose(window: OffscreenWindow) -> None:
+    following = Following(window)
+    following.frames(5)
+    angle_rad = following.orbit.azimuth_rad
+    following.orbit.orbit(30, 5, 240)
+    following.view.user_moved()
+    following.view.frame_all()
+    following.frames(5)
+    assert following.orbit.azimuth_rad != angle_rad
+    following.show.stage.set_camera(None)
+    following.frames(1)
+    assert following.orbit.azimuth_rad == angle_rad
+
+
 def test_a_scene_that_takes_its_camera_away_is_followed(window: OffscreenWindow) -> None:
     following = Following(window, replace(FREE, camera=OWN))
     following.frames(5)
