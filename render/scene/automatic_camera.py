@@ -19,7 +19,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.render.draw.frame.framing import EMPTY_M, FramedView
-from twixt.render.scene.body_bounds import AHEAD_S, COUNT, DOWN, FAR, LEFT, NEAR, RIGHT, SIDES, UP, WEDGE, Extents
+from twixt.render.scene.body_bounds import (
+    AHEAD_S,
+    COUNT,
+    DOWN,
+    FAR,
+    LEFT,
+    MEMORY_S,
+    NEAR,
+    RIGHT,
+    SIDES,
+    UP,
+    WEDGE,
+    BoundsMemory,
+    Extents,
+)
 
 # In the first moment the camera cuts instead of moving: velocities are known only after two samples.
 START_S = 0.1
@@ -41,9 +55,8 @@ AGAIN, LONGEST_FAR_S = 4.0, 8.0
 NEARER_SHARE = 0.8
 # The places of a cycle are shown only if those of the last SEEN_S take at least this share of the picture.
 SEEN_S, CYCLE_SHARE = 4.0, 0.25
-# Bodies have come back to an extent if they reach it within this share of the bounds' width in the last KEPT_S. In
-# between they must have been farther away than AWAY times this tolerance.
-RETURN_SHARE, AWAY = 0.25, 1.25
+# Bodies have come back to an extent if they reach it within this share of the bounds' width in the last KEPT_S.
+RETURN_SHARE = 0.25
 # Bodies have moved on if a side of their bounds has moved by this share of the bounds' width.
 MOVED_ON_SHARE = 0.25
 # Rate of a move, per second: it then comes to rest within 1 s. A move is faster if a body would leave the picture: its
@@ -51,11 +64,8 @@ MOVED_ON_SHARE = 0.25
 RATE_PER_S, FASTEST_PER_S, HASTE = 11.0, 40.0, 3.0
 # A move ends when the picture is within this many px of its goal.
 REST_PX = 0.1
-# Time in which places are kept in the picture, if there is no cycle; longest cycle that is recognised; number of cycles
-# whose places are kept.
-KEPT_S, MEMORY_S, CYCLES = 3.0, 60.0, 1.5
-# Bounds are remembered in intervals of this length.
-BIN_S = 0.1
+# Time in which places are kept in the picture, if there is no cycle; number of cycles whose places are kept.
+KEPT_S, CYCLES = 3.0, 1.5
 # Bounds are expected to grow at most GROWTH times as fast as in the last NEWEST_S. In a cycle, this limit is multiplied
 # by CYCLE_GROWTH.
 NEWEST_S, GROWTH, CYCLE_GROWTH = 0.5, 1.5, 0.5
@@ -108,53 +118,6 @@ class Glide:
         return bool((off + np.abs(self._acceleration) * moment_s**2 < lengths).all())
 
 
-class Memory:
-    """Bounds that were drawn in the last MEMORY_S seconds of frames, in intervals of BIN_S. Its answers are up to BIN_S
-    old."""
-
-    def __init__(self) -> None:
-        self._bins = np.full((round(MEMORY_S / BIN_S), COUNT), -math.inf)
-        self._at = 0
-        self._found: dict[tuple[int, int], Extents] = {}  # answers for the present interval
-
-    def add(self, now_s: float, bounds: Extents) -> None:
-        """Adds the bounds of the frame at `now_s`."""
-        at = int(now_s / BIN_S)
-        if at > self._at:
-            for passed in range(max(self._at + 1, at - len(self._bins) + 1), at + 1):
-                self._bins[passed % len(self._bins)] = -math.inf
-            self._at = at
-            self._found.clear()
-        row = self._bins[self._at % len(self._bins)]
-        np.maximum(row, bounds, out=row)
-
-    def last(self, seconds: float) -> Extents:
-        """Bounds of the last `seconds`; -inf where there were none."""
-        return self._between(0, round(seconds / BIN_S))
-
-    def before(self, seconds: float) -> Extents:
-        """Bounds of the whole memory without the last `seconds`; -inf where there were none."""
-        return self._between(round(seconds / BIN_S), len(self._bins))
-
-    def return_s(self, direction: int, extent: float, tolerance_m: float) -> float | None:
-        """Seconds since bodies were last as far in this direction, before they went away and came back. None: they were
-        not, or did not go away. tolerance_m: of the extent."""
-        extents = self._rows(0, len(self._bins))[:, direction]
-        went_away = np.minimum.accumulate(extents) < extent - AWAY * tolerance_m
-        found = np.flatnonzero(went_away & (extents >= extent - tolerance_m))
-        return float(found[0]) * BIN_S if len(found) else None
-
-    def _between(self, first: int, end: int) -> Extents:
-        found = self._found.get((first, end))
-        if found is None:
-            found = self._found[first, end] = self._rows(first, end).max(axis=0)
-        return found
-
-    def _rows(self, first: int, end: int) -> NDArray[np.float64]:
-        found: NDArray[np.float64] = self._bins[(self._at - np.arange(first, end)) % len(self._bins)]
-        return found
-
-
 class AutomaticCamera:
     """Camera that keeps the bodies in the picture. view: lens and directions of the camera. pose: its first place.
     slopes: those of the wedge in the bounds, which belongs to REST_SHARE of the picture. height_px: of the window.
@@ -177,11 +140,11 @@ class AutomaticCamera:
         self._large_s = 0.0  # when the bodies were last large enough at the goal of the move
         self._far_s = FAR_S  # how long they must be too small before the goal comes nearer
         self._nearer_s = self._too_far_s = -math.inf  # when the goal last came nearer, and when it was last too far
-        self._memory = Memory()
+        self._memory = BoundsMemory()
 
     def resize(self, view: FramedView, slopes: tuple[float, float], height_px: int) -> None:
         """The window has another size. Bounds are forgotten, because their directions depend on it."""
-        self._view, self._slopes, self._height_px, self._memory = view, slopes, height_px, Memory()
+        self._view, self._slopes, self._height_px, self._memory = view, slopes, height_px, BoundsMemory()
         self._kept_s, self._move, self._first = [0.0, 0.0], None, None
 
     def advance(

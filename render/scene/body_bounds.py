@@ -44,6 +44,9 @@ AHEAD_S = 0.5
 # largest speed: 4/27 of the speeds at both ends. Gaps of less than `LEAST_GAP_S` are left out: their curves are flat.
 SWING = 8 / 27
 LEAST_GAP_S = 0.05
+# Longest time in which drawn extents are remembered; length of the intervals. Bodies have gone away from an extent if
+# they were farther from it than AWAY times its tolerance.
+MEMORY_S, BIN_S, AWAY = 60.0, 0.1, 1.25
 # Largest number of samples that are kept. The draw time of a picture may be some seconds behind the newest sample.
 MOST_SAMPLES = 512
 
@@ -258,3 +261,50 @@ def _fitting_distance_m(extents: Extents, directions: Directions) -> float:
     across, along = directions.slopes
     width_m, height_m = float(extents[RIGHT] + extents[LEFT]), float(extents[UP] + extents[DOWN])
     return max(width_m / (2 * across), height_m / (2 * along))
+
+
+class BoundsMemory:
+    """Extents that were drawn in the last MEMORY_S seconds of frames, in intervals of BIN_S. Its answers are up to BIN_S
+    old."""
+
+    def __init__(self) -> None:
+        self._bins = np.full((round(MEMORY_S / BIN_S), COUNT), -math.inf)
+        self._at = 0
+        self._found: dict[tuple[int, int], Extents] = {}  # answers for the present interval
+
+    def add(self, now_s: float, bounds: Extents) -> None:
+        """Adds the bounds of the frame at `now_s`."""
+        at = int(now_s / BIN_S)
+        if at > self._at:
+            for passed in range(max(self._at + 1, at - len(self._bins) + 1), at + 1):
+                self._bins[passed % len(self._bins)] = -math.inf
+            self._at = at
+            self._found.clear()
+        row = self._bins[self._at % len(self._bins)]
+        np.maximum(row, bounds, out=row)
+
+    def last(self, seconds: float) -> Extents:
+        """Bounds of the last `seconds`; -inf where there were none."""
+        return self._between(0, round(seconds / BIN_S))
+
+    def before(self, seconds: float) -> Extents:
+        """Bounds of the whole memory without the last `seconds`; -inf where there were none."""
+        return self._between(round(seconds / BIN_S), len(self._bins))
+
+    def return_s(self, direction: int, extent: float, tolerance_m: float) -> float | None:
+        """Seconds since bodies were last as far in this direction, before they went away and came back. None: they were
+        not, or did not go away. tolerance_m: of the extent."""
+        extents = self._rows(0, len(self._bins))[:, direction]
+        went_away = np.minimum.accumulate(extents) < extent - AWAY * tolerance_m
+        found = np.flatnonzero(went_away & (extents >= extent - tolerance_m))
+        return float(found[0]) * BIN_S if len(found) else None
+
+    def _between(self, first: int, end: int) -> Extents:
+        found = self._found.get((first, end))
+        if found is None:
+            found = self._found[first, end] = self._rows(first, end).max(axis=0)
+        return found
+
+    def _rows(self, first: int, end: int) -> NDArray[np.float64]:
+        found: NDArray[np.float64] = self._bins[(self._at - np.arange(first, end)) % len(self._bins)]
+        return found

@@ -65,7 +65,7 @@ def test_the_page_states_in_words_the_numbers_of_the_code() -> None:
     words = {
         "to half a second later": body_bounds.AHEAD_S == 0.5,
         "their growth of the last half second": automatic_camera.NEWEST_S == 0.5,
-        "within a minute": automatic_camera.MEMORY_S == 60,
+        "within a minute": body_bounds.MEMORY_S == 60,
         "the limit of growth is half as large": automatic_camera.CYCLE_GROWTH == 0.5,
         "one and a half such cycles": automatic_camera.CYCLES == 1.5,
         "takes a third of the picture at most": pytest.approx(1 / 3) == automatic_camera.ALONE_SHARE,

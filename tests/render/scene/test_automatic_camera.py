@@ -17,16 +17,14 @@ from twixt.render.scene.automatic_camera import (
     FILLED_SHARE,
     KEPT_S,
     LONGEST_FRAME_S,
-    MEMORY_S,
     RATE_PER_S,
     REST_PX,
     REST_SHARE,
     SHRINK_SHARE,
     AutomaticCamera,
     Glide,
-    Memory,
 )
-from twixt.render.scene.body_bounds import AHEAD_S, COUNT, LEFT, RIGHT, Directions, Extents
+from twixt.render.scene.body_bounds import AHEAD_S, COUNT, LEFT, MEMORY_S, RIGHT, BoundsMemory, Directions, Extents
 
 START_NS = 10**12
 SIZE_PX = 600  # width and height of the window
@@ -510,7 +508,7 @@ def test_a_fast_glide_becomes_a_usual_one() -> None:
 
 
 def test_a_memory_knows_the_bounds_of_the_last_seconds() -> None:
-    memory = Memory()
+    memory = BoundsMemory()
     for k in range(300):
         memory.add(k / 10 + 0.05, np.array([k, -k] * (COUNT // 2), float))
     assert memory.last(1)[:2].tolist() == [299, -290]
@@ -523,7 +521,7 @@ def test_a_memory_knows_the_bounds_of_the_last_seconds() -> None:
 
 
 def test_a_memory_knows_how_long_ago_bodies_went_away_before_they_came_back() -> None:
-    memory = Memory()
+    memory = BoundsMemory()
     for k in range(100):
         memory.add(k / 10 + 0.05, np.full(COUNT, 10.0 if k % 40 < 10 else 0.0))
     memory.add(10.05, np.full(COUNT, 9.0))
