@@ -55,7 +55,8 @@ AGAIN, LONGEST_FAR_S = 4.0, 8.0
 NEARER_SHARE = 0.8
 # The places of a cycle are shown only if those of the last SEEN_S take at least this share of the picture.
 SEEN_S, CYCLE_SHARE = 4.0, 0.25
-# Bodies have come back to an extent if they reach it within this share of the bounds' width in the last KEPT_S.
+# Bodies have come back to an extent if they reach it within this share of the bounds' width in the last cycles, or in
+# the last KEPT_S.
 RETURN_SHARE = 0.25
 # Bodies have moved on if a side of their bounds has moved by this share of the bounds' width.
 MOVED_ON_SHARE = 0.25
@@ -275,7 +276,7 @@ class AutomaticCamera:
         least_m = float(TOLERANCE * 2 * self._view.tangent * self.pose[DISTANCE])
         for axis in range(2):
             sides = [side for side in (2 * axis, 2 * axis + 1) if outside[side]]
-            width_m = float(self._memory.last(KEPT_S)[2 * axis : 2 * axis + 2].sum())
+            width_m = float(self._memory.last(self._kept_s[axis] or KEPT_S)[2 * axis : 2 * axis + 2].sum())
             tolerance_m = max(least_m, RETURN_SHARE * width_m)
             ages = [self._memory.return_s(side, float(bounds[side]), tolerance_m) for side in sides]
             known = [age for age in ages if age is not None]

@@ -1,7 +1,7 @@
 """Follows bodies with an orbit camera: samples the newest bodies, and applies the rule of `automatic_camera`.
 
 A frame that finds a newer snapshot samples the bodies, at most SAMPLES_PER_S times a second. A sample has at most
-MOST_BODIES bodies, evenly spread.
+MOST_BODIES bodies, evenly spread. Samples of many bodies are taken less often.
 """
 
 from __future__ import annotations
@@ -53,6 +53,8 @@ LIVE_METHODS = ("latest", "chase")
 SAMPLES_PER_S = 30
 FIRST_SAMPLES = 30  # the first samples are taken as fast as one a frame: the bodies' motion is not known yet
 MOST_BODIES = 1 << 15
+# A sample of more bodies takes more than a millisecond. Such samples are taken so much less often as they are larger.
+OFTEN_BODIES = 1 << 13
 
 Sampler = Callable[[int], SampledBodies | None]  # takes the largest number of bodies
 
@@ -152,6 +154,7 @@ class FollowedView:
         self._origin, self._first_reach_m = orbit.target, orbit.reach_m
         self._sampled: object = None  # newest snapshot at the last sample, see `DrawnTimes`
         self._sampled_ns = self._samples = 0
+        self._interval_ns = 1e9 / SAMPLES_PER_S  # shortest time between two samples
         self._begin_bounds()
         directions = self._bounds.directions
         x, y, z = self._axes @ (np.array(orbit.target) - directions.origin)
@@ -196,7 +199,7 @@ class FollowedView:
             self._begin_bounds()
             self._camera.resize(self._bounds.directions.view, self._bounds.directions.slopes, window_px[1])
         if drawn.newest != self._sampled and (
-            self._samples < FIRST_SAMPLES or abs(present_ns - self._sampled_ns) >= 1e9 / SAMPLES_PER_S
+            self._samples < FIRST_SAMPLES or abs(present_ns - self._sampled_ns) >= self._interval_ns
         ):
             self._sampled, self._sampled_ns, self._samples = drawn.newest, present_ns, self._samples + 1
             self._take(drawn.rate)
@@ -217,6 +220,7 @@ class FollowedView:
         placed = self._shapes.placed(self._sample, MOST_BODIES)
         if placed is not None:
             self._bounds.add(placed.sampled, placed.shapes, rate)
+            self._interval_ns = 1e9 / SAMPLES_PER_S * max(1.0, len(placed.sampled.bodies) / OFTEN_BODIES)
 
     def _begin_bounds(self) -> None:
         """Begins new bounds, without samples."""
