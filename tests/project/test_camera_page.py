@@ -49,8 +49,8 @@ TEXT = re.sub(r"\s+", " ", PAGE)
         ),
         (r"if it is (\S+) times too far", (1 / automatic_camera.FAR_SHARE,)),
         (
-            r"at most (\S+) times a second. Only the first (\S+) samples",
-            (followed_view.SAMPLES_PER_S, followed_view.FIRST_SAMPLES),
+            r"at most (\S+) times a second; more than (\S+) bodies so much less often .* Only the first (\S+) samples",
+            (followed_view.SAMPLES_PER_S, followed_view.OFTEN_BODIES, followed_view.FIRST_SAMPLES),
         ),
         (r"Of more than (\S+) bodies", (followed_view.MOST_BODIES,)),
     ],

@@ -301,7 +301,7 @@ def test_after_the_first_cycles_the_camera_shows_a_whole_one_and_never_moves_aga
         assert max(right - pose[0], left + pose[0], up - pose[1], down + pose[1]) <= half_m
 
 
-@pytest.mark.parametrize(("period_s", "is_shown"), [(20, True), (45, False)])
+@pytest.mark.parametrize(("period_s", "is_shown"), [(20, True), (70, False)])
 def test_a_slow_cycle_is_followed_instead_of_shown(period_s: float, is_shown: bool) -> None:
     driven = Driven(circle(period_s, radius_m=40.0), hz=30.0, alone_m=RADIUS_M)
     poses = driven.run(2.2 * period_s)
