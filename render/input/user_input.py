@@ -18,10 +18,11 @@ from twixt.ipc.commands import Command
 from twixt.ipc.config.flags import Config
 from twixt.ipc.interaction.events import KEY, PRESS, RESET, Look, UserEvent
 from twixt.render.display.input import Event, Key, KeyAction, MouseButton, MouseMove, PointerLeft, Scroll
-from twixt.render.draw.frame.camera import OrbitCamera
+from twixt.render.draw.frame.camera import OrbitCamera, narrowed
 from twixt.render.input.keys import ViewerSettings, act, bound, note_of, reflect_slow_physics
 from twixt.render.input.pointer import PointerTool
 from twixt.render.scene.stage import Stage
+from twixt.render.scene.views import side_by_side
 
 if TYPE_CHECKING:
     from twixt.ipc.plan import Plan
@@ -91,7 +92,8 @@ class UserInput:
                 acted_ns = self.press(key, event.acted_ns, draw_time_ns) or acted_ns
         self._reports.keys(events, used_ns, draw_time_ns, lambda x_px, y_px: self.tool.point_at(x_px, y_px, size_px))
         rest = self.tool.apply_events(events, size_px, draw_time_ns, covers)
-        moved_ns = self._pointer.move_camera(self._stage.view.orbit, rest, size_px[1], covers)
+        pan_px = size_px[1] * narrowed(side_by_side(size_px, len(self._stage.pictures))[-1][2:], size_px)
+        moved_ns = self._pointer.move_camera(self._stage.view.orbit, rest, size_px[1], covers, pan_px)
         self._stage.view.is_held = self._pointer.is_held or self.tool.is_held
         if moved_ns:
             self._stage.view.user_moved()
@@ -229,12 +231,14 @@ class Pointer:
         events: Iterable[Event],
         height_px: int,
         covers: Callable[[float, float], bool] = covers_nothing,
+        pan_px: float | None = None,
     ) -> int:
         """Applies this frame's mouse events. Returns the instant, in ns, of the last event that moved the camera, or 0
         if no event moved it.
 
         camera: None if the next frame makes a new one. If it is None or locked, buttons and position are tracked all
-        the same. covers: returns True if a panel covers a pixel.
+        the same. covers: returns True if a panel covers a pixel. pan_px: see `height_px` of `OrbitCamera.pan`; by
+        default `height_px`.
         """
         if camera is not None and camera.locked:
             camera = None
@@ -253,8 +257,11 @@ class Pointer:
                 before, self._at_px = self._at_px, (event.x_px, event.y_px)
                 if camera is None or not self._down or before is None:
                     continue
-                move = camera.orbit if self._down[-1] == "left" and not camera.is_flat else camera.pan
-                move(event.x_px - before[0], event.y_px - before[1], height_px)
+                dx_px, dy_px = event.x_px - before[0], event.y_px - before[1]
+                if self._down[-1] == "left" and not camera.is_flat:
+                    camera.orbit(dx_px, dy_px, height_px)
+                else:
+                    camera.pan(dx_px, dy_px, height_px if pan_px is None else pan_px)
                 acted_ns = event.acted_ns
         return acted_ns
 

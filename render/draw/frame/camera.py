@@ -200,8 +200,11 @@ class OrbitCamera:
         self.azimuth_rad = math.remainder(self.azimuth_rad - dx_px * turn, math.tau)
         self.elevation_rad = max(-MAX_ELEVATION_RAD, min(MAX_ELEVATION_RAD, self.elevation_rad + dy_px * turn))
 
-    def pan(self, dx_px: float, dy_px: float, height_px: int) -> None:
-        """Moves the target sideways. A point at the same depth as the target then stays under the pointer."""
+    def pan(self, dx_px: float, dy_px: float, height_px: float) -> None:
+        """Moves the target sideways. A point at the same depth as the target then stays under the pointer.
+
+        height_px: height of the picture; of one half of a window, times the result of `narrowed`.
+        """
         metres_per_px = 2 * self.distance_m * math.tan(math.radians(self.fov_y_deg) / 2) / max(height_px, 1)
         right, up, _ = self._axes()
         self.target = _xyz(np.asarray(self.target) + (-dx_px * right + dy_px * up) * metres_per_px)
@@ -249,7 +252,7 @@ class OrbitCamera:
         if self.principal_point == CENTRE:
             return viewport
         left_px, bottom_px, width_px, height_px = viewport
-        height = height_px * _narrowed((width_px, height_px), window_px)
+        height = height_px * narrowed((width_px, height_px), window_px)
         across_px, along_px = (round(share * height) for share in self.principal_point)
         return (
             left_px + min(0, 2 * across_px),
@@ -272,7 +275,7 @@ class OrbitCamera:
         view[:3, 3] = -view[:3, :3] @ eye
         size_px = max(size_px[0], 1), max(size_px[1], 1)
         _, _, width_px, height_px = self.around_axis((0, 0, *size_px), window_px)
-        focal = _narrowed(size_px, window_px) / math.tan(math.radians(self.fov_y_deg) / 2) * size_px[1] / height_px
+        focal = narrowed(size_px, window_px) / math.tan(math.radians(self.fov_y_deg) / 2) * size_px[1] / height_px
         projection = self._parallel(focal) if self.orthographic else self._perspective(focal)
         projection[0, 0] *= height_px / width_px
         with np.errstate(over="ignore"):  # points beyond the range of float32 are not visible
@@ -313,7 +316,7 @@ class OrbitCamera:
         return right, up, np.array([cos_e * cos_a, cos_e * sin_a, sin_e])
 
 
-def _narrowed(size_px: tuple[int, int], window_px: tuple[int, int] | None) -> float:
+def narrowed(size_px: tuple[int, int], window_px: tuple[int, int] | None) -> float:
     """Returns a factor on the focal length. It differs from 1 only if the picture has a smaller ratio of width to
     height than its window."""
     if window_px is None:

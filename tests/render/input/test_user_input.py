@@ -21,6 +21,7 @@ from twixt.ipc.scene import Camera
 from twixt.render.display.input import Event, Key, KeyAction, MouseButton, MouseMove, Scroll
 from twixt.render.draw.frame.camera import OrbitCamera
 from twixt.render.input.user_input import Pointer, UserInput
+from twixt.render.scene.views import side_by_side
 
 HEIGHT_PX = 600
 
@@ -391,3 +392,23 @@ def test_after_f_the_view_is_the_users_if_the_program_has_set_one_or_the_view_is
     using.show.draw(160)
     assert look_of(using, 2).is_moved
     assert follows(using) is is_following
+
+
+@pytest.mark.parametrize("is_split", [False, True])
+def test_a_pan_moves_the_picture_by_the_pointers_way_also_in_a_split_view(window: Any, is_split: bool) -> None:
+    using = Using(window)
+    stage = using.show.stage
+    if is_split:
+        using.take(*typed(86, "V"))
+    using.show.draw(150)
+    viewport = side_by_side(SIZE_PX, 1 + is_split)[-1]
+
+    def body_px() -> np.ndarray:
+        matrices = stage.view.matrices(stage.main, viewport[2:], SIZE_PX)
+        clip = matrices.projection @ matrices.view @ np.array([0, 0, 0, 1], np.float32)
+        return clip[:2] / clip[3] / 2 * viewport[2:]
+
+    before = body_px()
+    x_px, y_px = SIZE_PX[0] - 100, 100
+    using.take(at(x_px, y_px), MouseButton("right", True, 8), at(x_px + 40, y_px + 20), MouseButton("right", False, 9))
+    assert body_px() - before == pytest.approx([40, -20], abs=0.1)
