@@ -22,8 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-import twixt
-from bench.pages import CUT_SHORT, Notes, Results, Table, TableColumn, collected
+from bench.pages import CUT_SHORT, Notes, Results, Table, TableColumn, collected, document_of
 from bench.processes import busy_loops, free_cores, process, version_command
 from bench.screens import Screen, screen
 from twixt.cli.cpu_time import CpuTime, usable_cores
@@ -228,14 +227,7 @@ def by_case(runs: Sequence[CaseRun]) -> list[CaseFigures]:
 def write_results(runs: Sequence[CaseRun], choice: EvennessOptions, results: Results, where: dict[str, Any]) -> None:
     """Shows the figures and writes the files. Raises TwixtError."""
     cases = by_case(runs)
-    document = {
-        "schema": SCHEMA,
-        "version": twixt.__version__,
-        "command": results.command,
-        "conditions": where,
-        "rows": [one.to_json() for one in cases],
-        "runs": [one.to_json() for one in runs],
-    }
+    document = document_of(SCHEMA, results.command, where, cases, runs)
     failures = [f"{one.case.name}, turn {one.turn + 1}: no figures: {one.failure}" for one in runs if one.failure]
     # The page shows FOLDER, because its readers do not have that folder.
     command = results.command.replace(choice.before, "FOLDER") if choice.before else results.command

@@ -22,6 +22,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import twixt
 from twixt.cli.progress import Say, progress, write_each
 from twixt.ipc.config.files import check_file, write_json, write_text
 from twixt.render.measure.report import print_table, standard_output
@@ -157,6 +158,21 @@ class Results:
         if shown and self.is_shown:
             ways.append(lambda: show(*shown))
         write_each(*ways)
+
+
+def document_of(
+    schema: str, command: str, where: dict[str, Any], cases: Iterable[Any], runs: Iterable[Any]
+) -> dict[str, Any]:
+    """Content for --json of a bench that has several runs of each case. where: conditions. cases, runs: objects with a
+    method `to_json`."""
+    return {
+        "schema": schema,
+        "version": twixt.__version__,
+        "command": command,
+        "conditions": where,
+        "rows": [one.to_json() for one in cases],
+        "runs": [one.to_json() for one in runs],
+    }
 
 
 def collected(rows: Callable[[Say], Iterable[Found]], is_logged: bool = False) -> tuple[list[Found], bool]:

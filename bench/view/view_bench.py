@@ -18,8 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
-import twixt
-from bench.pages import CUT_SHORT, Notes, Results, Table, TableColumn, collected
+from bench.pages import CUT_SHORT, Notes, Results, Table, TableColumn, collected, document_of
 from bench.processes import HERE, free_cores, function_call, process
 from bench.screens import Screen, mapped_screen
 from bench.view.pictures import draw_pictures
@@ -175,14 +174,7 @@ def write_results(
 ) -> None:
     """Shows the figures and writes the files. pictured: scenes in the figure of pictures. Raises TwixtError."""
     cases = by_case(runs)
-    document = {
-        "schema": SCHEMA,
-        "version": twixt.__version__,
-        "command": results.command,
-        "conditions": where,
-        "rows": [one.to_json() for one in cases],
-        "runs": [one.to_json() for one in runs],
-    }
+    document = document_of(SCHEMA, results.command, where, cases, runs)
     failures = [f"{one.case.name}, turn {one.turn + 1}: no figures: {one.failure}" for one in runs if one.failure]
     free = where["free_cores_before"]
     told = [

@@ -12,8 +12,9 @@ of loads (`sequence`), the code that receives new segments (`session.link`).
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 from twixt.ipc.plan import FASTEST, SLOWEST, Plan
 from twixt.ipc.ring import layout as at
@@ -31,6 +32,7 @@ ATTEMPTS = 16
 # Largest number of segments that are mapped at the same time. Each growth of the ring since the last read adds a
 # segment. Without this limit, a viewer that stops reading would map more and more segments.
 MOST_SEGMENTS = 8
+Read = TypeVar("Read")
 NO_PLAN = Plan(number=0, world_epoch=0, wall_ns=0, sim_time_ns=0, rate=1.0)
 
 
@@ -155,18 +157,12 @@ class RingReader:
     def newest(self) -> Snapshot | None:
         """Returns a private copy of the newest snapshot. Returns None before the first snapshot, or if all ATTEMPTS
         failed."""
-        attempts = (self._copy(number) for _ in range(ATTEMPTS) if (number := self.latest))
-        return next((snapshot for snapshot in attempts if snapshot is not None), None)
+        return self._from_newest(SnapshotView.copy)
 
     def sampled(self, most: int) -> SampledBodies | None:
         """Returns private copies of at most `most` body records of the newest snapshot, evenly spread. Returns None
-        before the first snapshot, or if all ATTEMPTS failed."""
-        for _ in range(ATTEMPTS):
-            number = self.latest
-            view = self._view_of(number) if number else None
-            if view is not None and (found := view.sampled(most)) is not None:
-                return found
-        return None
+        in the same cases as `newest`."""
+        return self._from_newest(lambda view: view.sampled(most))
 
     def plan(self) -> Plan:
         """Returns the current plan. While the writer replaces the plan, returns the previous plan. Before the first
@@ -191,6 +187,16 @@ class RingReader:
         """Closes the memory. The memory stays mapped while views of it exist."""
         for segment in self._segments:
             segment.memory.close()
+
+    def _from_newest(self, read: Callable[[SnapshotView], Read | None]) -> Read | None:
+        """Returns what `read` returns for the newest snapshot. Tries again, with the then newest snapshot, if the
+        writer overwrote it: `read` returns None in this case."""
+        for _ in range(ATTEMPTS):
+            number = self.latest
+            view = self._view_of(number) if number else None
+            if view is not None and (found := read(view)) is not None:
+                return found
+        return None
 
     def _view_of(self, number: int) -> SnapshotView | None:
         for segment in reversed(self._segments):

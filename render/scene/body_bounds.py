@@ -61,7 +61,7 @@ class Directions:
     """
 
     def __init__(self, view: FramedView, origin: tuple[float, float, float], share: float) -> None:
-        self.view, self.share = view, share
+        self.view = view
         self.origin = np.array(origin, np.float32).astype(np.float64)  # rounded, because positions are float32
         self.slopes = share * view.tangent * view.aspect, share * view.tangent
         right, up, near = view.right, view.up, view.backward

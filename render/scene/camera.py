@@ -137,6 +137,11 @@ class StageCamera:
         return self._sample is not None and not self._is_carried
 
     @property
+    def is_following(self) -> bool:
+        """True if the camera follows the bodies."""
+        return self._followed is not None
+
+    @property
     def is_moving(self) -> bool:
         """True if the automatic camera will be at another place in the next frame."""
         return self._followed is not None and self._followed.is_moving

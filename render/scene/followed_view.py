@@ -19,7 +19,7 @@ from twixt.ipc.scene.groups import rows_of_parents
 from twixt.ipc.scene.scene import shape_list
 from twixt.ipc.snapshot import VISIBLE
 from twixt.render.draw.frame.camera import MAX_DISTANCE_M, MIN_DISTANCE_M, OrbitCamera, Surroundings
-from twixt.render.draw.frame.framing import is_thin
+from twixt.render.draw.frame.framing import are_floors, is_thin
 from twixt.render.interpolation.poses import in_frames_of
 from twixt.render.scene.automatic_camera import (
     ALONE_SHARE,
@@ -95,9 +95,7 @@ class PlacedBodies(NamedTuple):
 
 
 class ShapeFacts:
-    """Radii of the bodies of a scene, and which of them count. Floors and walls do not count. They are found as in
-    `framed_balls`: planes and thin boxes, if the largest is larger than all other bodies together, and if there are not
-    more of them than of other bodies."""
+    """Radii of the bodies of a scene, and which of them count. Floors and walls do not count, see `are_floors`."""
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
@@ -122,10 +120,11 @@ class ShapeFacts:
         if self._thin.any():
             is_seen = ((bodies["flags"] & VISIBLE) != 0) & np.isfinite(bodies["position"]).all(axis=1)
             floors, others = is_seen & self._thin[rows], is_seen & ~self._thin[rows]
-            if others.any() and 0 < floors.sum() <= others.sum():
+            if floors.any() and others.any():
                 place, room = bodies["position"][others].astype(np.float64), radius[others, None]
                 size_m = (place + room).max(axis=0) - (place - room).min(axis=0)
-                if radius[floors].max() > np.linalg.norm(size_m) / 2:
+                others_m = float(np.linalg.norm(size_m)) / 2
+                if are_floors(int(floors.sum()), int(others.sum()), float(radius[floors].max()), others_m):
                     counts = ~self._thin[rows]
         return BodyShapes(radius, counts, self._simple[rows])
 

@@ -318,7 +318,7 @@ class Stage:
             self._follow_shapes()
         if self._trails is not None and newest is not None:
             self._trails.begin_world(newest.head.world_epoch)
-        if newest is not None:
+        if newest is not None and self.view.is_following:
             times = DrawnTimes.of(draw_times_ns, pictures, self.history, self.scene.groups.values(), self._rate)
             self.view.advance(present_ns, times, size_px)
         for picture, viewport, draw_time_ns in zip(pictures, viewports, draw_times_ns, strict=True):

@@ -107,12 +107,7 @@ def seen_balls(scene: Scene, bodies: NDArray[np.void]) -> BoundingBalls:
 
 
 def framed_balls(scene: Scene, bodies: NDArray[np.void]) -> BoundingBalls:
-    """Returns the result of `seen_balls` without floors and walls. Floors and walls are rectangles and thin boxes that
-    are larger than all other bodies together.
-
-    Floors and walls are included if there are no other bodies. They are also included if there are fewer other bodies
-    than floors and walls.
-    """
+    """Returns the result of `seen_balls` without floors and walls, see `are_floors`."""
     balls = seen_balls(scene, bodies)
     thin = np.array([is_thin(shape) for shape in shape_list(scene).table] or [False])
     if not thin.any():
@@ -120,10 +115,18 @@ def framed_balls(scene: Scene, bodies: NDArray[np.void]) -> BoundingBalls:
     rows = thin[shape_list(scene).rows_for(len(bodies))]
     rest = _balls(scene, bodies, ~rows)
     others = len(rest.radius)
-    if not others or len(balls.radius) - others > others:
-        return balls
     largest_m = max(shape.reach for shape, is_floor in zip(shape_list(scene).table, thin, strict=True) if is_floor)
-    return rest if largest_m > rest.bounds.radius_m else balls
+    return rest if are_floors(len(balls.radius) - others, others, largest_m, rest.bounds.radius_m) else balls
+
+
+def are_floors(thin: int, others: int, largest_m: float, others_m: float) -> bool:
+    """Returns True if rectangles and thin boxes are floors and walls, which are not framed: if the largest of them is
+    larger than all other bodies together, and if there are not more of them than of other bodies.
+
+    thin, others: number of rectangles and thin boxes, and of other bodies. largest_m: largest radius of the first.
+    others_m: radius of the box around the others.
+    """
+    return 0 < others >= thin and largest_m > others_m
 
 
 def bounds_of(scene: Scene, bodies: NDArray[np.void]) -> Bounds:
