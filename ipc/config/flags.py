@@ -221,6 +221,13 @@ class Config:
     draw: str | None = window_flag(
         None, "a function of your own that draws into every frame, module:function", str, "MODULE:FUNCTION"
     )
+    events: bool = window_flag(True, "show the program's events as rings that fade; --no-events leaves them out")
+    on_event: str | None = window_flag(
+        None,
+        "a function of your own that gets each event of the program in the frame that shows it, module:function",
+        str,
+        "MODULE:FUNCTION",
+    )
     slow_render_ms: float = window_flag(
         0.0,
         "real work that makes every frame take at least so many ms, and up to 5 of them more than without",
@@ -297,6 +304,8 @@ class Config:
         rules.split("--split", self.split, INTERPOLATIONS, CLOCKS)
         if self.draw is not None:
             rules.reference("--draw", self.draw)
+        if self.on_event is not None:
+            rules.reference("--on-event", self.on_event)
         if self.when_slow != "widen" and self.max_step_ms is not None:
             raise ConfigError(
                 f"--max-step-ms {float(self.max_step_ms):g} is for --when-slow widen; add that, or leave it out"

@@ -32,7 +32,7 @@ from twixt.ipc.snapshot import BODY, HEAD, MARK
 
 # Version of the layout. Increase it whenever a word moves or changes its meaning. Viewer and simulation must use the
 # same version.
-FORMAT = 5
+FORMAT = 6
 MAGIC = int.from_bytes(b"twixtseg", "little")
 
 WORD = 8

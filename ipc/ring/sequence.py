@@ -48,6 +48,23 @@ The plan is a small record with its own sequence word, which only increases. A r
 `latest`. So the reader needs both looks, and each side needs a fence before the values and a fence after them: W3, W4,
 R3, R4. If any of these six steps is removed, the plan can be torn.
 
+Events are appended, many at a time, to a ring of records (`events.py`): record n is in slot (n-1) mod N. Two words
+serve all slots. `begun` never falls.
+
+    writer                          reader
+    begun = n+k, if that is more    latest
+      W5 fence                        R1 fence
+    fill the slots of n+1 .. n+k    read the records that are new, up to `latest`
+      W6 fence                        R6 fence
+    latest = n+k                    begun: the records up to begun-N are overwritten, the others are complete
+
+W5  The first new bytes must not be visible before `begun`. Else a reader finds the old `begun`, and accepts bytes of
+    record n+k as record n+k-N.
+W6  `latest` must not be visible before any byte of the records. Else a reader accepts an incomplete record.
+R1  No record must be loaded before `latest`. Else the reader accepts older bytes as a new record.
+R6  The bytes must not be loaded after `begun`. Else the writer may overwrite them between the two loads.
+After an interruption the next records get the same numbers, and `begun` stays: the slots up to it may hold anything.
+
 A full fence in pure Python (`make_fence`) releases and then acquires a private lock that is *already held*. No earlier
 access moves behind the release, and no later access moves before the acquire. Release and acquire use the same word.
 So even on ARM the acquire cannot move before the release. The opposite order, `with lock: pass`, is no fence: accesses
@@ -140,6 +157,27 @@ def read_slot(words: Words, fence: Fence, sequence: int, number: int, copy: Call
         return None
     copied = copy()
     return copied if end_read(words, fence, sequence, number) else None
+
+
+def begin_append(words: Words, fence: Fence, begun: int, last: int) -> None:
+    """Marks the slots of all records up to number `last` as being written. After an interruption this function may be
+    called again, also with a smaller number."""
+    if words[begun] < last:
+        words[begun] = last
+    fence()  # W5
+
+
+def end_append(words: Words, fence: Fence, latest: int, last: int) -> None:
+    """Makes all records up to number `last` visible. Call this function after all their bytes are written."""
+    fence()  # W6
+    words[latest] = last
+
+
+def end_read_appended(words: Words, fence: Fence, begun: int) -> int:
+    """Returns the number up to which records may have been overwritten, plus the number of slots. Records with larger
+    numbers that were read since the call of `read_latest` are complete."""
+    fence()  # R6
+    return words[begun]
 
 
 def write_record(words: Words, fence: Fence, sequence: int, values: tuple[int, ...]) -> None:

@@ -12,13 +12,18 @@ and has no memory and no connections. Not here: the decision when to publish, an
 from __future__ import annotations
 
 import atexit
+import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from twixt.ipc.interaction.plots import PlotRecorder
 from twixt.ipc.process import fork
-from twixt.ipc.ring import memory
+from twixt.ipc.ring import events, memory
+from twixt.ipc.ring.events import EventWriter
 from twixt.ipc.ring.layout import ColumnForm, Layout
 from twixt.ipc.ring.memory import SegmentMemory
 from twixt.ipc.ring.segments import HostRing
@@ -68,6 +73,7 @@ class Host:
         self._ending = threading.Lock()
         layout = Layout.for_bodies(capacity, columns)
         made = SegmentMemory(memory.create(layout.segment_bytes), layout)
+        self._events = EventWriter(memory.create(events.memory_bytes()))
         self._service = service = ServiceThread(listener, self)
         self.commands, self.actions, self.viewer_attached = service.commands, service.actions, service.viewer_attached
         self.plots, self.screenshots = PlotRecorder(service.overlays_changed), ScreenshotRequests(service.notify)
@@ -121,6 +127,18 @@ class Host:
         self._service.notify()
         return self.camera.version
 
+    def append_events(self, records: NDArray[np.void], names: Sequence[str]) -> None:
+        """Makes events visible to viewers. Call it before the first snapshot in which they have happened is published.
+        After the end of the host, this method does nothing.
+
+        records: (k,) of dtype EVENT, in the order of world epoch and simulated time, never before those of an earlier
+        call. names: the names of all events so far, at most MOST_NAMES; `name` in a record is the place of its name,
+        counted from 1."""
+        with self.ring.writing:
+            if not self.ring.is_ended:
+                self._events.add_names(names)
+                self._events.append(records)
+
     def set_status(self, status: dict[str, Any]) -> None:
         """Replace the status. Each viewer gets the latest status, at most 5 times a second. JSON must be able to
         encode the values."""
@@ -150,6 +168,8 @@ class Host:
         self.screenshots.fail_all("the view was closed before the picture was written")
         self._listener.close()
         self.ring.close()
+        with self.ring.writing:
+            self._events.close()
 
     def close_in_child(self) -> None:
         """Implements `fork.Guarded`. In the child, this copy of the host counts as ended. Makes new locks, because the
@@ -162,6 +182,9 @@ class Host:
         atexit.unregister(self.end)
 
     # The next methods are those of `HostRequests`. The service thread calls these methods.
+
+    def share_events(self) -> tuple[dict[str, Any], int]:
+        return {"size": self._events.memory.size}, os.dup(self._events.memory.read_only_fd())
 
     def describe_for_viewer(self) -> dict[str, Any]:
         return call_guarded(self._describe) or {}

@@ -24,6 +24,7 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.interaction.events import UserAction
 from twixt.ipc.plan import Plan
 from twixt.ipc.ring import memory
+from twixt.ipc.ring.events import EventReader
 from twixt.ipc.ring.mapped_segment import SampledBodies, SnapshotView
 from twixt.ipc.ring.reader import Counters, RingReader
 from twixt.ipc.scene import Scene
@@ -95,6 +96,7 @@ class Link:
         self._owned = owned
         self._connection = Connection()
         self._reader: RingReader | None = None
+        self._events: EventReader | None = None
         self._counters = Counters()
         self._is_segment_requested = False
         self._is_wake_requested = False
@@ -174,6 +176,14 @@ class Link:
         """Return private copies of at most `most` body records of the newest snapshot, evenly spread. Return None if
         there is no snapshot, or if no snapshot could be copied."""
         return self._ring.sampled(most)
+
+    @property
+    def events(self) -> EventReader:
+        """Reader of the program's events. Read it after the snapshots of a frame: the events of a
+        snapshot are visible before the snapshot is."""
+        if self._events is None:
+            raise LinkError("this link is not attached (any more); use attach()")
+        return self._events
 
     @property
     def counters(self) -> dict[str, int]:
@@ -267,6 +277,9 @@ class Link:
         if self._reader is not None:
             self._reader.close()
             self._reader = None  # views of the reader's segments keep the memory mapped
+        if self._events is not None:
+            self._events.close()
+            self._events = None
 
     @property
     def _ring(self) -> RingReader:
@@ -280,7 +293,7 @@ class Link:
         self._send_message("attach")
         while True:
             self._receive_all()
-            if self._reader is not None and self.scene_version:
+            if self._reader is not None and self._events is not None and self.scene_version:
                 # No error is raised even if the simulation has ended: the viewer can draw the scene and show the
                 # reason of the end.
                 return
@@ -325,6 +338,8 @@ class Link:
                 self._connection.receive_wakes(descriptor)
             case "segment", [descriptor]:
                 self._map_segment(descriptor, wire.whole_number(fields, "size"))
+            case "events", [descriptor] if self._events is None:
+                self._events = EventReader(memory.map_read_only(descriptor, wire.whole_number(fields, "size")))
             case "scene", ():
                 self.received.apply_scene(fields, message.raw)
             case "camera", ():

@@ -284,6 +284,8 @@ class ServiceThread:
         welcome = encode_or_drop("welcome", fields, "description", descriptors=1)
         with fork.LOCK:
             viewer.post("welcome", welcome, [viewer.open_wakes()])
+            fields, descriptor = self._host.share_events()
+            viewer.post("events", wire.encode("events", fields, descriptors=1), [descriptor])
         self._post_segment(viewer)
         viewer.attached = True
         self._count()

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from twixt.ipc.scene import Camera, Scene
     from twixt.ipc.snapshot import Head
     from twixt.render.cores.thread_time import LapRecorder
+    from twixt.render.events.viewer_events import ViewerEvents
     from twixt.render.scene.trails import PictureTrails
     from twixt.render.scene.user_drawing import UserDrawing
 
@@ -108,6 +109,7 @@ class Stage:
         self._trails: PictureTrails | None = None  # trails of the pictures; None if trails are switched off
         self._trail_seconds = config.trail_seconds
         self.laps: LapRecorder | None = None  # measures the time that the user's drawing takes
+        self.events: ViewerEvents | None = None  # the program's events; None in a stage without a simulation
         if self._drawing is not None:
             self.main.watch(DRAWING, None)
         self.view.watch(self.main)
@@ -326,6 +328,9 @@ class Stage:
             if drawn is None:
                 self.renderer.clear()
                 return None
+            if self.events is not None and picture is pictures[0]:
+                head = drawn.main.pair.previous.head
+                self.events.draw(drawn.main.draw_time_ns, head.world_epoch, self._rate)
             matrices = self.view.matrices(picture, viewport[2:], size_px)
             layers = [group.layer for group in drawn.groups if group.layer is not None]
             marks, texts = drawn.marks(newest)

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from twixt.ipc.session.link import Link
     from twixt.ipc.snapshot import Head
     from twixt.render.draw.scene_renderer import SceneRenderer
+    from twixt.render.events.viewer_events import ViewerEvents
     from twixt.render.snapshots.history import History
 
 # Largest number of bytes that are uploaded in one frame. The newest snapshot is always uploaded. For software rendering
@@ -81,6 +82,7 @@ class IntakeStage(Protocol):
     scene: Scene
     history: History
     renderer: SceneRenderer
+    events: ViewerEvents | None
 
     @property
     def needs_copies(self) -> bool: ...
@@ -137,6 +139,12 @@ class Intake:
     def receive(self) -> IntakeResult:
         """Receives everything new from the simulation. Each frame calls this as late as possible. If a frame has spare
         time, it also calls this once earlier."""
+        result = self._receive()
+        if self._stage.events is not None:
+            self._stage.events.receive(self._worlds_before)
+        return result
+
+    def _receive(self) -> IntakeResult:
         link, stage = self.link, self._stage
         link.poll(PATIENCE_NS)
         is_news = False

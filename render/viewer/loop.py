@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from twixt.ipc.config.flags import Config
 from twixt.ipc.process.user_code import CODE_FOLDERS, set_code_folders
@@ -24,6 +24,7 @@ from twixt.render.draw.frame.context import draws_in_threads, is_software
 from twixt.render.draw.frame.snapshot_ring import MOST_SLOTS
 from twixt.render.draw.quality import FrameCost, Governor
 from twixt.render.draw.scene_renderer import SceneRenderer
+from twixt.render.events.viewer_events import ViewerEvents, load_function
 from twixt.render.input.user_input import UserInput
 from twixt.render.measure.frame_log import FrameLog
 from twixt.render.measure.frame_rows import FrameRow
@@ -83,6 +84,9 @@ class FrameLoop:
         self.requested = RequestedScreenshots(self.record.screenshots, self.renderer.read_pixels)
         self.idle, self.redraws, self._garbage = Idle(display, timer.now_ns), RedrawRequests(), Garbage()
         self.core_sharing = CoreSharing(link, pacer, timer.wait, timer.processor.waited_ns, lambda: governor.is_sparing)
+        self._on_event: tuple[Any, str] = (None, "")
+        if config.on_event is not None:
+            self._on_event = load_function(config.on_event), config.on_event
         self._draw_simulation(link, early, is_first=True)
         link.poll()
         self.input.reflect(self.intake.plan)
@@ -122,6 +126,8 @@ class FrameLoop:
         times = FrameTimes(start_ns, latch_ns, work_end_ns, swap_begin_ns, swap_end_ns, self.display.fence())
         renderer = self.renderer
         drawing = Drawing(shown, renderer.level.name, renderer.gpu_ns, laps.swapped(self._pacer.blocks), ahead.work_ns)
+        if self.stage.events is not None:
+            self.stage.events.deliver()
         row = self._account(planned, times, inputs, drawing)
         if events or ahead.taken.is_news or self.spare.next.taken.is_news or self._is_changing():
             self.redraws.request(row.present_ns)
@@ -215,6 +221,7 @@ class FrameLoop:
         sources = link.newest_bodies, received.parents, stage, link.sampled_bodies
         self.stage = Stage(config, renderer, link.scene, *sources)
         self.stage.laps = self.timer.laps
+        self.stage.events = ViewerEvents(link.events, *self._on_event)
         byte_budget = SOFTWARE_BYTE_BUDGET if is_software(self.display.renderer) else BYTE_BUDGET
         self.intake = Intake(link, self.stage, byte_budget, intake)
         self.input = UserInput(config, link, self.stage, early, user)

@@ -12,7 +12,6 @@ during waits and stalls.
 
 from __future__ import annotations
 
-import gc
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,7 +21,6 @@ from typing import Any
 from twixt.ipc.commands import CONTROL, Command
 from twixt.ipc.config.flags import Config
 from twixt.ipc.config.troubles import FIELDS
-from twixt.ipc.process import fork
 from twixt.ipc.process.notices import print_notice
 from twixt.ipc.process.user_code import calling_user_code
 from twixt.ipc.scene import Scene
@@ -30,7 +28,9 @@ from twixt.ipc.session.host import Host
 from twixt.ipc.trace import spans as kinds
 from twixt.ipc.trace.spans import NOT_RECORDED, Spans
 from twixt.sim.process.figures import checked_diagnostics, status_of
+from twixt.sim.process.idle_collector import IdleCollector
 from twixt.sim.process.trouble import InjectedTrouble
+from twixt.sim.publish.event_buffer import EventBuffer
 from twixt.sim.publish.limits import BodyLimit
 from twixt.sim.publish.publisher import Publisher
 from twixt.sim.schedule.schedule import Schedule, StepTimes
@@ -120,7 +120,8 @@ class Physics:
         self.warning = ""
         self._parts, self._host, self._now_ns, self._spans = parts, parts.host, parts.now_ns, parts.spans
         self._guarded = GuardedWorld(parts.world, parts.remake, parts.seed, self._warn)
-        self._guarded.record_plots(parts.host.plots, parts.schedule.next_time_s)
+        self.events = EventBuffer(parts.host, self._warn)
+        self._guarded.record(parts.host.plots, self.events, parts.schedule.next_time_s)
         self._times = StepTimes()
         self._status_ns = 0
         self._step_state = StepState.UNPUBLISHED
@@ -197,6 +198,7 @@ class Physics:
         if given_up_ns:
             self.publisher.meter.gave_up(given_up_ns, round(given_up_ns * schedule.time_scale / schedule.dt_ns))
             self.publisher.write_plan(schedule.plan)
+        self._flush_events(schedule.before_sim_time_ns)
         self._step_state, self.is_half_made = StepState.UNPUBLISHED, False
         self._guarded.check_some_bodies(schedule.tick, schedule.dt_s, self._host)
 
@@ -328,7 +330,13 @@ class Physics:
         if self._parts.dt_log:
             self._parts.dt_log.begin()
         self.publisher.write_plan(self.schedule.plan)
+        self._flush_events(self.schedule.sim_time_ns)
         self._publish()
+
+    def _flush_events(self, previous_ns: int) -> None:
+        """Publishes the events of the last step, or of a reset. previous_ns: simulated time before it."""
+        schedule, bodies = self.schedule, len(self._guarded.world.bodies)
+        self.events.flush(previous_ns, schedule.sim_time_ns, schedule.plan.world_epoch, bodies)
 
     # -- warnings, on the terminal and in the status
 
@@ -339,60 +347,3 @@ class Physics:
     def _warn(self, warning: str) -> None:
         self.warning = warning
         print_notice(warning)
-
-
-# Collects garbage in the physics process during waits that are long enough, and never inside a step.
-#
-# Objects that exist when `begin` is called are frozen, so the collector never scans them again. If no wait is long
-# enough, collections are rare and run between two steps. If the world forks a process, Python's own collector runs in
-# that process.
-
-
-# Longest duration of a young collection that is assumed, in ns.
-YOUNG_NS = 1_000_000
-# Shortest time between two full collections during waits, and longest time without a full collection, in ns.
-FULL_EVERY_NS = 2_000_000_000
-FULL_AT_LATEST_NS = 20_000_000_000
-
-
-class IdleCollector:
-    """Replaces Python's own garbage collector between `begin` and `end`."""
-
-    def __init__(self) -> None:
-        self._was_enabled = False
-
-    def begin(self) -> None:
-        """Freezes all existing objects, and stops Python's collector."""
-        self._was_enabled = gc.isenabled()
-        fork.guard(self)
-        gc.collect()
-        gc.freeze()
-        gc.disable()
-        self._full_cost_ns = 0
-        self._full_ns = self._young_ns = time.perf_counter_ns()
-
-    def end(self) -> None:
-        """Unfreezes all objects and restarts Python's collector. A call before `begin` does no harm."""
-        if self._was_enabled:
-            self._was_enabled = False
-            gc.unfreeze()
-            gc.enable()
-
-    def close_in_child(self) -> None:
-        """Implements `fork.Guarded`: calls `end`."""
-        self.end()
-
-    def collect_in(self, spare_ns: int) -> None:
-        """Runs a collection if one is due and fits into a wait of `spare_ns`. If a collection is overdue, runs it in
-        any case."""
-        now_ns = time.perf_counter_ns()
-        fits = spare_ns > 2 * self._full_cost_ns + YOUNG_NS
-        if now_ns - self._full_ns > (FULL_EVERY_NS if fits else FULL_AT_LATEST_NS):
-            gc.collect()
-            self._full_ns = time.perf_counter_ns()
-            self._full_cost_ns = self._full_ns - now_ns
-        elif gc.get_count()[0] > gc.get_threshold()[0] and (
-            spare_ns > YOUNG_NS or now_ns - self._young_ns > FULL_EVERY_NS
-        ):
-            gc.collect(1)
-            self._young_ns = now_ns

@@ -52,6 +52,8 @@ class ViewerOptions(TypedDict, total=False):
     overlay: bool
     keys: bool
     draw: str | None
+    events: bool
+    on_event: str | None
     slow_render_ms: float
     viewer_nice: int
     offscreen: bool

@@ -27,6 +27,7 @@ from twixt.ipc.rotation import XYZW, QuatOrder, is_w_first
 from twixt.ipc.scene.surfaces import NO_EXTRAS, Extras
 from twixt.ipc.snapshot import BODY, RECORD, new_bodies
 from twixt.ipc.trace.spans import NOT_RECORDED
+from twixt.sim.publish.event_buffer import EventBuffer
 from twixt.sim.publish.limits import BodyLimit
 from twixt.sim.publish.publisher import Meter, Publisher
 from twixt.sim.show.loop_warnings import LoopWarnings
@@ -70,6 +71,7 @@ class Publishing:
         self._has_slots = False
         self._warnings = LoopWarnings(self._host, session.status, dt_ns)
         self._body_limit = BodyLimit(self._host.ring, self._warnings.warn)
+        self._events: EventBuffer = EventBuffer(self._host, self._warnings.warn)
         self._now = ShownBodies(self._host.ring, columns, shapes, self._body_limit)
 
     def publish(
@@ -257,6 +259,10 @@ class Publishing:
                 plan = self._publisher.plan
                 anew = Plan(plan.number + 1, plan.world_epoch + 1, time.perf_counter_ns(), sim_time_ns, 1.0)
                 self._publisher.write_plan(anew)
+            previous_ns = now.sim_time_ns
+            if previous_ns is None or sim_time_ns < previous_ns:
+                previous_ns = sim_time_ns
+            self._events.flush(previous_ns, sim_time_ns, self._publisher.plan.world_epoch, opened.count)
             if self._host.commands.has_new.is_set or self._session.status.are_values_stale:
                 self._session.apply_commands()
             self._publisher.publish(

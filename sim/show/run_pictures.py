@@ -1,23 +1,65 @@
-"""Live plots of a user's loop in the overlay, and screenshots that it requests."""
+"""Events and live plots of a user's loop, and screenshots that it requests."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from os import PathLike
+from typing import Any
+
+from numpy.typing import NDArray
 
 from twixt.ipc.session.screenshots import Screenshot, screenshot_path
+from twixt.sim.publish.event_buffer import EventBuffer
 from twixt.sim.show.session import ViewerSession
 from twixt.sim.show.shown_bodies import ShownBodies
 
 
 class RunPictures:
-    """Base class of `View`; it plots values and requests screenshots. now: the bodies that are published."""
+    """Base class of `View`; it emits events, plots values and requests screenshots. now: the bodies that are published.
+    events: buffer of the events."""
 
-    def __init__(self, session: ViewerSession, now: ShownBodies, dt_ns: int) -> None:
-        self._session, self._published = session, now
+    _events: EventBuffer
+
+    def __init__(self, session: ViewerSession, now: ShownBodies, events: EventBuffer, dt_ns: int) -> None:
+        self._session, self._published, self._events = session, now, events
         self._plots = session.host.plots
         # The session must not refer to the view, so the function is not a method.
         self._plots.next_time_s = partial(_next_time_s, now, dt_ns)
+
+    def emit(
+        self,
+        name: str,
+        /,
+        *,
+        body: int | None = None,
+        position: Sequence[float] | NDArray[Any] | None = None,
+        strength: float = 1.0,
+        values: Sequence[float] = (),
+        text: str = "",
+        at: float | None = None,
+    ) -> None:
+        """Emits an event: something that happened in the state that is published next. Any thread may call it.
+
+            view.emit("hit", body=i, position=point, strength=speed, at=t)
+
+        All else is as for `World.emit`. After `close`, this method does nothing.
+
+        Args:
+            name: Name of the event.
+            body: Index of the body to which it happened.
+            position: Point in the world, (3,), metres.
+            strength: How strong it was, >= 0.
+            values: Up to four numbers.
+            text: Short text, 15 bytes in UTF-8.
+            at: Simulated time at which it happened, in seconds, after the last publish. By default the time of the next
+                publish.
+
+        Raises:
+            TwixtError: An argument has a wrong type.
+        """
+        if not self._session.is_closed:
+            self._events.emit(name, body, position, strength, values, text, at)
 
     def plot(self, name: str, /, *values: float, **series: float) -> None:
         """Adds a point to the live plot `name` in the overlay. Any thread may call it, at any rate.

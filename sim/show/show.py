@@ -60,6 +60,8 @@ def show(
     overlay: bool = True,
     keys: bool = True,
     draw: str | None = None,
+    events: bool = True,
+    on_event: str | None = None,
     slow_render_ms: float = 0.0,
     viewer_nice: int = 0,
     offscreen: bool = False,
@@ -109,6 +111,8 @@ def show(
         overlay: False to start without the overlay of figures and keys.
         keys: False to leave the keyboard to your program.
         draw: "module:function", your own function that draws into every frame (see `DrawFunction`).
+        events: False to draw no rings for events (see `View.emit`).
+        on_event: "module:function", your own function that gets each event in the frame that shows it (see `Event`).
         slow_render_ms: Shortest time of a frame, in ms. Real work fills it.
         viewer_nice: Nice value of the viewer's process, 0 to 19.
         offscreen: True to draw without a window.

@@ -56,7 +56,7 @@ class View(Publishing, ViewerInput, RunPictures):
     def __init__(self, session: ViewerSession, shapes: int, capacity: int, dt_ns: int, columns: Columns) -> None:
         Publishing.__init__(self, session, shapes, capacity, dt_ns, columns)
         ViewerInput.__init__(self, session.host, session.status, max(shapes, capacity))
-        RunPictures.__init__(self, session, self._now, dt_ns)
+        RunPictures.__init__(self, session, self._now, self._events, dt_ns)
         self.name = self._host.name
         weakref.finalize(self, session.abandon).atexit = False
 

@@ -24,6 +24,7 @@ from twixt.ipc.interaction.keyboard import names_of
 from twixt.ipc.interaction.plots import PlotRecorder
 from twixt.ipc.process.user_code import calling_user_code
 from twixt.ipc.scene import Scene, Sphere
+from twixt.sim.publish.event_buffer import EventBuffer
 from twixt.sim.world.bodies import Bodies
 from twixt.sim.world.columns import scene_with_columns
 from twixt.sim.world.marks import Marks
@@ -70,6 +71,8 @@ class World:
     _way_out: str = ""
     # Recorder of live plots during a run; None for a world that is stepped without one.
     _plot_recorder: PlotRecorder | None = None
+    # Buffer of the events of a run; None for a world that is stepped without one.
+    _event_buffer: EventBuffer | None = None
 
     def step(self, dt: float) -> None:
         """Advances the world by `dt` seconds of simulated time.
@@ -135,6 +138,39 @@ class World:
         """
         if self._plot_recorder is not None:
             self._plot_recorder.add(name, values, series)
+
+    def emit(
+        self,
+        name: str,
+        /,
+        *,
+        body: int | None = None,
+        position: Sequence[float] | NDArray[Any] | None = None,
+        strength: float = 1.0,
+        values: Sequence[float] = (),
+        text: str = "",
+        at: float | None = None,
+    ) -> None:
+        """Emits an event: something that happened in this step. Call it in `step` or `reset`.
+
+            self.emit("hit", body=i, position=point, strength=speed, at=t)
+
+        Viewers deliver each event once, in the frame whose draw time passes its instant. A ring is drawn at its place.
+
+        Args:
+            name: Name of the event.
+            body: Index of the body to which it happened.
+            position: Point in the world, (3,), metres.
+            strength: How strong it was, >= 0.
+            values: Up to four numbers.
+            text: Short text, 15 bytes in UTF-8.
+            at: Simulated time at which it happened, in seconds, within the step. By default the end of the step.
+
+        Raises:
+            TwixtError: An argument has a wrong type.
+        """
+        if self._event_buffer is not None:
+            self._event_buffer.emit(name, body, position, strength, values, text, at)
 
     def write_bodies(self, records: NDArray[np.void]) -> None:
         """Optional: writes the bodies after the last step directly into the shared memory that viewers read.

@@ -38,6 +38,7 @@ from twixt.ipc.scene.surfaces import NO_EXTRAS, Extras, surface_rows
 from twixt.ipc.session.host import Host
 from twixt.ipc.session.viewers import ReceivedActions
 from twixt.ipc.snapshot import BODY
+from twixt.sim.publish.event_buffer import EventBuffer
 from twixt.sim.world.bodies import Bodies
 from twixt.sim.world.marks import Marks, extras_of, fault_text
 from twixt.sim.world.state_checks import (
@@ -182,13 +183,16 @@ class GuardedWorld:
         self._motion, self._next_motion_tick = LostMotion(lambda: self.world.scene), float(LEAST_INTERVAL)
         self._users_values: dict[ControlKey, float] = {}  # values of controls that users have set
         self._plots: PlotRecorder | None = None
+        self._events: EventBuffer | None = None
         if small := small_shape(world.scene):
             warn(small)
 
-    def record_plots(self, plots: PlotRecorder, next_time_s: Callable[[], float]) -> None:
-        """Passes the points of `World.plot` to a recorder. next_time_s: as in `PlotRecorder`."""
+    def record(self, plots: PlotRecorder, events: EventBuffer, next_time_s: Callable[[], float]) -> None:
+        """Passes the points of `World.plot` to a recorder, and the events of `World.emit` to a buffer. next_time_s: as
+        in `PlotRecorder`."""
         plots.next_time_s = next_time_s
-        self._plots = self.world._plot_recorder = plots
+        self._plots, self._events = plots, events
+        self.world._plot_recorder, self.world._event_buffer = plots, events
 
     def step(self, dt_s: float) -> None:
         """Advances the world by one step of `dt_s` seconds. Raises UserCodeCrashed."""
@@ -207,7 +211,7 @@ class GuardedWorld:
             marks.clear()
         if not reset_world(self.world, self._seed):
             self.world = self._remake()
-            self.world._plot_recorder = self._plots
+            self.world._plot_recorder, self.world._event_buffer = self._plots, self._events
             self.writes_in_place, self._takes_keys = writes_in_place(self.world), takes_keys(self.world)
         self._restore_values(controls)
         self._next_check_tick, self._motion = 1, LostMotion(lambda: self.world.scene)

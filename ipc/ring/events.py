@@ -1,0 +1,252 @@
+"""The ring of events: what happens in steps, as records of 64 bytes in shared memory beside the snapshots.
+
+A program emits events (`World.emit`, `View.emit`). A viewer delivers each event once, in the frame whose draw time
+passes the event's instant.
+
+    0      identity: magic, format, number of slots       written once, before a reader maps it
+    64     latest: number of the last complete record
+    128    begun: number up to which slots may hold new bytes
+    4096   table of names, one cache line each            each written once, before the first record that uses it
+    20480  records; record n (1, 2, 3, ...) is in slot (n - 1) mod N
+
+Always: the writer never waits for a reader. Records are appended in the order of their world epochs and simulated
+times. A reader delivers each record at most once, in order, and counts the records that were overwritten before it
+read them. Not here: the order of stores and loads (`sequence`), when an event is due (`render/events`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.ring import sequence
+from twixt.ipc.ring.layout import CACHE_LINE, FORMAT, WORD, LayoutError
+from twixt.ipc.ring.memory import Memory
+from twixt.ipc.ring.sequence import Fence, make_fence
+from twixt.ipc.snapshot import RECORD
+
+# Bytes of a name and of a text in UTF-8, and number of names in one run. Names are stored once, texts in each record.
+NAME_BYTES, TEXT_BYTES, MOST_NAMES = 40, 15, 255
+MOST_VALUES = 4
+NO_BODY: Final = -1
+
+# One event. position, values: NaN where not given. body: index of the body's record, or NO_BODY. name: number of the
+# name, from 1. text: UTF-8.
+EVENT = np.dtype(
+    [
+        ("sim_time_ns", "<i8"),
+        ("world_epoch", "<u4"),
+        ("body", "<i4"),
+        ("position", "<f4", 3),
+        ("strength", "<f4"),
+        ("values", "<f4", MOST_VALUES),
+        ("name", "u1"),
+        ("text", f"S{TEXT_BYTES}"),
+    ]
+)
+NO_EVENTS: Final = np.zeros(0, EVENT)
+NO_EVENTS.flags.writeable = False
+
+
+MAGIC = int.from_bytes(b"twixtevt", "little")
+# Number of slots: 2 MiB. A viewer that was stopped for 10 s loses nothing while 3,000 events a second are emitted.
+SLOTS = 32_768
+LATEST, BEGUN = CACHE_LINE // WORD, 2 * CACHE_LINE // WORD
+NAMES_OFFSET = 4096
+RECORDS_OFFSET = NAMES_OFFSET + (MOST_NAMES + 1) * CACHE_LINE
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened in a step, as a viewer delivers it.
+
+    Attributes:
+        name: Name of the event, such as "hit".
+        sim_time: Simulated time at which it happened, in seconds.
+        body: Index of the body, or None.
+        position: Point in the world, in metres, or None.
+        strength: Number that says how strong the event was; 1 by default, never negative.
+        values: Up to four numbers of the program.
+        text: Short text of the program.
+        late_ms: How long after the event's instant its frame draws the world, in ms of display time.
+    """
+
+    name: str
+    sim_time: float
+    body: int | None = None
+    position: tuple[float, float, float] | None = None
+    strength: float = 1.0
+    values: tuple[float, ...] = ()
+    text: str = ""
+    late_ms: float = 0.0
+
+
+def event_of(record: np.void, name: str, late_ms: float = 0.0) -> Event:
+    """The event in a record of dtype EVENT. name: its name."""
+    fields: Any = record.item()
+    time_ns, _, body, position, strength, values, _, text = fields
+    x, y, z = position
+    return Event(
+        name,
+        time_ns / 1e9,
+        None if body == NO_BODY else body,
+        None if math.isnan(x) else (x, y, z),
+        strength,
+        tuple([value for value in values if not math.isnan(value)]),
+        text.decode("utf-8", "replace"),
+        late_ms,
+    )
+
+
+def event_count(records: NDArray[np.void], names: dict[int, str]) -> dict[str, int]:
+    """Number of events of each name. names: names by their numbers."""
+    counts = np.bincount(records["name"], minlength=1)
+    return {names.get(number, "?"): int(counts[number]) for number in np.flatnonzero(counts).tolist()}
+
+
+def memory_bytes(slots: int = SLOTS) -> int:
+    """Size of the memory of a ring with `slots` slots, in bytes."""
+    return RECORDS_OFFSET + slots * EVENT.itemsize
+
+
+class EventWriter:
+    """The only writer of a ring of events. At most one thread may use it at a time.
+
+    memory: memory with zeros, at least `memory_bytes(slots)` bytes long. names: the names so far; the number of a name
+    is its place, counted from 1.
+    """
+
+    def __init__(self, memory: Memory, slots: int = SLOTS, fence: Fence | None = None) -> None:
+        self.memory, self.slots = memory, slots
+        self.names: list[str] = []
+        self._fence = fence or make_fence()
+        self._words: sequence.Words = memory.view[:NAMES_OFFSET].cast("Q")
+        self._records = _records_of(memory, slots)
+        for index, value in enumerate((MAGIC, FORMAT, slots)):
+            self._words[index] = value
+
+    @property
+    def latest(self) -> int:
+        """Number of the last appended record, or 0."""
+        return 0 if self.memory.closed else self._words[LATEST]
+
+    def add_names(self, names: Sequence[str]) -> None:
+        """Adds the names behind those that the ring has. names: all names so far, at most MOST_NAMES, each of at most
+        NAME_BYTES bytes in UTF-8."""
+        for name in names[len(self.names) :]:
+            start = NAMES_OFFSET + (len(self.names) + 1) * CACHE_LINE
+            content = name.encode()
+            self.memory.view[start : start + len(content)] = content
+            self.names.append(name)
+
+    def append(self, records: NDArray[np.void]) -> None:
+        """Appends records, (k,) of dtype EVENT. Of more records than slots, the last ones are appended, and readers
+        count the others as lost."""
+        words, slots = self._words, self.slots
+        first = words[LATEST]
+        last = first + len(records)
+        sequence.begin_append(words, self._fence, BEGUN, last)
+        first = max(first, last - slots)
+        content, ring = records[len(records) - (last - first) :].view(RECORD), self._records
+        place = first % slots
+        whole = min(len(content), slots - place)
+        ring[place : place + whole] = content[:whole]
+        if whole < len(content):
+            ring[: len(content) - whole] = content[whole:]
+        sequence.end_append(words, self._fence, LATEST, last)
+
+    def close(self) -> None:
+        """Closes the memory. Viewers that have mapped the memory keep their mappings."""
+        self._words = memoryview(b"").cast("Q")
+        self._records = NO_EVENTS.view(RECORD)
+        self.memory.close()
+
+
+class EventBatch(NamedTuple):
+    """Consecutive records, (k,) of dtype EVENT, as a private copy. first: number of the first one."""
+
+    first: int
+    records: NDArray[np.void]
+
+
+class EventReader:
+    """A reader of a ring of events. Only one thread may use it.
+
+    attached_at: number of the newest record when the reader was made. lost: number of records that were overwritten
+    before they were read, since then. names: the names by their numbers; records that `unread` has returned have
+    theirs.
+    """
+
+    def __init__(self, memory: Memory, fence: Fence | None = None) -> None:
+        self.memory = memory
+        self.lost = 0
+        self.names: dict[int, str] = {}
+        self._fence = fence or make_fence()
+        if memory.size < RECORDS_OFFSET:
+            raise LayoutError(f"a ring of events is at least {RECORDS_OFFSET} bytes, got {memory.size}")
+        self._words: sequence.Words = memory.view[:NAMES_OFFSET].cast("Q")
+        magic, version, slots = (self._words[index] for index in range(3))
+        if magic != MAGIC or version != FORMAT or not 0 < slots <= (memory.size - RECORDS_OFFSET) // EVENT.itemsize:
+            raise LayoutError(
+                f"this memory is no ring of events of this version: {magic:#x}, format {version}, {slots} slots in "
+                f"{memory.size} bytes; run viewer and simulation from the same version"
+            )
+        self._slots = slots
+        self._records = _records_of(memory, slots)
+        self.attached_at = sequence.read_latest(self._words, self._fence, LATEST)
+        self._read = 0  # number of the last record that was returned or counted as lost
+
+    @property
+    def has_unread(self) -> bool:
+        """True if `unread` has records to return. This test loads only one word."""
+        return self._words[LATEST] != self._read
+
+    def unread(self) -> EventBatch:
+        """The records that were not returned before, the oldest first. Raises LayoutError for damaged memory."""
+        latest = sequence.read_latest(self._words, self._fence, LATEST)
+        first = max(self._read, latest - self._slots)
+        place, count = first % self._slots, latest - first
+        if count < 0:
+            self._refuse(latest, latest)
+        whole = min(count, self._slots - place)
+        records = np.empty(count, EVENT)
+        copied = records.view(RECORD)
+        copied[:whole] = self._records[place : place + whole]
+        copied[whole:] = self._records[: count - whole]
+        begun = sequence.end_read_appended(self._words, self._fence, BEGUN)
+        if begun < latest:
+            self._refuse(latest, begun)
+        kept = min(max(first, begun - self._slots), latest)
+        # Records from before the reader was made do not count as lost.
+        self.lost += max(0, kept - max(self._read, self.attached_at))
+        self._read = latest
+        records = records[kept - first :]
+        self._read_names(records)
+        return EventBatch(kept + 1, records)
+
+    def close(self) -> None:
+        """Closes the memory."""
+        self._words = memoryview(b"").cast("Q")
+        self._records = NO_EVENTS.view(RECORD)
+        self.memory.close()
+
+    def _read_names(self, records: NDArray[np.void]) -> None:
+        for number in np.unique(records["name"]).tolist() if len(records) else ():
+            if number not in self.names:
+                start = NAMES_OFFSET + number * CACHE_LINE
+                content = bytes(self.memory.view[start : start + NAME_BYTES])
+                self.names[number] = content.rstrip(b"\0").decode("utf-8", "replace") or "?"
+
+    def _refuse(self, latest: int, begun: int) -> None:
+        raise LayoutError(
+            f"the ring of events is damaged: {self._read} read, {latest} appended, {begun} begun; restart the simulation"
+        )
+
+
+def _records_of(memory: Memory, slots: int) -> NDArray[np.void]:
+    return np.frombuffer(memory.view, RECORD, slots, RECORDS_OFFSET)
