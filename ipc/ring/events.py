@@ -71,7 +71,7 @@ class Event:
         body: Index of the body, or None.
         position: Point in the world, in metres, or None.
         strength: Number that says how strong the event was; 1 by default, never negative.
-        values: Up to four numbers of the program.
+        values: Up to four numbers of the program. A number that was not finite is NaN, but NaN at the end is left out.
         text: Short text of the program.
         late_ms: How long after the event's instant its frame draws the world, in ms of display time.
     """
@@ -90,14 +90,16 @@ def event_of(record: np.void, name: str, late_ms: float = 0.0) -> Event:
     """The event in a record of dtype EVENT. name: its name."""
     fields: Any = record.item()
     time_ns, _, body, position, strength, values, _, text = fields
-    x, y, z = position
+    point, numbers = tuple(position.tolist()), values.tolist()
+    while numbers and math.isnan(numbers[-1]):
+        numbers.pop()
     return Event(
         name,
         time_ns / 1e9,
         None if body == NO_BODY else body,
-        None if math.isnan(x) else (x, y, z),
+        None if math.isnan(point[0]) else point,
         strength,
-        tuple([value for value in values if not math.isnan(value)]),
+        tuple(numbers),
         text.decode("utf-8", "replace"),
         late_ms,
     )
