@@ -214,7 +214,8 @@ def _fault(name: str, field: str, values: NDArray[Any] | None, is_wrong: NDArray
     """Reports the first wrong value of a field."""
     assert values is not None
     first = values[np.flatnonzero(is_wrong)[0]] if is_wrong.ndim else values
-    return f"event {name!r}: its {field} is {np.array2string(first, separator=', ')}; {rule}"
+    found = np.array2string(first, separator=", ") if first.ndim else f"{first:g}"
+    return f"event {name!r}: its {field} is {found}; {rule}"
 
 
 def _got(value: Any, array: NDArray[Any]) -> str:
