@@ -12,8 +12,7 @@ import pytest
 from tests.sim.emitted import Emitted
 from tests.sim.engines.mujoco.models import Launch
 from tests.sim.lab import MakeHost
-from twixt.ipc.errors import InvalidValue, TwixtError
-from twixt.ipc.interaction.plots import PlotRecorder
+from twixt.ipc.errors import TwixtError
 from twixt.ipc.ring.events import Event, event_of
 from twixt.sim.engines.mujoco.contact_events import REST_S, ContactEvents
 from twixt.sim.engines.mujoco.model_world import world_of_file
@@ -133,6 +132,68 @@ def test_a_state_that_has_diverged_does_not_raise() -> None:
 
 
 def events_of(reader: Any) -> list[Event]:
-    reader.newest()
-    events = reader.link.events
+    events = reader._link.events
     return [event_of(record, events.names[record["name"]]) for record in events.unread().records]
+
+
+def test_a_handle_emits_contacts_at_their_times_in_the_ring_of_its_view(launch: Launch) -> None:
+    handle, reader = launch(FALLING, events="contacts", publish_hz=0.1)
+    times = []
+    for _ in range(400):
+        mujoco.mj_step(handle.m, handle.d)
+        handle.sync()
+        if handle.d.ncon == 2:
+            times.append(handle.d.time)
+    handle.emit("end", body=2)
+    handle.emit("middle", at=times[0] + 0.01, values=np.ones(2))
+    reader.until(lambda: reader._link.events.has_unread)  # the last state is published when no other follows
+    contact, middle, end = events_of(reader)
+    assert (contact.name, contact.sim_time, contact.body) == ("contact", pytest.approx(times[0]), 1)
+    assert contact.values == (FLOOR, BALL)
+    assert (middle.name, middle.sim_time) == ("middle", pytest.approx(times[0] + 0.01))
+    assert (end.name, end.sim_time, end.body) == ("end", pytest.approx(handle.d.time), 2)
+    assert handle.view._warnings._status._fields.get("warning") is None
+
+
+@pytest.mark.parametrize("events", [True, False, None])
+def test_a_handle_without_the_option_emits_no_contacts(launch: Launch, events: bool | None) -> None:
+    handle, reader = launch(FALLING, **({} if events is None else {"events": events}))
+    for _ in range(300):
+        mujoco.mj_step(handle.m, handle.d)
+        handle.sync()
+    handle.emit_many("end", body=[1, 2])
+    reader.until(lambda: reader._link.events.has_unread)
+    assert [(event.name, event.body) for event in events_of(reader)] == [("end", 1), ("end", 2)]
+
+
+@pytest.mark.parametrize("events", ["contact", 7])
+def test_a_handle_refuses_another_value_of_the_option(launch: Launch, events: Any) -> None:
+    with pytest.raises(TwixtError, match="events must be .*got " + repr(events)):
+        launch(FALLING, events=events)
+
+
+def test_after_close_a_handle_emits_nothing(launch: Launch) -> None:
+    handle, _ = launch(FALLING, events="contacts")
+    handle.close()
+    handle.emit("late")
+    handle.sync()
+
+
+def test_the_world_of_a_file_emits_contacts_with_a_setting_and_its_state_is_the_same(
+    users_folder: Path, make_host: MakeHost
+) -> None:
+    (users_folder / "falling.xml").write_text(FALLING)
+    worlds = [make_world(world_of_file("falling.xml"), given, 0) for given in ([("events", "contacts")], [])]
+    emitted = Emitted(make_host())
+    worlds[0]._event_buffer = emitted.buffer
+    for _ in range(2):
+        for world in worlds:
+            for _ in range(500):
+                world.step(world.dt)
+        (event,) = emitted.flush()
+        assert (event.name, event.body, event.values) == ("contact", 1, (FLOOR, BALL))
+        assert state_hash(worlds[0]) == state_hash(worlds[1])
+        for world in worlds:
+            world.reset()
+    with pytest.raises(TwixtError, match="^events must be contacts or left out, got 'all'"):
+        make_world(world_of_file("falling.xml"), [("events", "all")], 0)
