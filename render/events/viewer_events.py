@@ -31,7 +31,9 @@ class ViewerEvents:
         self.due: NDArray[np.void] = NO_EVENTS
         self.late_ns = 0
         self._reader, self._function, self._name = reader, function, name
+        self.attached_at = reader.attached_at
         self._queue = EventQueue(reader.attached_at)
+        self.queues = [self._queue]  # all queues that get the events
         self._draw_time_ns, self._rate = 0, 1.0
 
     def receive(self, worlds_before: int) -> None:
@@ -41,7 +43,8 @@ class ViewerEvents:
             batch = self._reader.unread()
             if worlds_before:
                 batch.records["world_epoch"] += np.uint32(worlds_before)
-            self._queue.add(batch)
+            for queue in self.queues:
+                queue.add(batch)
 
     def draw(self, draw_time_ns: int, world_epoch: int, rate: float) -> None:
         """Takes the events that are due in a frame. draw_time_ns: simulated time that the left picture draws. rate:

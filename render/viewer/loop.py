@@ -24,6 +24,7 @@ from twixt.render.draw.frame.context import draws_in_threads, is_software
 from twixt.render.draw.frame.snapshot_ring import MOST_SLOTS
 from twixt.render.draw.quality import FrameCost, Governor
 from twixt.render.draw.scene_renderer import SceneRenderer
+from twixt.render.events.shown_events import ShownEvents
 from twixt.render.events.viewer_events import ViewerEvents, load_function
 from twixt.render.input.user_input import UserInput
 from twixt.render.measure.frame_log import FrameLog
@@ -222,6 +223,7 @@ class FrameLoop:
         self.stage = Stage(config, renderer, link.scene, *sources)
         self.stage.laps = self.timer.laps
         self.stage.events = ViewerEvents(link.events, *self._on_event)
+        self.stage.shown_events = ShownEvents(self.stage.events, config.events)
         byte_budget = SOFTWARE_BYTE_BUDGET if is_software(self.display.renderer) else BYTE_BUDGET
         self.intake = Intake(link, self.stage, byte_budget, intake)
         self.input = UserInput(config, link, self.stage, early, user)
@@ -273,6 +275,7 @@ class FrameLoop:
             self._resizes = display.resizes
             self.renderer.forget_pixels()
             self.governor.forget()
+        stage.shown_events.content_scale = display.content_scale
         shown = stage.draw(present_ns, size_px, self.input.tool.draw, self.input.settings.overlay)
         laps = self.timer.laps
         laps.lap(DRAW, kinds.DRAW, stage.main.clock.state.offset_ns)
