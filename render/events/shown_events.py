@@ -43,16 +43,21 @@ class WatchedPicture(Protocol):
 
 class ShownEvents:
     """What is shown of `events`, or nothing if `events` is None. has_rings: False if only counts are shown.
+    content_scale: function that returns the number of pixels per unit of size.
 
-    content_scale: pixels per unit of size. needs_copies: True if private copies of snapshots are wanted, because events
+    needs_copies: True if private copies of snapshots are wanted, because events
     without a position are at their bodies.
     """
 
-    def __init__(self, events: ViewerEvents | None = None, has_rings: bool = True) -> None:
-        self.content_scale = 1.0
+    def __init__(
+        self,
+        events: ViewerEvents | None = None,
+        has_rings: bool = True,
+        content_scale: Callable[[], float] = lambda: 1.0,
+    ) -> None:
         self.counts = EventCounts()
         self.needs_copies = False
-        self._events = events
+        self._events, self._content_scale = events, content_scale
         self._rings: dict[str, PictureRings] = {}
         self._copied_ns = 0  # present time of the last frame that used copies of snapshots
         if events is not None and has_rings:
@@ -67,8 +72,9 @@ class ShownEvents:
         self, picture: WatchedPicture, time: FrameTime, renderer: SceneRenderer, make_copies: Callable[[Any], object]
     ) -> None:
         """Draws the rings over the picture that `renderer` drew last. make_copies: `History.copy_latest`."""
-        if not self._rings:
+        if self._events is None or not self._rings:
             return
+        time = time._replace(world_epoch=time.world_epoch - self._events.worlds_before)
         rings = self._rings.get(picture.name)
         if rings is None:
             rings = copy.deepcopy(self._rings[MAIN])
@@ -84,8 +90,8 @@ class ShownEvents:
 
         rings.advance(time, poses_of)
         if len(rings):
-            rows = rings.rows(time.present_ns, self.content_scale)
-            renderer.rings(*rows, LINE_PX * self.content_scale)
+            scale = self._content_scale()
+            renderer.rings(*rings.rows(time.present_ns, scale), LINE_PX * scale)
 
     def end_frame(self, present_ns: int, pictures: Sequence[WatchedPicture]) -> None:
         """Ends a frame with these pictures: counts the events, and forgets the rings of other pictures."""

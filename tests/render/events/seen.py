@@ -41,7 +41,7 @@ class Seen(Show):
         self.writer.append(records(times_ms, **values))
 
     def draw(self, at_ms: float):
-        self.stage.events.receive(0)
+        self.stage.events.receive()
         return super().draw(at_ms)
 
     @property
