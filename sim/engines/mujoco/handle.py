@@ -18,15 +18,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.errors import InvalidValue, text_of
 from twixt.sim.engines.mujoco.body_poses import BodyPoses
-from twixt.sim.engines.mujoco.contact_events import CONTACTS, NAME, ContactEvents
 from twixt.sim.engines.mujoco.gate import DeferredState, GatedPublisher
-from twixt.sim.engines.mujoco.key_callback import call_on_keys
 from twixt.sim.engines.mujoco.model.model_surfaces import ModelSurfaces
-from twixt.sim.engines.mujoco.mouse_forces import MouseForces
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
 from twixt.sim.engines.mujoco.overlay_content import overlay_figures_of, overlay_images, overlay_texts
 from twixt.sim.engines.mujoco.shown_model import ShownModel
 from twixt.sim.engines.mujoco.unsupported import Unsupported
+from twixt.sim.engines.mujoco.user_input.key_callback import call_on_keys
+from twixt.sim.engines.mujoco.user_input.mouse_forces import MouseForces
+from twixt.sim.engines.mujoco.visual.contact_events import CONTACTS, NAME, ContactEvents
 from twixt.sim.engines.mujoco.visual.geom_memory import LabelTexts
 from twixt.sim.engines.mujoco.visual.user_geoms import UserGeoms
 from twixt.sim.engines.mujoco.visual.visual_marks import VisualMarks

@@ -29,13 +29,13 @@ from twixt.ipc.scene import Scene, SceneError
 from twixt.ipc.scene.scene import packed_scene
 from twixt.ipc.snapshot import CONTINUITY_MASK, RECORD, new_bodies
 from twixt.sim.engines.mujoco.body_poses import BodyPoses
-from twixt.sim.engines.mujoco.contact_events import CONTACTS, NAME, ContactEvents
 from twixt.sim.engines.mujoco.model.geom_shapes import PartMaker, ShowOptions
 from twixt.sim.engines.mujoco.model.model_camera import opening_view
 from twixt.sim.engines.mujoco.model.model_scene import shown_scene
 from twixt.sim.engines.mujoco.model.model_surfaces import ModelSurfaces
 from twixt.sim.engines.mujoco.mujoco_package import PREFIX, loaded_model, mujoco, required
 from twixt.sim.engines.mujoco.overlay_content import ShowSwitches
+from twixt.sim.engines.mujoco.visual.contact_events import CONTACTS, NAME, ContactEvents
 from twixt.sim.engines.mujoco.visual.visual_marks import VisualMarks
 from twixt.sim.world.bodies import Bodies
 from twixt.sim.world.marks import Marks

@@ -132,6 +132,14 @@ def test_one_value_serves_all_events(emitted: Emitted) -> None:
     assert emitted.flush(3.0, 4.0) == []
 
 
+def test_large_numbers_arrive_as_they_are(emitted: Emitted) -> None:
+    emitted.emit_many("hit", position=[(1e30, -1e30, 3e38)], strength=3e38, values=[(-3e38, 1e30)])
+    (event,) = emitted.flush()
+    assert event.position == pytest.approx((1e30, -1e30, 3e38))
+    assert event.values == pytest.approx((-3e38, 1e30))
+    assert emitted.warnings == []
+
+
 def test_of_many_events_only_those_with_wrong_numbers_are_corrected(emitted: Emitted) -> None:
     emitted.emit_many(
         "hit", position=[(1, 1, 1), (NAN, 1, 1), (2, 2, 2)], strength=[1, -1, NAN], values=[(1, 2), (3, 4), (INF, 6)],

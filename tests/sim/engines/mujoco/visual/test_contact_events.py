@@ -14,8 +14,8 @@ from tests.sim.engines.mujoco.models import Launch
 from tests.sim.lab import MakeHost
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.ring.events import Event, event_of
-from twixt.sim.engines.mujoco.contact_events import REST_S, ContactEvents
 from twixt.sim.engines.mujoco.model_world import world_of_file
+from twixt.sim.engines.mujoco.visual.contact_events import REST_S, ContactEvents
 from twixt.sim.world.world import state_hash
 from twixt.sim.worlds.find import make_world
 
