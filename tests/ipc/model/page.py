@@ -1,6 +1,7 @@
 """docs/channel.md: what the channel promises, and what the model checker and the stress found of it.
 
     python -m tests.ipc.stress 10000000 2 >> STRESS        as often as wanted, with other sizes and slots
+    python -m tests.ipc.event_stress 60 >> STRESS          the same of events
     python -m tests.ipc.model.page docs/channel.md STRESS  some minutes; `--stress` after it: only what the stress printed
 
 Always: every figure of the page was found by such a run, or stands in a line that the stress printed.
@@ -100,9 +101,8 @@ The first thing found wrong, N = {slots}; `-`: nothing, in all states of the sto
 
 AFTER = """
 So no fence is needed where memory keeps the order, each is where it does not, and the looks are everywhere, as is that
-`begun` never falls. The first
-look is an early exit. A fence between the bytes and 2k and one between the first look and the bytes would be
-redundant beside W2 and R1.
+`begun` never falls. The first look is an early exit. A fence between the bytes and 2k and one between the first look
+and the bytes would be redundant beside W2 and R1.
 
 That both snapshots lie whole *at any instant* three slots do not promise on an ARM-like memory, where the mark of the
 next snapshot may be there before `latest`: {three}.
@@ -113,7 +113,8 @@ STRESS = """
 ## The stress
 
 Processes of their own on real shared memory, a check word in every cache line of every snapshot, as
-`python -m tests.ipc.stress` printed it. *Failed* is a pair that was given up after 16 tries.
+`python -m tests.ipc.stress` printed it. *Failed* is a pair that was given up after 16 tries. Of events every word is
+checked, and delivered and lost ones must add up: `python -m tests.ipc.event_stress`.
 
 """
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from tests.ipc.model import event_ring
 from tests.ipc.model.event_ring import EVENTS_OF_AN_APPEND, FENCES, LOOKS, SLOTS, explore, found_without
-from tests.ipc.model.memory_models import ARM, MODELS, SC, TSO
+from tests.ipc.model.memory_models import ARM, MODELS, SC, TSO, Violation
 from tests.ipc.model.watched import Piece
+from twixt.ipc.ring.events import EVENT, EventWriter
 
 pytestmark = pytest.mark.slow
 
@@ -46,3 +48,15 @@ def test_where_memory_keeps_the_order_no_fence_is_needed(piece: Piece):
 @pytest.mark.parametrize("piece", LOOKS, ids=lambda piece: piece.name)
 def test_looks_are_needed_on_every_machine(piece: Piece):
     assert found_without(piece, SC, 3) is not None
+
+
+def test_a_name_that_comes_after_its_record_is_noticed():
+    def script(writing: event_ring.EventWriting, writer: EventWriter) -> None:
+        late = np.zeros(1, EVENT)
+        late["sim_time_ns"] = late["name"] = 1
+        writer.append(late)
+        writing.append(writer, 1)
+
+    story = event_ring.Story(2, event_ring.EventWriting(2, script), ((event_ring.the_events,),))
+    with pytest.raises(Violation, match="the name of a record was read as 0"):
+        explore(story, SC)
