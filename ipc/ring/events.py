@@ -72,7 +72,7 @@ class Event:
         body: Index of the body, or None.
         position: Point in the world, in metres, or None.
         strength: Number that says how strong the event was; 1 by default, never negative.
-        values: Up to four numbers of the program.
+        values: Up to four numbers of the program. A number that was not finite is NaN, but NaN at the end is left out.
         text: Short text of the program.
         late_ms: How long after the event's instant its frame draws the world, in ms of display time.
     """
@@ -92,14 +92,16 @@ def event_of(record: np.void, name: str, late_ms: float = 0.0) -> Event:
     and a body below 0 count as not given."""
     fields: Any = record.item()
     time_ns, _, body, position, strength, values, _, text = fields
-    x, y, z = position.tolist()
+    (x, y, z), numbers = position.tolist(), values.tolist()
+    while numbers and math.isnan(numbers[-1]):
+        numbers.pop()
     return Event(
         name,
         time_ns / 1e9,
         None if body < 0 else body,
         (x, y, z) if math.isfinite(x + y + z) else None,
         strength,
-        tuple([value for value in values.tolist() if not math.isnan(value)]),
+        tuple(numbers),
         text.decode("utf-8", "replace"),
         late_ms,
     )

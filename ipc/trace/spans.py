@@ -125,6 +125,7 @@ ACCOUNT = _kind("account")
 REST = _kind("rest")
 AHEAD = _kind("ahead of the frame", "ticks")
 USER_DRAW = _kind("user's drawing")
+USER_EVENTS = _kind("user's on_event", "events")
 
 
 class Span(NamedTuple):

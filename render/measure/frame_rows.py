@@ -87,6 +87,9 @@ class FrameRow(NamedTuple):
     # Time of the work that was done in spare time before `start_ns`. `cpu_ms` includes this time; the durations above
     # do not.
     ahead_ns: int = 0
+    events: int = 0  # number of the program's events that the frame was the first to reach
+    # Largest lateness of these events: display time from the event's instant to the draw time of the frame.
+    event_late_ns: int = 0
 
 
 KIND_OF: dict[str, Any] = get_type_hints(FrameRow)

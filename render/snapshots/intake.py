@@ -120,6 +120,9 @@ class Intake:
         if before is not None:
             self._worlds_before = max(before._world_epoch or 0, before.plan.world_epoch) + 1
             self.newest = before.newest
+        self._events = stage.events
+        if self._events is not None:
+            self._events.worlds_before = self._worlds_before
         self._replan(link.plan())
 
     def make_room(self) -> bool:
@@ -140,8 +143,8 @@ class Intake:
         """Receives everything new from the simulation. Each frame calls this as late as possible. If a frame has spare
         time, it also calls this once earlier."""
         result = self._receive()
-        if self._stage.events is not None:
-            self._stage.events.receive(self._worlds_before)
+        if self._events is not None:
+            self._events.receive()
         return result
 
     def _receive(self) -> IntakeResult:

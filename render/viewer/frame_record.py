@@ -79,6 +79,8 @@ class Drawing(NamedTuple):
     gpu_ns: int | None = None
     costs: FrameCosts = NO_COSTS
     ahead_ns: int = 0  # duration in ns of work done before the frame's start, in spare time
+    events: int = 0  # number of the program's events that the frame was the first to reach
+    event_late_ns: int = 0  # largest lateness of these events, in ns of display time
 
 
 class Pacing(NamedTuple):
@@ -106,7 +108,8 @@ class FrameFacts(NamedTuple):
 def row_of(facts: FrameFacts, last: FrameRow) -> FrameRow:
     """Log row of a frame. last: log row of the previous frame. Pure."""
     planned, times, paced, pacing = facts.planned, facts.times, facts.paced, facts.pacing
-    (newest, plan, clock, steps, acted_ns), (shown, quality, gpu_ns, costs, ahead_ns) = facts.inputs, facts.drawing
+    newest, plan, clock, steps, acted_ns = facts.inputs
+    shown, quality, gpu_ns, costs, ahead_ns, events, event_late_ns = facts.drawing
     draw_time_ns, alpha, mode, method = 0, 0.0, "none", ""
     previous_tick = next_tick = -1
     used_published_ns = draw_due_ns = group_due_ns = 0
@@ -134,6 +137,7 @@ def row_of(facts: FrameFacts, last: FrameRow) -> FrameRow:
         used_published_ns, steps, draw_due_ns, group_due_ns, newest.world_epoch, plan.number, plan.rate,
         pacing.interval_ns, pacing.planned_refreshes, paced.reason, gpu_ns, acted_ns, facts.rested_ns,
         facts.is_probe, times.swap_end_ns, 0, "", pacing.source, *costs, quality, ahead_ns,
+        events, event_late_ns,
     )  # fmt: skip
 
 

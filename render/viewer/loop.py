@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from twixt.ipc.config.flags import Config
 from twixt.ipc.process.user_code import CODE_FOLDERS, set_code_folders
 from twixt.ipc.trace import spans as kinds
 from twixt.render.cores.sharing import CoreSharing
-from twixt.render.cores.thread_time import DRAW, OTHER, UPLOAD, ProcessorTime
+from twixt.render.cores.thread_time import DRAW, OTHER, UPLOAD, USER, ProcessorTime
 from twixt.render.display.display import Display
 from twixt.render.display.input import Event
 from twixt.render.display.wayland import AwaitCall
@@ -24,7 +24,8 @@ from twixt.render.draw.frame.context import draws_in_threads, is_software
 from twixt.render.draw.frame.snapshot_ring import MOST_SLOTS
 from twixt.render.draw.quality import FrameCost, Governor
 from twixt.render.draw.scene_renderer import SceneRenderer
-from twixt.render.events.viewer_events import ViewerEvents, load_function
+from twixt.render.events.shown_events import ShownEvents
+from twixt.render.events.viewer_events import ViewerEvents
 from twixt.render.input.user_input import UserInput
 from twixt.render.measure.frame_log import FrameLog
 from twixt.render.measure.frame_rows import FrameRow
@@ -48,7 +49,7 @@ class FrameLoop:
     """Makes the frames of one viewer. `frame()` makes one frame. While `is_idle` is True, call `sleep` instead.
     input.settings.quit: True if the user has asked to quit.
 
-    stage, intake, input, spare: objects that belong to one simulation. They are made anew when the loop follows
+    stage, intake, events, input, spare: objects that belong to one simulation. They are made anew when the loop follows
     another simulation. is_starting: True during start-up. Its frames are logged as probes, and no figure counts
     probes. notice: text for the user, shown on the panels. early: input events from before the first frame, which that
     frame applies. timer: clock of the loop, by default the machine's clock. `close` closes the timer.
@@ -56,6 +57,7 @@ class FrameLoop:
 
     stage: Stage
     intake: Intake
+    events: ViewerEvents
     input: UserInput
     spare: SpareTime
 
@@ -84,9 +86,6 @@ class FrameLoop:
         self.requested = RequestedScreenshots(self.record.screenshots, self.renderer.read_pixels)
         self.idle, self.redraws, self._garbage = Idle(display, timer.now_ns), RedrawRequests(), Garbage()
         self.core_sharing = CoreSharing(link, pacer, timer.wait, timer.processor.waited_ns, lambda: governor.is_sparing)
-        self._on_event: tuple[Any, str] = (None, "")
-        if config.on_event is not None:
-            self._on_event = load_function(config.on_event), config.on_event
         self._draw_simulation(link, early, is_first=True)
         link.poll()
         self.input.reflect(self.intake.plan)
@@ -101,8 +100,8 @@ class FrameLoop:
         start_ns = timer.wait.until(planned.start_ns)
         laps.waited(planned.start_ns, kinds.WAIT, begins=True)
         span_ns = laps.last.wall_ns
-        events = idle.prepend_pending(self.display.poll())
-        acted_ns = self._apply(events)
+        user_events = idle.prepend_pending(self.display.poll())
+        acted_ns = self._apply(user_events)
         laps.lap(OTHER, kinds.EVENTS)
         taken = self.intake.receive()
         self.spare.record_intake(ahead, taken)
@@ -112,7 +111,7 @@ class FrameLoop:
         acted_ns = self.input.reflect(plan) or acted_ns
         latch_ns = now_ns()
         laps.lap(UPLOAD, kinds.INTAKE, taken.steps)
-        shown = self._draw(planned.present_ns, events)
+        shown = self._draw(planned.present_ns, user_events)
         inputs = FrameInputs(newest, plan, self.stage.main.clock.state, ahead.taken.steps, acted_ns)
         if self._slow_render_ns:
             self._work_more(start_ns, has_waited=planned.start_ns > began_ns)
@@ -124,12 +123,13 @@ class FrameLoop:
         self.display.swap(None if self.is_starting else partial(self._use_swap, planned))
         swap_end_ns = now_ns()
         times = FrameTimes(start_ns, latch_ns, work_end_ns, swap_begin_ns, swap_end_ns, self.display.fence())
-        renderer = self.renderer
-        drawing = Drawing(shown, renderer.level.name, renderer.gpu_ns, laps.swapped(self._pacer.blocks), ahead.work_ns)
-        if self.stage.events is not None:
-            self.stage.events.deliver()
+        renderer, events = self.renderer, self.events
+        measured = laps.swapped(self._pacer.blocks), ahead.work_ns, len(events.due), events.late_ns
+        drawing = Drawing(shown, renderer.level.name, renderer.gpu_ns, *measured)
+        if events.deliver():
+            laps.lap(USER, kinds.USER_EVENTS, drawing.events)
         row = self._account(planned, times, inputs, drawing)
-        if events or ahead.taken.is_news or self.spare.next.taken.is_news or self._is_changing():
+        if user_events or ahead.taken.is_news or self.spare.next.taken.is_news or self._is_changing():
             self.redraws.request(row.present_ns)
         spans.add(kinds.SWAP, swap_begin_ns, swap_end_ns, row.frame)
         spans.add(kinds.FRAME, span_ns, swap_end_ns, row.frame, max(row.previous_tick, row.next_tick))
@@ -221,13 +221,13 @@ class FrameLoop:
         sources = link.newest_bodies, received.parents, stage, link.sampled_bodies
         self.stage = Stage(config, renderer, link.scene, *sources)
         self.stage.laps = self.timer.laps
-        self.stage.events = ViewerEvents(link.events, *self._on_event)
+        self.events = self.stage.events = ViewerEvents(link.events, config.on_event, None if is_first else self.events)
+        self.stage.shown_events = ShownEvents(self.events, config.events, lambda: self.display.content_scale)
         byte_budget = SOFTWARE_BYTE_BUDGET if is_software(self.display.renderer) else BYTE_BUDGET
         self.intake = Intake(link, self.stage, byte_budget, intake)
         self.input = UserInput(config, link, self.stage, early, user)
-        log = self.record.log
         self.spare = SpareTime(
-            self.timer, self._pacer, self.intake, renderer, self.over, log, self.display, self._garbage
+            self.timer, self._pacer, self.intake, renderer, self.over, self.record.log, self.display, self._garbage
         )
 
     # -- steps of a frame
@@ -267,8 +267,7 @@ class FrameLoop:
         return presents.planned(self._pacer.next_frame(now_ns))
 
     def _draw(self, present_ns: int, events: list[Event]) -> DrawnPicture | None:
-        display, stage = self.display, self.stage
-        size_px = display.framebuffer_size
+        display, stage, size_px = self.display, self.stage, self.display.framebuffer_size
         if display.resizes != self._resizes:
             self._resizes = display.resizes
             self.renderer.forget_pixels()
@@ -335,7 +334,7 @@ class FrameLoop:
             group_ages_ms={} if shown is None else {n: (present_ns - d) / 1e6 for n, d in shown.group_due_ns.items()},
             split_labels=stage.split_labels,
             publish_intervals_ms=self.intake.publish_intervals_ms,
-            messages=stage.messages + ((self.notice,) if self.notice else ()),
+            messages=(*stage.messages, *self.events.messages, *filter(None, (self.notice,))),
             outside=stage.view.outside_text("F" in self.input.settings.keys),
         )
 
@@ -379,8 +378,8 @@ class FrameLoop:
         if self.intake.make_room():
             self.timer.laps.lap(UPLOAD)
         if not self.is_starting:
-            work_ns, swap_ns = times.work_end_ns - times.start_ns, self._hand_over_ns(times)
-            cost = FrameCost(work_ns, swap_ns, row.user_ns, row.gc_ns, row.stolen_ns)
+            work_ns, hand_over_ns = times.work_end_ns - times.start_ns, self.spare.hand_over_ns(times)
+            cost = FrameCost(work_ns, hand_over_ns, row.user_ns, row.gc_ns, row.stolen_ns)
             interval_ns, is_short = self._pacer.own_interval_ns, sharing.shortage.is_short
             self.renderer.level = self.governor.frame(cost.judged_ns, interval_ns, is_short)
             if reason := self.governor.change_reason:
@@ -393,12 +392,6 @@ class FrameLoop:
         else:
             self.redraws.withdraw("seconds without news")
         return row
-
-    def _hand_over_ns(self, times: FrameTimes) -> int:
-        """Duration in ns of the swap up to the hand-over of the picture, without the wait for the display. It is 0 if
-        it is not known."""
-        end_ns = self.spare.handed_over_ns if self._pacer.blocks else times.swap_end_ns
-        return max(0, end_ns - times.swap_begin_ns)
 
 
 def timer_of(display: Display) -> FrameTimer:

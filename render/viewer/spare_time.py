@@ -25,7 +25,7 @@ from twixt.render.draw.scene_renderer import SceneRenderer
 from twixt.render.measure.frame_log import FrameLog
 from twixt.render.overlay.overlay_layer import OverlayLayer
 from twixt.render.pacing.pacer import Pacer
-from twixt.render.pacing.policy import FramePlan
+from twixt.render.pacing.policy import FramePlan, FrameTimes
 from twixt.render.pacing.wait import StepCost
 from twixt.render.snapshots.intake import NOTHING, Intake, IntakeResult
 from twixt.render.viewer.frame_record import FrameTimer
@@ -95,7 +95,7 @@ class SpareTime:
     ) -> None:
         self.next = NOTHING_PREPARED  # work done for the next frame during the wait for the swap
         # instant of the last hand-over of a frame whose swap waited for the compositor's frame callback
-        self.handed_over_ns = 0
+        self._handed_over_ns = 0
         self._timer, self._pacer, self._intake, self._garbage = timer, pacer, intake, garbage
         self._is_widened = False  # True if the interval of the current frame is longer than usual
         self._renderer, self._over, self._log, self._display = renderer, over, log, display
@@ -138,13 +138,19 @@ class SpareTime:
         faster. call_ns: instant at which the callback is expected."""
         timer = self._timer
         lap = partial(timer.laps.lap_in_wait, until_ns=call_ns, in_swap=True)
-        self.handed_over_ns = timer.now_ns()
+        self._handed_over_ns = timer.now_ns()
         timer.laps.lap(OTHER)
         due_ns = self._in_wait(call_ns, CALL_ROOM_NS, lap)
         if due_ns is not None and not await_call(max(0, due_ns - timer.now_ns())):
             begin_ns = timer.now_ns()
             lap(OTHER)
             self.next = self._prepare_frame(due_ns, begin_ns, not self._over.is_being_made, lap)
+
+    def hand_over_ns(self, times: FrameTimes) -> int:
+        """Duration in ns of the frame's swap up to the hand-over of the picture, without the wait for the display. It
+        is 0 if it is not known."""
+        end_ns = self._handed_over_ns if self._pacer.blocks else times.swap_end_ns
+        return max(0, end_ns - times.swap_begin_ns)
 
     def between_frames(self, until_ns: int) -> None:
         """Makes and redraws the overlay, writes the log and collects garbage. Does only the work for which there is

@@ -171,7 +171,7 @@ FACTS = FrameFacts(
     frame=1, planned=FramePlan(2, 3, 4, 5, 6, "planned"), times=FrameTimes(10, 11, 12, 13, 14),
     paced=FrameResult(15, 16, 17, "paced"), pacing=Pacing(18, 19, "swap"),
     inputs=FrameInputs(NEWEST, Plan(23, 38, 24, 25, 0.26), ClockState("ahead", 20, 21, 0.22, False, "because"), 27, 28),
-    drawing=Drawing(None, "full", 29, FrameCosts(41, 42, 43, 44, 45, 46), 47), is_probe=True, rested_ns=30,
+    drawing=Drawing(None, "full", 29, FrameCosts(41, 42, 43, 44, 45, 46), 47, 48, 49), is_probe=True, rested_ns=30,
 )  # fmt: skip
 UNSEEN = FrameRow(
     frame=1, start_ns=10, latch_ns=11, work_end_ns=12, swap_begin_ns=13, present_ns=14, predicted_present_ns=4,
@@ -180,7 +180,7 @@ UNSEEN = FrameRow(
     world_epoch=38, plan_number=23, plan_rate=0.26, pacer_interval_ns=18, planned_refreshes=19, pacer_reason="paced",
     gpu_ns=29, input_acted_ns=28, rested_ns=30, probe=True, swap_end_ns=14,
     present_source="swap", draw_ns=41, upload_ns=42, user_ns=43, gc_ns=44, stolen_ns=45, other_ns=46, quality="full",
-    ahead_ns=47,
+    ahead_ns=47, events=48, event_late_ns=49,
 )  # fmt: skip
 OLDER, NEWER = HeldSnapshot(0, Head(tick=5, published_ns=50)), HeldSnapshot(1, Head(tick=6, published_ns=60))
 
