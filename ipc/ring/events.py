@@ -135,6 +135,12 @@ class EventWriter:
         for index, value in enumerate((MAGIC, FORMAT, slots)):
             self._words[index] = value
 
+    @property
+    def latest(self) -> int:
+        """Number of the last appended record, or 0."""
+        words = self._words
+        return 0 if self.memory.closed else words[LATEST]
+
     def add_names(self, names: Sequence[str]) -> None:
         """Adds the names behind those that the ring has. names: all names so far, at most MOST_NAMES, each of at most
         NAME_BYTES bytes in UTF-8."""
