@@ -90,14 +90,14 @@ def event_of(record: np.void, name: str, late_ms: float = 0.0) -> Event:
     """The event in a record of dtype EVENT. name: its name."""
     fields: Any = record.item()
     time_ns, _, body, position, strength, values, _, text = fields
-    x, y, z = position
+    x, y, z = position.tolist()
     return Event(
         name,
         time_ns / 1e9,
         None if body == NO_BODY else body,
         None if math.isnan(x) else (x, y, z),
         strength,
-        tuple([value for value in values if not math.isnan(value)]),
+        tuple([value for value in values.tolist() if not math.isnan(value)]),
         text.decode("utf-8", "replace"),
         late_ms,
     )
