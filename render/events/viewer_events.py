@@ -32,7 +32,9 @@ class ViewerEvents:
         self.due: NDArray[np.void] = NO_EVENTS
         self.late_ns = 0
         self._reader = reader
+        self.attached_at, self.names = reader.attached_at, reader.names
         self._queue = EventQueue(reader.attached_at)
+        self.queues = [self._queue]  # all queues that get the events
         self._draw_time_ns, self._rate = 0, 1.0
         self._function: CalledFunction | None = None
         if before is not None:
@@ -43,7 +45,9 @@ class ViewerEvents:
     def receive(self) -> None:
         """Reads the events that are new. Call it after the snapshots of the frame were read."""
         if self._reader.has_unread:
-            self._queue.add(self._reader.unread())
+            batch = self._reader.unread()
+            for queue in self.queues:
+                queue.add(batch)
 
     def draw(self, draw_time_ns: int, world_epoch: int, rate: float) -> None:
         """Takes the events that are due in a frame. draw_time_ns: simulated time that the left picture shows. rate:
@@ -61,10 +65,9 @@ class ViewerEvents:
         due, self.due, self.late_ns = self.due, NO_EVENTS, 0
         if self._function is None or not len(due):
             return False
-        names = self._reader.names
         for record in due:
             late_ms = self._late_ns(int(record["sim_time_ns"])) / 1e6
-            self._function(event_of(record, names.get(int(record["name"]), "?"), late_ms))
+            self._function(event_of(record, self.names.get(int(record["name"]), "?"), late_ms))
         return True
 
     @property

@@ -115,8 +115,7 @@ class ShownBodies:
         if self.next_columns:
             self.columns._write(self.next_columns)
             self.next_columns = {}
-        if self.cut_keys.size:
-            self.cut_keys = NO_KEYS
+        self.cut_keys = NO_KEYS
         self.next_slot, self.is_under_way = None, False
 
     def settle(self) -> None:
@@ -150,6 +149,11 @@ class ShownBodies:
         """Id of the body that had this record in the last write. Without ids, the record's number."""
         matcher = self.next_state.matcher
         return matcher.id_of(record) if isinstance(matcher, RecordsById) else record
+
+    def rows_by_id(self) -> NDArray[np.int64] | None:
+        """The record of each row that the last write got with ids. None without ids."""
+        matcher = self.next_state.matcher
+        return np.arange(self.next_state.used)[matcher.rows] if isinstance(matcher, RecordsById) else None
 
     def exact_positions(self, value: ArrayLike | None) -> NDArray[Any] | None:
         """Positions in the type in which the last write got them, one row per record. The row of a record without a
@@ -229,9 +233,7 @@ class ShownBodies:
         attached = np.flatnonzero((marks["body"] > 0) & (marks["kind"] != TEXT_RECORD))
         if not len(attached):
             return marks
-        matcher = self.next_state.matcher
-        assert matcher is not None
-        rows = np.arange(self.next_state.used)[matcher.rows]
+        rows: Any = self.rows_by_id()
         place = marks["body"][attached].astype(np.intp) - 1
         is_known, marks = place < len(rows), marks.copy()
         marks["body"][attached] = NO_BODY
