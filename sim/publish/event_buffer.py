@@ -175,7 +175,9 @@ class EventBuffer:
             records = np.frombuffer(taken, EVENT)
         else:
             records = np.frombuffer(taken, EVENT)
-            if self.holds_later and previous_ns < now_ns and (records["sim_time_ns"] > now_ns).any():
+            # Times from before a reset are later than the present time, and are not held.
+            is_same_world = previous_ns < now_ns or world_epoch == last_epoch
+            if self.holds_later and is_same_world and (records["sim_time_ns"] > now_ns).any():
                 is_later = records["sim_time_ns"] > now_ns
                 held, records = records[is_later].tobytes(), records[~is_later]
             records = self._completed(records, previous_ns, now_ns, world_epoch, bodies, rows)
