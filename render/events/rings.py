@@ -16,7 +16,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.ring.events import NO_BODY
 from twixt.render.events.event_queue import EventQueue
 from twixt.render.interpolation.poses import Poses
 
@@ -94,12 +93,12 @@ class PictureRings:
 
 def ring_radius_px(strength: NDArray[np.floating]) -> NDArray[np.float64]:
     """Final radius of the rings of events of these strengths, in pixels at content scale 1."""
-    return np.minimum(LEAST_PX + DOUBLING_PX * np.log2(1.0 + np.maximum(strength.astype(np.float64), 0.0)), MOST_PX)
+    return np.minimum(LEAST_PX + DOUBLING_PX * np.log2(1.0 + np.fmax(strength.astype(np.float64), 0.0)), MOST_PX)
 
 
 def _begun(due: NDArray[np.void], present_ns: int, poses_of: Callable[[NDArray[np.intp]], Poses]) -> NDArray[np.void]:
     """Rings of the events `due`, dtype `_RING`, the strongest last. Of too many events, the strongest are taken."""
-    due = due[~np.isnan(due["position"][:, 0]) | (due["body"] != NO_BODY)]
+    due = due[~np.isnan(due["position"][:, 0]) | (due["body"] >= 0)]
     strength = due["strength"]
     if len(due) > MOST_RINGS:
         due = due[np.sort(np.argpartition(strength, -MOST_RINGS)[-MOST_RINGS:])]
