@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from twixt.ipc.interaction.controls import Button, Slider, Toggle
     from twixt.ipc.interaction.events import UserEvent
     from twixt.ipc.interaction.overlay import OverlayFigure, OverlayImage, OverlayLine, OverlayText
+    from twixt.ipc.ring.events import Event
     from twixt.ipc.rotation import rotation, turn_towards
     from twixt.ipc.scene import (
         Box,
@@ -112,6 +113,7 @@ _HOMES = {
     "rotation": "twixt.ipc.rotation",
     "turn_towards": "twixt.ipc.rotation",
     "UserEvent": "twixt.ipc.interaction.events",
+    "Event": "twixt.ipc.ring.events",
     "Snapshot": "twixt.ipc.snapshot",
     "InterpolationMethod": "twixt.render.interpolation.protocol",
     **dict.fromkeys(("DrawFrame", "DrawFunction"), "twixt.render.scene.user_drawing"),
@@ -134,6 +136,7 @@ __all__ = [
     "DrawFrame",
     "DrawFunction",
     "Ellipsoid",
+    "Event",
     "Group",
     "InterpolationMethod",
     "Marks",

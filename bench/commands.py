@@ -61,6 +61,8 @@ PEERS = "peers"
 VIEW_SCENES = (
     "one-ball", "explosion", "pile", "orbit", "planet", "teleporter", "swarm", "runner", "flat", "two-groups", "fountain"
 )  # fmt: skip
+# Cases of `events.events_bench`.
+EVENT_CASES = ("trouble", "stop", "overflow", "reset", "million")
 
 
 def read_counts(text: str) -> tuple[int, ...]:
@@ -295,6 +297,26 @@ add(
     option("--seconds", type=FiniteRange(min=0.5, max=3600), default=30.0, show_default=True, help="of each run"),
     option("--turns", type=click.IntRange(1, 1000), default=2, show_default=True, help="runs of each scene and view"),
     option("--plot", metavar="FILE", help="draw pictures of the scenes by both views (PNG)"),
+    TO_JSON,
+    TO_PAGE,
+)
+add(
+    "events",
+    "events.events_bench:run",
+    """Events in viewers: each once, in order, in its frame.
+
+    \b
+    Four minutes with all cases; a first look:
+    python -m bench events --seconds 10 --only trouble
+    """,
+    option("--seconds", type=FiniteRange(min=4, max=3600), default=60.0, show_default=True, help="of three viewers"),
+    option(
+        "--only",
+        type=Read("names", read_names(*EVENT_CASES)),
+        default=",".join(EVENT_CASES),
+        metavar="NAMES",
+        help=f"which of {', '.join(EVENT_CASES)}  [default: all]",
+    ),
     TO_JSON,
     TO_PAGE,
 )

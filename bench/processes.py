@@ -154,9 +154,13 @@ class Process:
             time.sleep(poll_s)
 
     def last_error_line(self) -> str:
-        self._errors.seek(0)
-        lines = self._errors.read().decode(errors="replace").strip().splitlines()
+        lines = self.error_lines()
         return lines[-1] if lines else "it said nothing"
+
+    def error_lines(self) -> list[str]:
+        """Lines of standard error so far."""
+        self._errors.seek(0)
+        return self._errors.read().decode(errors="replace").strip().splitlines()
 
     @property
     def _name(self) -> str:

@@ -11,7 +11,8 @@ passes the event's instant.
 
 Always: the writer never waits for a reader. Records are appended in the order of their world epochs and simulated
 times. A reader delivers each record at most once, in order, and counts the records that were overwritten before it
-read them. Not here: the order of stores and loads (`sequence`), when an event is due (`render/events`).
+read them. After `close` and in a forked child nothing is appended, and reading raises LayoutError. Not here: the order
+of stores and loads (`sequence`), when an event is due (`render/events`).
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ class Event:
         body: Index of the body, or None.
         position: Point in the world, in metres, or None.
         strength: Number that says how strong the event was; 1 by default, never negative.
-        values: Up to four numbers of the program.
+        values: Up to four numbers of the program. A number that was not finite is NaN, but NaN at the end is left out.
         text: Short text of the program.
         late_ms: How long after the event's instant its frame draws the world, in ms of display time.
     """
@@ -87,17 +88,20 @@ class Event:
 
 
 def event_of(record: np.void, name: str, late_ms: float = 0.0) -> Event:
-    """The event in a record of dtype EVENT. name: its name."""
+    """The event in a record of dtype EVENT. name: its name. Any 64 bytes are an event: a position that is not finite
+    and a body below 0 count as not given."""
     fields: Any = record.item()
     time_ns, _, body, position, strength, values, _, text = fields
-    x, y, z = position
+    (x, y, z), numbers = position.tolist(), values.tolist()
+    while numbers and math.isnan(numbers[-1]):
+        numbers.pop()
     return Event(
         name,
         time_ns / 1e9,
-        None if body == NO_BODY else body,
-        None if math.isnan(x) else (x, y, z),
+        None if body < 0 else body,
+        (x, y, z) if math.isfinite(x + y + z) else None,
         strength,
-        tuple([value for value in values if not math.isnan(value)]),
+        tuple(numbers),
         text.decode("utf-8", "replace"),
         late_ms,
     )
@@ -115,7 +119,8 @@ def memory_bytes(slots: int = SLOTS) -> int:
 
 
 class EventWriter:
-    """The only writer of a ring of events. At most one thread may use it at a time.
+    """The only writer of a ring of events. At most one thread may use it at a time. Records of an append that was
+    interrupted (Ctrl-C) are all visible, which `latest` tells, or none of them is, and the next append replaces them.
 
     memory: memory with zeros, at least `memory_bytes(slots)` bytes long. names: the names so far; the number of a name
     is its place, counted from 1.
@@ -133,26 +138,31 @@ class EventWriter:
     @property
     def latest(self) -> int:
         """Number of the last appended record, or 0."""
-        return 0 if self.memory.closed else self._words[LATEST]
+        words = self._words
+        return 0 if self.memory.closed else words[LATEST]
 
     def add_names(self, names: Sequence[str]) -> None:
         """Adds the names behind those that the ring has. names: all names so far, at most MOST_NAMES, each of at most
         NAME_BYTES bytes in UTF-8."""
         for name in names[len(self.names) :]:
             start = NAMES_OFFSET + (len(self.names) + 1) * CACHE_LINE
-            content = name.encode()
-            self.memory.view[start : start + len(content)] = content
+            view = self.memory.view
+            if not view:  # closed
+                return
+            view[start : start + NAME_BYTES] = name.encode().ljust(NAME_BYTES, b"\0")
             self.names.append(name)
 
     def append(self, records: NDArray[np.void]) -> None:
         """Appends records, (k,) of dtype EVENT. Of more records than slots, the last ones are appended, and readers
         count the others as lost."""
-        words, slots = self._words, self.slots
+        ring, words, slots = self._records, self._words, self.slots
+        if self.memory.closed:  # tested last, because a signal handler may close the memory at any instant
+            return
         first = words[LATEST]
         last = first + len(records)
         sequence.begin_append(words, self._fence, BEGUN, last)
         first = max(first, last - slots)
-        content, ring = records[len(records) - (last - first) :].view(RECORD), self._records
+        content = records[len(records) - (last - first) :].view(RECORD)
         place = first % slots
         whole = min(len(content), slots - place)
         ring[place : place + whole] = content[:whole]
@@ -162,8 +172,7 @@ class EventWriter:
 
     def close(self) -> None:
         """Closes the memory. Viewers that have mapped the memory keep their mappings."""
-        self._words = memoryview(b"").cast("Q")
-        self._records = NO_EVENTS.view(RECORD)
+        self._words, self._records = memoryview(b"").cast("Q"), NO_EVENTS.view(RECORD)
         self.memory.close()
 
 
@@ -191,7 +200,8 @@ class EventReader:
             raise LayoutError(f"a ring of events is at least {RECORDS_OFFSET} bytes, got {memory.size}")
         self._words: sequence.Words = memory.view[:NAMES_OFFSET].cast("Q")
         magic, version, slots = (self._words[index] for index in range(3))
-        if magic != MAGIC or version != FORMAT or not 0 < slots <= (memory.size - RECORDS_OFFSET) // EVENT.itemsize:
+        room = min(SLOTS, (memory.size - RECORDS_OFFSET) // EVENT.itemsize)
+        if magic != MAGIC or version != FORMAT or not 0 < slots <= room:
             raise LayoutError(
                 f"this memory is no ring of events of this version: {magic:#x}, format {version}, {slots} slots in "
                 f"{memory.size} bytes; run viewer and simulation from the same version"
@@ -204,48 +214,49 @@ class EventReader:
     @property
     def has_unread(self) -> bool:
         """True if `unread` has records to return. This test loads only one word."""
-        return self._words[LATEST] != self._read
+        return self._open_words[LATEST] != self._read
 
     def unread(self) -> EventBatch:
-        """The records that were not returned before, the oldest first. Raises LayoutError for damaged memory."""
-        latest = sequence.read_latest(self._words, self._fence, LATEST)
-        first = max(self._read, latest - self._slots)
-        place, count = first % self._slots, latest - first
-        if count < 0:
-            self._refuse(latest, latest)
-        whole = min(count, self._slots - place)
-        records = np.empty(count, EVENT)
-        copied = records.view(RECORD)
-        copied[:whole] = self._records[place : place + whole]
-        copied[whole:] = self._records[: count - whole]
-        begun = sequence.end_read_appended(self._words, self._fence, BEGUN)
-        if begun < latest:
-            self._refuse(latest, begun)
-        kept = min(max(first, begun - self._slots), latest)
+        """The records that were not returned before, the oldest first. Raises LayoutError if the number of the last
+        record has decreased."""
+        words, ring, slots = self._open_words, self._records, self._slots
+        latest = sequence.read_latest(words, self._fence, LATEST)
+        if latest < self._read:
+            raise LayoutError(
+                f"the ring of events is damaged: {latest} appended, but {self._read} read; restart the simulation"
+            )
+        first = max(self._read, latest - slots)
+        place, count = first % slots, latest - first
+        whole = min(count, slots - place)
+        copied = np.empty(count, RECORD)
+        copied[:whole] = ring[place : place + whole]
+        if whole < count:
+            copied[whole:] = ring[: count - whole]
+        begun = sequence.end_read_appended(words, self._fence, BEGUN)
+        kept = min(max(first, begun - slots), latest)
         # Records from before the reader was made do not count as lost.
         self.lost += max(0, kept - max(self._read, self.attached_at))
         self._read = latest
-        records = records[kept - first :]
-        self._read_names(records)
-        return EventBatch(kept + 1, records)
-
-    def close(self) -> None:
-        """Closes the memory."""
-        self._words = memoryview(b"").cast("Q")
-        self._records = NO_EVENTS.view(RECORD)
-        self.memory.close()
-
-    def _read_names(self, records: NDArray[np.void]) -> None:
-        for number in np.unique(records["name"]).tolist() if len(records) else ():
+        records = copied[kept - first :].view(EVENT)
+        for number in np.flatnonzero(np.bincount(records["name"])).tolist():
             if number not in self.names:
                 start = NAMES_OFFSET + number * CACHE_LINE
                 content = bytes(self.memory.view[start : start + NAME_BYTES])
                 self.names[number] = content.rstrip(b"\0").decode("utf-8", "replace") or "?"
+        return EventBatch(kept + 1, records)
 
-    def _refuse(self, latest: int, begun: int) -> None:
-        raise LayoutError(
-            f"the ring of events is damaged: {self._read} read, {latest} appended, {begun} begun; restart the simulation"
-        )
+    def close(self) -> None:
+        """Closes the memory."""
+        self._words, self._records = memoryview(b"").cast("Q"), NO_EVENTS.view(RECORD)
+        self.memory.close()
+
+    @property
+    def _open_words(self) -> sequence.Words:
+        if self.memory.closed:  # also in a forked child, where an access would be a segmentation fault
+            raise LayoutError(
+                "this channel is closed, or belongs to the process that forked this one; attach again in this process"
+            )
+        return self._words
 
 
 def _records_of(memory: Memory, slots: int) -> NDArray[np.void]:

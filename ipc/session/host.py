@@ -12,6 +12,7 @@ and has no memory and no connections. Not here: the decision when to publish, an
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -72,16 +73,26 @@ class Host:
         self._listener, self._describe = listener, describe
         self._ending = threading.Lock()
         layout = Layout.for_bodies(capacity, columns)
-        made = SegmentMemory(memory.create(layout.segment_bytes), layout)
-        self._events = EventWriter(memory.create(events.memory_bytes()))
-        self._service = service = ServiceThread(listener, self)
-        self.commands, self.actions, self.viewer_attached = service.commands, service.actions, service.viewer_attached
-        self.plots, self.screenshots = PlotRecorder(service.overlays_changed), ScreenshotRequests(service.notify)
-        self.ring = HostRing(listener.name, made, columns or {}, service.notify, service.wakes.wake_all)
-        self.ring.write_scene_version(1)
-        fork.guard(self)
-        atexit.register(self.end, "ended", "the simulation's process has exited")
-        self._service.start()
+        with contextlib.ExitStack() as made:  # closes all that was made so far if the rest cannot be made
+            first = memory.create(layout.segment_bytes)
+            made.callback(first.close)
+            self._events = EventWriter(memory.create(events.memory_bytes()))
+            made.callback(self._events.close)
+            self._service = service = ServiceThread(listener, self)
+            made.callback(service.end, "crashed", "")
+            self.commands, self.actions, self.viewer_attached = (
+                service.commands,
+                service.actions,
+                service.viewer_attached,
+            )
+            self.plots, self.screenshots = PlotRecorder(service.overlays_changed), ScreenshotRequests(service.notify)
+            segment = SegmentMemory(first, layout)
+            self.ring = HostRing(listener.name, segment, columns or {}, service.notify, service.wakes.wake_all)
+            self.ring.write_scene_version(1)
+            fork.guard(self)
+            self._service.start()
+            atexit.register(self.end, "ended", "the simulation's process has exited")
+            made.pop_all()
 
     @property
     def name(self) -> str:
@@ -127,6 +138,12 @@ class Host:
         self._service.notify()
         return self.camera.version
 
+    @property
+    def appended_events(self) -> int:
+        """Number of events that were appended so far; 0 after the end of the host. After an interruption of
+        `append_events` it tells whether the events are visible."""
+        return self._events.latest
+
     def append_events(self, records: NDArray[np.void], names: Sequence[str]) -> None:
         """Makes events visible to viewers. Call it before the first snapshot in which they have happened is published.
         After the end of the host, this method does nothing.
@@ -135,9 +152,8 @@ class Host:
         call. names: the names of all events so far, at most MOST_NAMES; `name` in a record is the place of its name,
         counted from 1."""
         with self.ring.writing:
-            if not self.ring.is_ended:
-                self._events.add_names(names)
-                self._events.append(records)
+            self._events.add_names(names)
+            self._events.append(records)
 
     def set_status(self, status: dict[str, Any]) -> None:
         """Replace the status. Each viewer gets the latest status, at most 5 times a second. JSON must be able to
@@ -168,7 +184,7 @@ class Host:
         self.screenshots.fail_all("the view was closed before the picture was written")
         self._listener.close()
         self.ring.close()
-        with self.ring.writing:
+        with self.ring.writing, fork.LOCK:  # `share_events` is called under this lock
             self._events.close()
 
     def close_in_child(self) -> None:

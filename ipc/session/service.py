@@ -116,13 +116,16 @@ class ServiceThread:
 
     def end(self, kind: str, message: str) -> None:
         """Send the end message to all viewers and close all connections. Waits until this is done, but at most
-        `JOIN_PATIENCE_S`. A call from a callback does not wait: the thread ends after the callback has returned."""
+        `JOIN_PATIENCE_S`. A call from a callback does not wait: the thread ends after the callback has returned. A call
+        before `start` only closes what was made."""
         self._end = kind, message
         self.commands.end()
         self.actions.end()
         self.notify()
         if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join(JOIN_PATIENCE_S)
+        elif self._thread.ident is None:
+            self._self_pipe.close()
 
     def close_in_child(self) -> None:
         """Implements `fork.Guarded`. Makes new queues: the service thread does not run in the child, so this thread

@@ -30,7 +30,7 @@ from twixt.ipc.system.interface import WakeReceiver
 
 # Version of the header and of the messages' fields. The version must be equal on both sides. Increase it with every
 # change of the header or of a field.
-FORMAT = 4
+FORMAT = 5
 MAGIC = b"TWXT"
 HEADER = struct.Struct("<4sHHII")  # magic, format, number of descriptors, number of JSON bytes, number of raw bytes
 # Longest JSON from a viewer, in bytes. A viewer's largest message is a command of about 200 bytes.

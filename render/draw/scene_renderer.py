@@ -315,6 +315,22 @@ class SceneRenderer:
         lines.set(starts, ends, colors, self._eye)
         self._draw_flat(lines)
 
+    def rings(
+        self,
+        positions: ArrayLike,
+        radii_px: NDArray[np.floating],
+        alphas: NDArray[np.floating],
+        line_px: float,
+    ) -> None:
+        """Draws rings that face the camera into the last picture. Bodies do not hide them.
+
+        positions: (n, 3), in metres. radii_px: (n,). alphas: opacities, (n,), 0 to 1. line_px: width of a ring's line.
+        """
+        scale = 1.0 if self._view is None else self._view.level.scale
+        rings = self._flat.rings()
+        rings.set(positions, scale * radii_px, alphas, scale * line_px, self._eye)
+        self._draw_flat(rings)
+
     def prepare(self) -> bool:
         """Compiles one program that will be needed when the interpolation method or the level changes. Returns False if
         all such programs are compiled.

@@ -42,6 +42,8 @@ class ViewerEvents:
         self.due: NDArray[np.void] = NO_EVENTS
         self.late_ns = 0
         self._reader, self._queue = reader, EventQueue(reader.attached_at)
+        self.attached_at, self.names = reader.attached_at, reader.names
+        self.queues = [self._queue]  # all queues that get the events
         self._draw_time_ns, self._rate = 0, 1.0
         self._delivered = 0
         self._damage = ""  # why no events are read any more
@@ -60,11 +62,13 @@ class ViewerEvents:
         if not self._reader.has_unread or self._damage:
             return False
         try:
-            self._queue.add(self._reader.unread())
+            batch = self._reader.unread()
+            for queue in self.queues:
+                queue.add(batch)
         except LayoutError as error:
             self._damage = str(error)
             print_notice(f"{error}; the viewer goes on without events")
-        if self._lost and not self._is_loss_printed:
+        if self.lost and not self._is_loss_printed:
             self._is_loss_printed = True
             print_notice(self._loss_text)
         return True
@@ -89,7 +93,7 @@ class ViewerEvents:
             self.due, self.late_ns = NO_EVENTS, 0
         if function is None:
             return False
-        function.add(due, self._reader.names)
+        function.add(due, self.names)
         if not function.waiting:
             return False
         function.call(self._late_ns, now_ns)
@@ -103,14 +107,14 @@ class ViewerEvents:
     @property
     def counts(self) -> dict[str, int]:
         """Number of events that were delivered, lost, and dropped by a reset, in all simulations of this window."""
-        own = {"delivered": self._delivered, "lost": self._lost, "reset": self._queue.reset}
+        own = {"delivered": self._delivered, "lost": self.lost, "reset": self._queue.reset}
         return {name: count + self._earlier[name] for name, count in own.items()}
 
     @property
     def messages(self) -> tuple[str, ...]:
         """Messages for the user about the events."""
         found = () if self._function is None else self._function.messages
-        return (*found, self._loss_text) if self._lost else found
+        return (*found, self._loss_text) if self.lost else found
 
     def close(self) -> None:
         """Prints the number of events that the user's function did not receive, if there are any."""
@@ -118,12 +122,13 @@ class ViewerEvents:
             self._function.close()
 
     @property
-    def _lost(self) -> int:
+    def lost(self) -> int:
+        """Number of events that were overwritten or too many."""
         return self._reader.lost + self._queue.lost
 
     @property
     def _loss_text(self) -> str:
-        return f"{self._lost:,} events are lost: there were more than this viewer could read or hold"
+        return f"{self.lost:,} events are lost: there were more than this viewer could read or hold"
 
     def _late_ns(self, instant_ns: int) -> int:
         """Display time from an instant to the draw time, in ns. After a reset, an event that waited for the user's

@@ -23,6 +23,7 @@ from twixt.ipc.snapshot import Snapshot
 from twixt.ipc.trace import spans as kinds
 from twixt.render.cores.thread_time import DRAW, USER
 from twixt.render.draw.scene_renderer import SceneRenderer
+from twixt.render.events.shown_events import FrameTime, ShownEvents
 from twixt.render.interpolation import create
 from twixt.render.playback import PlaybackClock
 from twixt.render.scene.attachments import Attachments
@@ -110,6 +111,7 @@ class Stage:
         self._trail_seconds = config.trail_seconds
         self.laps: LapRecorder | None = None  # measures the time that the user's drawing takes
         self.events: ViewerEvents | None = None  # the program's events; None in a stage without a simulation
+        self.shown_events = ShownEvents()
         if self._drawing is not None:
             self.main.watch(DRAWING, None)
         self.view.watch(self.main)
@@ -118,7 +120,7 @@ class Stage:
     @property
     def needs_copies(self) -> bool:
         """True if a picture draws from private copies of snapshots."""
-        return any(picture.needs_copies for picture in self.pictures)
+        return self.shown_events.needs_copies or any(picture.needs_copies for picture in self.pictures)
 
     # -- scenes, snapshots and plans
 
@@ -303,7 +305,7 @@ class Stage:
         picture; it is called with `size_px`. has_panels: True if panels are shown over the picture. Returns the run's
         picture. If no snapshot is held, clears the framebuffer and returns None."""
         pictures = self.pictures
-        draw_times_ns = [self._draw_time_ns(picture, present_ns) for picture in pictures]
+        draw_times_ns = [picture.advance_to(present_ns) for picture in pictures]
         viewports = side_by_side(size_px, len(pictures))
         if len(pictures) > 1:
             self.renderer.clear()
@@ -328,8 +330,8 @@ class Stage:
             if drawn is None:
                 self.renderer.clear()
                 return None
+            head = drawn.main.pair.previous.head
             if self.events is not None and picture is pictures[0]:
-                head = drawn.main.pair.previous.head
                 self.events.draw(drawn.main.draw_time_ns, head.world_epoch, self._rate)
             matrices = self.view.matrices(picture, viewport[2:], size_px)
             layers = [group.layer for group in drawn.groups if group.layer is not None]
@@ -351,10 +353,13 @@ class Stage:
                 draw_over(size_px)
             if picture is self.main and self._drawing is not None:
                 words = [*words, *self._draw_users(self._drawing, drawn, marks, present_ns)]
+            time = FrameTime(drawn.main.draw_time_ns, head.world_epoch, present_ns, self._rate)
+            self.shown_events.draw(picture, time, self.renderer, self.history.copy_latest)
             if words:
                 self.labels += place(words, matrices, around, size_px[1], viewport)
         self.renderer.end_pictures()
         self._present_ns = present_ns
+        self.shown_events.end_frame(present_ns, pictures)
         if self.history.copies and not self.needs_copies:
             self.history.drop_copies()
         return drawn
@@ -362,18 +367,13 @@ class Stage:
     def pass_still(self, present_ns: int) -> int:
         """Advances the clocks without drawing. Otherwise the clocks would have to catch up in the next frame. Returns
         the draw time of the left picture."""
-        return [self._draw_time_ns(picture, present_ns) for picture in reversed(self.pictures)][-1]
+        return [picture.advance_to(present_ns) for picture in reversed(self.pictures)][-1]
 
     @property
     def moves_by_itself(self) -> bool:
         """True if two frames with the same draw time may look different."""
-        return self._drawing is not None or self._shapes.await_snapshot or self.view.is_moving or self.view.is_counting
-
-    def _draw_time_ns(self, picture: Picture, present_ns: int) -> int:
-        clock, reach_ns = picture.clock, picture.reach_ns
-        if clock.reach_ns != reach_ns:
-            clock.reach_ns = reach_ns
-        return clock.advance_to(present_ns)
+        is_moving = self.shown_events.are_moving or self.view.is_moving or self.view.is_counting
+        return is_moving or self._drawing is not None or self._shapes.await_snapshot
 
     def _draw_users(
         self, drawing: UserDrawing, drawn: DrawnPicture, marks: NDArray[np.void], present_ns: int

@@ -153,6 +153,13 @@ class Picture:
         for group in self._groups:
             group.add(snapshot)
 
+    def advance_to(self, present_ns: int) -> int:
+        """Advances the picture's clock to the time at which the frame will be shown. Returns the draw time."""
+        reach_ns = self.reach_ns
+        if self.clock.reach_ns != reach_ns:
+            self.clock.reach_ns = reach_ns
+        return self.clock.advance_to(present_ns)
+
     def draw(self, draw_time_ns: int, renderer: SceneRenderer) -> DrawnPicture | None:
         """Prepares all groups of a frame for drawing. Poses that were computed in numpy are uploaded to `renderer`.
         Returns None if no snapshot is held."""

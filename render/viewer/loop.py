@@ -23,6 +23,7 @@ from twixt.render.draw.frame.context import draws_in_threads, is_software
 from twixt.render.draw.frame.snapshot_ring import MOST_SLOTS
 from twixt.render.draw.quality import FrameCost, Governor
 from twixt.render.draw.scene_renderer import SceneRenderer
+from twixt.render.events.shown_events import ShownEvents
 from twixt.render.events.viewer_events import ViewerEvents
 from twixt.render.input.user_input import UserInput
 from twixt.render.measure.frame_log import FrameLog
@@ -226,12 +227,12 @@ class FrameLoop:
         self.stage = Stage(config, renderer, link.scene, *sources)
         self.stage.laps = self.timer.laps
         self.events = self.stage.events = ViewerEvents(link.events, config.on_event, None if is_first else self.events)
+        self.stage.shown_events = ShownEvents(self.events, config.events, lambda: self.display.content_scale)
         byte_budget = SOFTWARE_BYTE_BUDGET if is_software(self.display.renderer) else BYTE_BUDGET
         self.intake = Intake(link, self.stage, byte_budget, intake)
         self.input = UserInput(config, link, self.stage, early, user)
-        log = self.record.log
         self.spare = SpareTime(
-            self.timer, self._pacer, self.intake, renderer, self.over, log, self.display, self._garbage
+            self.timer, self._pacer, self.intake, renderer, self.over, self.record.log, self.display, self._garbage
         )
 
     # -- steps of a frame
@@ -271,8 +272,7 @@ class FrameLoop:
         return presents.planned(self._pacer.next_frame(now_ns))
 
     def _draw(self, present_ns: int, events: list[Event]) -> DrawnPicture | None:
-        display, stage = self.display, self.stage
-        size_px = display.framebuffer_size
+        display, stage, size_px = self.display, self.stage, self.display.framebuffer_size
         if display.resizes != self._resizes:
             self._resizes = display.resizes
             self.renderer.forget_pixels()
@@ -340,6 +340,7 @@ class FrameLoop:
             split_labels=stage.split_labels,
             publish_intervals_ms=self.intake.publish_intervals_ms,
             messages=(*stage.messages, *self.events.messages, *filter(None, (self.notice,))),
+            events=stage.shown_events.facts,
             outside=stage.view.outside_text("F" in self.input.settings.keys),
         )
 

@@ -301,7 +301,7 @@ class PhysicsRun:
             world.bodies.columns._part_count(len(world.bodies)),
         )
         channel = {"bytes_per_snapshot": size, "commands_refused": host.commands.refused}
-        blocks = {"physics": block, "channel": channel}
+        blocks = {"physics": block, "channel": channel, "events": physics.events.report()}
         began_ns = self._config.started_ns
         if self._viewer is None or began_ns is None:
             return blocks

@@ -121,7 +121,8 @@ class Physics:
         self._parts, self._host, self._now_ns, self._spans = parts, parts.host, parts.now_ns, parts.spans
         self._guarded = GuardedWorld(parts.world, parts.remake, parts.seed, self._warn)
         self.events = EventBuffer(parts.host, self._warn)
-        self._guarded.record(parts.host.plots, self.events, parts.schedule.next_time_s)
+        parts.host.plots.next_time_s = parts.schedule.next_time_s
+        self._guarded.record(parts.host.plots, self.events)
         self._times = StepTimes()
         self._status_ns = 0
         self._step_state = StepState.UNPUBLISHED
@@ -198,7 +199,8 @@ class Physics:
         if given_up_ns:
             self.publisher.meter.gave_up(given_up_ns, round(given_up_ns * schedule.time_scale / schedule.dt_ns))
             self.publisher.write_plan(schedule.plan)
-        self._flush_events(schedule.before_sim_time_ns)
+        if self.events.pending:
+            self._flush_events(schedule.before_sim_time_ns)
         self._step_state, self.is_half_made = StepState.UNPUBLISHED, False
         self._guarded.check_some_bodies(schedule.tick, schedule.dt_s, self._host)
 
@@ -274,6 +276,7 @@ class Physics:
                 "diagnostics": self._diagnostics(),
                 **self._guarded.offers(),
                 **status_of(schedule, meter, self.trouble),
+                **({"events_dropped": self.events.dropped} if self.events.dropped else {}),
             }
         )
         if self._parts.collector and self._times.is_busy:

@@ -66,12 +66,12 @@ class Publishing:
         spans = NOT_RECORDED if session.trace is None else session.trace.spans
         # The publisher sets no limit on the rate, because the user's loop sets its own pace.
         self._publisher = Publisher(self._host, plan, None, spans=spans)
-        self._host.on_report = partial(_report_of, self._publisher.meter)
         self._surfaces = ShownSurfaces(self._host)
         self._has_slots = False
         self._warnings = LoopWarnings(self._host, session.status, dt_ns)
         self._body_limit = BodyLimit(self._host.ring, self._warnings.warn)
         self._events: EventBuffer = EventBuffer(self._host, self._warnings.warn)
+        self._host.on_report = partial(_report_of, self._publisher.meter, self._events)
         self._now = ShownBodies(self._host.ring, columns, shapes, self._body_limit)
 
     def publish(
@@ -259,10 +259,8 @@ class Publishing:
                 plan = self._publisher.plan
                 anew = Plan(plan.number + 1, plan.world_epoch + 1, time.perf_counter_ns(), sim_time_ns, 1.0)
                 self._publisher.write_plan(anew)
-            previous_ns = now.sim_time_ns
-            if previous_ns is None or sim_time_ns < previous_ns:
-                previous_ns = sim_time_ns
-            self._events.flush(previous_ns, sim_time_ns, self._publisher.plan.world_epoch, opened.count)
+            if self._events.pending:
+                self._flush_events(sim_time_ns, opened.count)
             if self._host.commands.has_new.is_set or self._session.status.are_values_stale:
                 self._session.apply_commands()
             self._publisher.publish(
@@ -280,6 +278,14 @@ class Publishing:
             opened.abort()
             if not self._session.is_closed:
                 raise
+
+    def _flush_events(self, sim_time_ns: int, bodies: int) -> None:
+        """Publishes the events that belong to the state of this time."""
+        events, last_ns, dropped = self._events, self._now.sim_time_ns, self._events.dropped
+        previous_ns = sim_time_ns if last_ns is None else min(last_ns, sim_time_ns)
+        events.flush(previous_ns, sim_time_ns, self._publisher.plan.world_epoch, bodies, self._now.rows_by_id())
+        if events.dropped != dropped:
+            self._session.status.set_fields(events_dropped=events.dropped)
 
 
 class SlotBlock:
@@ -368,9 +374,9 @@ class SlotBlock:
         view._send(self._sim_time_ns, opened, self._begin_ns, extras.vertices)
 
 
-def _report_of(meter: Meter) -> dict[str, Any]:
+def _report_of(meter: Meter, events: EventBuffer) -> dict[str, Any]:
     """The answer to a viewer that makes a report. It must not refer to the view, which would then never be freed."""
-    return {"physics": meter.loop_report()}
+    return {"physics": meter.loop_report(), "events": events.report()}
 
 
 def _fill_new(opened: OpenSlot) -> None:

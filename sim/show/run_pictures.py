@@ -7,7 +7,7 @@ from functools import partial
 from os import PathLike
 from typing import Any
 
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.session.screenshots import Screenshot, screenshot_path
 from twixt.sim.publish.event_buffer import EventBuffer
@@ -35,7 +35,7 @@ class RunPictures:
         body: int | None = None,
         position: Sequence[float] | NDArray[Any] | None = None,
         strength: float = 1.0,
-        values: Sequence[float] = (),
+        values: Sequence[float] | NDArray[Any] = (),
         text: str = "",
         at: float | None = None,
     ) -> None:
@@ -43,23 +43,59 @@ class RunPictures:
 
             view.emit("hit", body=i, position=point, strength=speed, at=t)
 
-        All else is as for `World.emit`. After `close`, this method does nothing.
+        The event belongs to the next state that is published, also before the first one. If simulated time is then
+        smaller than before, it belongs to the restarted world. All else is as for `World.emit`. After `close`, this
+        method does nothing.
 
         Args:
-            name: Name of the event.
-            body: Index of the body to which it happened.
+            name: Name of the event, 1 to 40 bytes in UTF-8, without control characters.
+            body: Index of the body to which it happened, as in the next publish. With `ids`, the index of its row there.
             position: Point in the world, (3,), metres.
-            strength: How strong it was, >= 0.
+            strength: How strong it was, >= 0, in a unit of your choice.
             values: Up to four numbers.
-            text: Short text, 15 bytes in UTF-8.
-            at: Simulated time at which it happened, in seconds, after the last publish. By default the time of the next
-                publish.
+            text: Short text, up to 15 bytes in UTF-8.
+            at: Simulated time at which it happened, in seconds, after the last publish and not after the next one. By
+                default the time of the next publish.
 
         Raises:
-            TwixtError: An argument has a wrong type.
+            TwixtError: In the same cases as in `World.emit`.
         """
         if not self._session.is_closed:
             self._events.emit(name, body, position, strength, values, text, at)
+
+    def emit_many(
+        self,
+        name: str,
+        /,
+        *,
+        body: ArrayLike | None = None,
+        position: ArrayLike | None = None,
+        strength: ArrayLike = 1.0,
+        values: ArrayLike | None = None,
+        at: ArrayLike | None = None,
+        text: str = "",
+    ) -> None:
+        """Emits n events of one name at once. This is faster than `emit` from about twenty events on.
+
+            view.emit_many("hit", body=balls, position=points, strength=speeds)
+
+        The arguments are those of `World.emit_many`, with the bodies and times of `emit`. After `close`, this method
+        does nothing.
+
+        Args:
+            name: Name of the events.
+            body: (n,), indices of bodies, or one for all events, as are the next arguments.
+            position: (n, 3), points in the world, metres.
+            strength: (n,), >= 0.
+            values: (n, k), up to four numbers for each event.
+            at: (n,), simulated times in seconds.
+            text: Short text of all events.
+
+        Raises:
+            TwixtError: In the same cases as in `World.emit_many`.
+        """
+        if not self._session.is_closed:
+            self._events.emit_many(name, body, position, strength, values, at, text)
 
     def plot(self, name: str, /, *values: float, **series: float) -> None:
         """Adds a point to the live plot `name` in the overlay. Any thread may call it, at any rate.

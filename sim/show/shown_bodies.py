@@ -34,6 +34,7 @@ from twixt.ipc.snapshot import (
     VISIBLE,
     new_bodies,
 )
+from twixt.sim.array_arguments import array_of
 from twixt.sim.publish.limits import BodyLimit
 from twixt.sim.publish.matching import Match, RecordsById, RecordsByIndex
 from twixt.sim.world import body_fields
@@ -115,8 +116,7 @@ class ShownBodies:
         if self.next_columns:
             self.columns._write(self.next_columns)
             self.next_columns = {}
-        if self.cut_keys.size:
-            self.cut_keys = NO_KEYS
+        self.cut_keys = NO_KEYS
         self.next_slot, self.is_under_way = None, False
 
     def settle(self) -> None:
@@ -151,12 +151,17 @@ class ShownBodies:
         matcher = self.next_state.matcher
         return matcher.id_of(record) if isinstance(matcher, RecordsById) else record
 
+    def rows_by_id(self) -> NDArray[np.int64] | None:
+        """The record of each row that the last write got with ids. None without ids."""
+        matcher = self.next_state.matcher
+        return np.arange(self.next_state.used)[matcher.rows] if isinstance(matcher, RecordsById) else None
+
     def exact_positions(self, value: ArrayLike | None) -> NDArray[Any] | None:
         """Positions in the type in which the last write got them, one row per record. The row of a record without a
         body is NaN. None if no positions were passed, or if they were float32: a record then has the same precision."""
         if value is None:
             return None
-        passed, state = body_fields.array_of("position", value), self.next_state
+        passed, state = array_of("position", value), self.next_state
         if passed.ndim == 1:  # the row of the only body
             passed = passed[None]
         if passed.dtype == np.float32:
@@ -229,13 +234,10 @@ class ShownBodies:
         attached = np.flatnonzero((marks["body"] > 0) & (marks["kind"] != TEXT_RECORD))
         if not len(attached):
             return marks
-        matcher = self.next_state.matcher
-        assert matcher is not None
-        rows = np.arange(self.next_state.used)[matcher.rows]
-        place = marks["body"][attached].astype(np.intp) - 1
-        is_known, marks = place < len(rows), marks.copy()
-        marks["body"][attached] = NO_BODY
-        marks["body"][attached[is_known]] = rows[place[is_known]] + 1
+        records: Any = self.rows_by_id()
+        numbers = np.append(records + 1, NO_BODY)
+        marks = marks.copy()
+        marks["body"][attached] = numbers[np.minimum(marks["body"][attached] - 1, len(records))]
         return marks
 
     def _repeated(self, fields: Mapping[str, ArrayLike], count: int, marks: int, w_first: bool) -> OpenSlot | None:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.errors import TwixtError, text_of
 from twixt.ipc.interaction.controls import Control
@@ -147,30 +147,79 @@ class World:
         body: int | None = None,
         position: Sequence[float] | NDArray[Any] | None = None,
         strength: float = 1.0,
-        values: Sequence[float] = (),
+        values: Sequence[float] | NDArray[Any] = (),
         text: str = "",
         at: float | None = None,
     ) -> None:
-        """Emits an event: something that happened in this step. Call it in `step` or `reset`.
+        """Emits an event: something that happened in this step, such as a hit or a goal. Any thread may call it.
 
             self.emit("hit", body=i, position=point, strength=speed, at=t)
 
-        Viewers deliver each event once, in the frame whose draw time passes its instant. A ring is drawn at its place.
+        Every viewer delivers each event once, in the frame whose draw time passes the event's instant, whether or not a
+        snapshot of its step is drawn. At its place, or at its body, a ring is drawn that fades. Events are not part of
+        the state. An event of `step` or `on_key` belongs to that step, an event of `reset` to the new state; a reset
+        drops events that were not drawn yet. In `__init__`, without a run, in copies of a world and in forked children,
+        this method does nothing.
+
+        A call takes about a microsecond and never waits. One step may emit 16,384 events, and a program may use 254
+        names. Further events are dropped, and events of further names are called "other". Numbers that are not finite,
+        an `at` outside the step, a body that does not exist and a text that is too long do not stop the world. Each of
+        these cases is corrected as described below, and reported once.
 
         Args:
-            name: Name of the event.
-            body: Index of the body to which it happened.
-            position: Point in the world, (3,), metres.
-            strength: How strong it was, >= 0.
-            values: Up to four numbers.
-            text: Short text, 15 bytes in UTF-8.
-            at: Simulated time at which it happened, in seconds, within the step. By default the end of the step.
+            name: Name of the event, 1 to 40 bytes in UTF-8, without control characters.
+            body: Index of the body to which it happened. If the body does not exist after the step, the event has none.
+            position: Point in the world, (3,), metres. If a number is not finite, the event has no position.
+            strength: How strong it was, >= 0, in a unit of your choice. The ring grows with it. A negative number, or
+                one that is not finite, counts as 0.
+            values: Up to four numbers, stored as float32. A number that is not finite becomes NaN; NaN at the end is
+                left out.
+            text: Short text, up to 15 bytes in UTF-8. A longer text is cut at a character; control characters become
+                spaces.
+            at: Simulated time at which it happened, in seconds, within the step. By default the end of the step. A time
+                outside the step is moved into it, and NaN counts as the default.
 
         Raises:
-            TwixtError: An argument has a wrong type.
+            TwixtError: An argument has a wrong type or shape, `body` is negative, or `name` is empty, too long or has
+                control characters.
         """
         if self._event_buffer is not None:
             self._event_buffer.emit(name, body, position, strength, values, text, at)
+
+    def emit_many(
+        self,
+        name: str,
+        /,
+        *,
+        body: ArrayLike | None = None,
+        position: ArrayLike | None = None,
+        strength: ArrayLike = 1.0,
+        values: ArrayLike | None = None,
+        at: ArrayLike | None = None,
+        text: str = "",
+    ) -> None:
+        """Emits n events of one name at once. This is faster than `emit` from about twenty events on.
+
+            self.emit_many("hit", body=balls, position=points, strength=speeds)
+
+        n is the length of the arrays, which must agree. An argument may also be one value that serves all events. If
+        there is no array, one event is emitted. All else is as for `emit`. The events keep their order if they have the
+        same time.
+
+        Args:
+            name: Name of the events.
+            body: (n,), indices of bodies.
+            position: (n, 3), points in the world, metres.
+            strength: (n,), >= 0.
+            values: (n, k), up to four numbers for each event.
+            at: (n,), simulated times within the step, in seconds.
+            text: Short text of all events.
+
+        Raises:
+            TwixtError: In the same cases as in `emit`, and if the arrays have different lengths.
+        """
+        if self._event_buffer is not None:
+            self._event_buffer.emit_many(name, body, position, strength, values, at, text)
 
     def write_bodies(self, records: NDArray[np.void]) -> None:
         """Optional: writes the bodies after the last step directly into the shared memory that viewers read.

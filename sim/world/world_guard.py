@@ -182,16 +182,11 @@ class GuardedWorld:
         self._next_check_tick, self._has_fault, self._has_said_body = 1, False, False
         self._motion, self._next_motion_tick = LostMotion(lambda: self.world.scene), float(LEAST_INTERVAL)
         self._users_values: dict[ControlKey, float] = {}  # values of controls that users have set
-        self._plots: PlotRecorder | None = None
-        self._events: EventBuffer | None = None
         if small := small_shape(world.scene):
             warn(small)
 
-    def record(self, plots: PlotRecorder, events: EventBuffer, next_time_s: Callable[[], float]) -> None:
-        """Passes the points of `World.plot` to a recorder, and the events of `World.emit` to a buffer. next_time_s: as
-        in `PlotRecorder`."""
-        plots.next_time_s = next_time_s
-        self._plots, self._events = plots, events
+    def record(self, plots: PlotRecorder, events: EventBuffer) -> None:
+        """Passes the points of `World.plot` to `plots`, and the events of `World.emit` to `events`."""
         self.world._plot_recorder, self.world._event_buffer = plots, events
 
     def step(self, dt_s: float) -> None:
@@ -210,8 +205,8 @@ class GuardedWorld:
         if isinstance(marks := getattr(self.world, "marks", None), Marks):
             marks.clear()
         if not reset_world(self.world, self._seed):
-            self.world = self._remake()
-            self.world._plot_recorder, self.world._event_buffer = self._plots, self._events
+            before, self.world = self.world, self._remake()
+            self.world._plot_recorder, self.world._event_buffer = before._plot_recorder, before._event_buffer
             self.writes_in_place, self._takes_keys = writes_in_place(self.world), takes_keys(self.world)
         self._restore_values(controls)
         self._next_check_tick, self._motion = 1, LostMotion(lambda: self.world.scene)

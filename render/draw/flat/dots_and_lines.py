@@ -1,4 +1,4 @@
-"""Draws round dots and thin lines among the bodies. They show trails, the user's own drawing, thin marks, and the
+"""Draws round dots and thin lines among the bodies, and rings over them. Dots and lines show trails, the user's own drawing, thin marks, and the
 scene's outline.
 
 Each call uploads all rows at once into a reused buffer, and makes one draw call. A row is a dot or a line. A line is a
@@ -18,30 +18,22 @@ from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Vector
-from twixt.render.draw.frame.frame_block import FRAME_BINDING, FrameTarget, Viewport
+from twixt.render.draw.flat.flat_rows import FINITE_GLSL, ORIGIN, FlatRows, places_from_eye
+from twixt.render.draw.flat.ring_drawing import Rings
+from twixt.render.draw.frame.frame_block import FrameTarget, Viewport
 from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL
 
 POINT = np.dtype([("position", "<f4", 3), ("color", "u1", 4)])
 LINE = np.dtype([("start", "<f4", 3), ("end", "<f4", 3), ("color", "u1", 4)])
-# Number of rows in a new buffer. When more rows are needed, the number of rows is doubled.
-LEAST_CAPACITY = 1024
-ORIGIN = (0.0, 0.0, 0.0)
 OUTLINE_COLOR = (158, 173, 199, 140)
 EDGES = np.array([(0, 1), (2, 3), (4, 5), (6, 7), (0, 2), (1, 3), (4, 6), (5, 7), (0, 4), (1, 5), (2, 6), (3, 7)])
-
-_FINITE = """
-// Compares bits, in which NaN is above all numbers, because compilers may invert a comparison of values with NaN.
-bool is_finite(vec3 v) {
-    return all(lessThan(floatBitsToUint(v) & 0x7FFFFFFFu, uvec3(0x7F800000u)));
-}
-"""
 
 # A point that must not be visible is moved to the far plane, and not outside the picture. A single point outside the
 # picture must be clipped, and this slows down software rendering of all points.
 _POINT_VERTEX = (
     "#version 330 core\n"
     + FRAME_GLSL
-    + _FINITE
+    + FINITE_GLSL
     + """
 uniform float size_px;
 in vec3 position;
@@ -75,7 +67,7 @@ void main() {
 _LINE_VERTEX = (
     "#version 330 core\n"
     + FRAME_GLSL
-    + _FINITE
+    + FINITE_GLSL
     + """
 in vec3 start;
 in vec3 end;
@@ -135,45 +127,10 @@ void main() { color = vec4(line_tint.rgb, line_tint.a * (1.0 - abs(across))); }
 """
 
 
-class FlatRows:
-    """Rows in a growing buffer. One program draws them. flags: moderngl's enable flags."""
-
-    flags = 0
-
-    def __init__(self, context: moderngl.Context, program: moderngl.Program, row: np.dtype, layout: str) -> None:
-        self.program = program
-        self._context, self._row, self._layout = context, row, layout
-        self._buffer: moderngl.Buffer | None = None
-        self._vertex_array: moderngl.VertexArray | None = None
-        self.count = 0  # number of rows that were set last
-        program["Frame"].binding = FRAME_BINDING  # type: ignore[union-attr]
-
-    def draw(self) -> None:
-        """Draws the rows that were set last, with the current depth test."""
-        if self.count and self._vertex_array is not None:
-            self._vertex_array.render(moderngl.POINTS, vertices=self.count)
-
-    def _set(self, rows: NDArray[np.void]) -> None:
-        self.count = len(rows)
-        if not self.count:
-            return
-        if self._buffer is None or self._buffer.size < rows.nbytes:
-            capacity = LEAST_CAPACITY
-            while capacity < self.count:
-                capacity *= 2
-            if self._buffer is not None and self._vertex_array is not None:
-                self._vertex_array.release()
-                self._buffer.release()
-            self._buffer = self._context.buffer(reserve=capacity * self._row.itemsize, dynamic=True)
-            names = self._row.names or ()
-            self._vertex_array = self._context.vertex_array(self.program, [(self._buffer, self._layout, *names)])
-        self._buffer.write(rows)
-
-
 class Dots(FlatRows):
     """Draws round dots."""
 
-    flags = moderngl.PROGRAM_POINT_SIZE
+    flags = moderngl.DEPTH_TEST | moderngl.PROGRAM_POINT_SIZE
 
     def __init__(self, context: moderngl.Context) -> None:
         program = context.program(vertex_shader=_POINT_VERTEX, fragment_shader=_POINT_FRAGMENT)
@@ -187,7 +144,7 @@ class Dots(FlatRows):
         """
         if not 0 < size_px < np.inf:
             raise TwixtError(f"the size of points must be a finite number of pixels > 0, got {size_px!r}")
-        places = _places("positions", positions, eye)
+        places = places_from_eye("positions", positions, eye)
         rows = np.empty(len(places), POINT)
         rows["position"], rows["color"] = places, _colors(colors, len(places))
         self.program["size_px"] = float(size_px)
@@ -208,7 +165,7 @@ class SmoothLines(FlatRows):
 
         eye: position of the picture's camera, in metres. Raises TwixtError if an argument is wrong.
         """
-        begin, end = _places("starts", starts, eye), _places("ends", ends, eye)
+        begin, end = places_from_eye("starts", starts, eye), places_from_eye("ends", ends, eye)
         if len(begin) != len(end):
             raise TwixtError(f"lines need as many ends as starts, got {len(begin)} starts and {len(end)} ends")
         rows = np.empty(len(begin), LINE)
@@ -250,6 +207,7 @@ class DotsAndLines:
         self.outline = Outline(context)
         self._dots: Dots | None = None
         self._lines: SmoothLines | None = None
+        self._rings: Rings | None = None
         self._in_frame = self._in_last_frame = False
 
     @property
@@ -267,6 +225,11 @@ class DotsAndLines:
         self._lines = self._lines or SmoothLines(self._context)
         return self._lines
 
+    def rings(self) -> Rings:
+        """Draws the rings. Call `Rings.set` first, and then `draw` with this object."""
+        self._rings = self._rings or Rings(self._context)
+        return self._rings
+
     def note(self, rows: FlatRows) -> None:
         """Records that the current frame draws these rows."""
         self._in_frame = self._in_frame or rows.count > 0
@@ -276,7 +239,7 @@ class DotsAndLines:
         framebuffer = target.framebuffer
         framebuffer.use()
         target.limit(viewport)
-        self._context.enable_only(moderngl.DEPTH_TEST | moderngl.BLEND | rows.flags)
+        self._context.enable_only(moderngl.BLEND | rows.flags)
         framebuffer.depth_mask = False
         rows.draw()
         framebuffer.depth_mask = True
@@ -285,21 +248,6 @@ class DotsAndLines:
     def end_frame(self) -> None:
         """Ends the frame."""
         self._in_last_frame, self._in_frame = self._in_frame, False
-
-
-def _places(name: str, values: ArrayLike, eye: Vector) -> NDArray[np.float32]:
-    """Returns positions relative to the eye, (n, 3), in metres. Raises TwixtError for a wrong shape."""
-    places = np.asarray(values)
-    if places.size == 0:
-        return np.zeros((0, 3), np.float32)
-    if places.ndim != 2 or places.shape[1] != 3:
-        raise TwixtError(f"{name} must be three numbers a row, shape (n, 3), got {places.shape}")
-    with np.errstate(over="ignore", invalid="ignore"):
-        if places.dtype != np.float32:
-            return (places.astype(np.float64) - eye).astype(np.float32)
-        # The eye is subtracted in the same two steps as in the shaders of bodies.
-        high = np.array(eye, np.float32)
-        return (places - high) - (np.array(eye) - high).astype(np.float32)
 
 
 def _colors(values: ArrayLike, count: int) -> NDArray[np.uint8]:

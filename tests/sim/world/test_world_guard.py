@@ -16,6 +16,7 @@ from twixt.ipc.interaction.plots import PlotRecorder
 from twixt.ipc.process.user_code import UserCodeCrashed
 from twixt.ipc.scene import ColorBy, Scene, Sphere
 from twixt.ipc.scene.scene import shape_list
+from twixt.sim.publish.event_buffer import EventBuffer
 from twixt.sim.world.bodies import Bodies
 from twixt.sim.world.columns import Column
 from twixt.sim.world.world import World, state_hash
@@ -195,13 +196,16 @@ class Plotting(Still):
         self.plot("error", 3.0)
 
 
-def test_plots_of_a_world_are_recorded_also_after_a_reset_and_not_without_a_run_or_of_a_copy() -> None:
+def test_plots_of_a_world_are_recorded_also_after_a_reset_and_not_without_a_run_or_of_a_copy(
+    make_host: MakeHost,
+) -> None:
     Plotting().step(0.1)
     recorder = PlotRecorder(tuple)
     world = Plotting()
     without = state_hash(world)
     guard = GuardedWorld(world, Plotting, 0, no_warning)
-    guard.record_plots(recorder, lambda: 7.0)
+    recorder.next_time_s = lambda: 7.0
+    guard.record(recorder, EventBuffer(make_host(), no_warning))
     guard.step(0.1)
     assert state_hash(world) == without
     message = recorder.message(1 << 40)
