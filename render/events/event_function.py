@@ -91,7 +91,7 @@ class CalledFunction:
             ends_ns = now_ns()
         if ends_ns - began_ns > SLOW_NS and not self._slow_ms:
             self._slow_ms = (ends_ns - began_ns) / 1e6
-            waits = f"; {self.waiting:,} events wait for the next frames" if self.waiting else ""
+            waits = f"; {self.waiting:,} more wait for the next frames" if self.waiting else ""
             print_notice(f"{self._slow_text}{waits}; let a thread do what takes long")
 
     @property

@@ -125,6 +125,7 @@ class Latest:
 
 
 drawing: twixt.DrawFunction = draw
+on_event: twixt.EventFunction = print
 method: twixt.InterpolationMethod = Latest()
 
 
