@@ -134,6 +134,7 @@ def on_event(event: twixt.Event) -> None:
 
 
 drawing: twixt.DrawFunction = draw
+on_event: twixt.EventFunction = print
 method: twixt.InterpolationMethod = Latest()
 
 
