@@ -8,6 +8,7 @@ is a file of gymnasium, which is not needed otherwise: without --humanoid its pi
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -68,6 +69,8 @@ SHOWN = (
     ),
     Shown("solar_system", "Labels beside bodies, and a text that changes", "solar_system:SolarSystem --trails all"),
     Shown("draw_speed", "A drawing of your own over any world", "balls --draw draw_speed:draw"),
+    Shown("sounds", "A short sound for each event", "sounds:Bouncing --on-event sounds:play"),
+    Shown("event_log", "A loop of your own that emits events, and a log of them"),
     Shown("orbit", "The README's first world", "orbit:Orbit"),
 )
 
@@ -121,7 +124,8 @@ def draw(shown: Shown, arguments: tuple[str, ...] = ()) -> None:
             f"example.main(*{arguments!r}, seconds={SECONDS}, **{options!r})",
         ]
     picture.unlink(missing_ok=True)
-    subprocess.run(program, cwd=EXAMPLES, check=True, timeout=LIMIT_S, stdout=subprocess.DEVNULL)
+    environ = {**os.environ, "EVENT_LOG": os.devnull}
+    subprocess.run(program, cwd=EXAMPLES, env=environ, check=True, timeout=LIMIT_S, stdout=subprocess.DEVNULL)
     if not picture.is_file():
         raise click.ClickException(f"{shown.module}: no picture was made")
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import csv
+import json
 import runpy
+import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.examples.gallery import EXAMPLES, PAGE, PICTURES, SHOWN, Shown, page
+from twixt.ipc.ring.events import Event
 from twixt.ipc.session import running
 from twixt.sim.world.world import drawable_scene
 from twixt.sim.world.world_guard import check_world
@@ -74,7 +80,7 @@ def test_balls_touch_the_floor_at_their_events_and_are_never_below_it(physics_hz
         assert all(name == "hit" and z == 0 and 0 < strength < 9 for name, _, z, strength in hits)
 
 
-@pytest.mark.parametrize("module", ["mujoco_dropin", "model_loop", "own_loop"])
+@pytest.mark.parametrize("module", ["mujoco_dropin", "model_loop", "own_loop", "event_log"])
 def test_a_loop_of_the_examples_runs_to_its_end(module: str, capfd: pytest.CaptureFixture[str]) -> None:
     named(module)["main"](seconds=0.1, viewer=False)  # type: ignore[operator]
     assert running() == []
@@ -86,3 +92,82 @@ def test_the_policy_of_the_examples_moves_a_model_of_any_number_of_actuators(tmp
     model.write_text(ACTUATED)
     named("humanoid_policy")["main"](str(model), seconds=0.1, viewer=False)  # type: ignore[operator]
     assert running() == []
+
+
+HITS = [
+    Event("hit", 1.5, 2, (1.0, 2.0, 3.0), 4.0, (5.0, 6.0), "a, b", 7.5),
+    Event("end", 2.0),
+]
+
+
+def test_the_log_of_events_has_a_line_of_json_for_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVENT_LOG", str(tmp_path / "events.jsonl"))
+    write: Any = named("event_log")["write"]
+    for event in HITS:
+        write(event)
+    first, second = [json.loads(line) for line in (tmp_path / "events.jsonl").read_text().splitlines()]
+    assert first == {
+        "name": "hit", "sim_time": 1.5, "body": 2, "position": [1, 2, 3], "strength": 4, "late_ms": 7.5,
+        "values": [5, 6], "text": "a, b",
+    }  # fmt: skip
+    assert (second["name"], second["body"], second["position"]) == ("end", None, None)
+
+
+def test_the_log_of_events_can_be_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVENT_LOG", str(tmp_path / "events.csv"))
+    write: Any = named("event_log")["write"]
+    for event in HITS:
+        write(event)
+    with (tmp_path / "events.csv").open(newline="") as file:
+        head, first, second = csv.reader(file)
+    assert dict(zip(head, first, strict=True))["position"] == "1.0 2.0 3.0"
+    assert dict(zip(head, first, strict=True))["text"] == "a, b"
+    assert second[:4] == ["end", "2.0", "", ""]
+
+
+def test_sounds_say_once_what_to_install_and_stay_silent(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "pygame", None)
+    sounds: dict[str, Any] = named("sounds")
+    for event in HITS * 3:
+        sounds["play"](event)
+    player = sounds["play"].__globals__["player"]
+    player.opening.join()
+    sounds["play"](HITS[0])
+    assert capsys.readouterr().err == "sounds: silent; to hear events: pip install pygame-ce\n"
+    assert not player.play(1.0)
+
+
+def test_sounds_leave_out_late_events_and_those_for_which_no_voice_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pygame", None)
+    sounds: dict[str, Any] = named("sounds")
+    played: list[float] = []
+    channel = SimpleNamespace(play=played.append, set_volume=lambda share: None)
+    free = [channel, channel]
+    sounds["play"](HITS[0])
+    player = sounds["play"].__globals__["player"]
+    player.opening.join()
+    player.tones = list(range(24))
+    player.mixer = SimpleNamespace(find_channel=lambda: free.pop() if free else None)
+    sounds["play"](Event("hit", 1.0, late_ms=300.0))
+    sounds["play"](Event("hit", 1.0, strength=1e30))
+    sounds["play"](Event("hit", 1.0, strength=0.0))
+    sounds["play"](Event("hit", 1.0))
+    assert played == [23, 0]
+
+
+def test_bouncing_balls_emit_the_instant_of_each_contact_within_its_step() -> None:
+    kind: Any = named("sounds")["Bouncing"]
+    emitted: list[tuple[float, float, float]] = []
+
+    class Seen(kind):  # type: ignore[misc]
+        def emit(self, name: str, /, **fields: Any) -> None:
+            emitted.append((self.time, fields["at"], self.time + self.dt))
+
+    world = Seen()
+    for _ in range(600):
+        world.step(world.dt)
+    assert len(emitted) > 30
+    assert all(before <= at <= after for before, at, after in emitted)
+    assert (world.bodies.position[:, 2] >= world.radius - 1e-6).all()
