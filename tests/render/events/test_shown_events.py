@@ -61,6 +61,16 @@ def test_a_ring_lies_over_its_place_at_every_scale_and_camera(window):
             assert 24 <= ring.any(axis=1).sum() <= 34
 
 
+def test_bodies_do_not_hide_rings(window):
+    """A ring around a point of contact would otherwise be half inside the floor."""
+    show = Seen(window, ONE, still)
+    show.emit(300, position=(0, 2, 0), strength=0)  # behind the ball, and smaller than it
+    before = show.pixels(0).astype(int)
+    ring = changed(show, 400, before)
+    assert ring.sum() > 40
+    assert middle(ring) == pytest.approx((159.5, 119.5), abs=1)
+
+
 def test_places_behind_the_camera_get_no_ring(window):
     show = Seen(window, ONE, still)
     show.emit(300, position=(0, -20, 0))
