@@ -77,8 +77,8 @@ class PictureRings:
             rings = rings[time.present_ns - rings["began_ns"] < RING_NS]
         due = self.queue.due(time.draw_time_ns, time.world_epoch)
         if time.rate and len(due):
-            late_ns = (time.draw_time_ns - due["sim_time_ns"]) / time.rate
-            due = due[late_ns <= MOST_LATE_NS]
+            oldest_ns = time.draw_time_ns - time.rate * MOST_LATE_NS
+            due = due[np.searchsorted(due["sim_time_ns"], oldest_ns) :]
         if len(due):
             rings = np.concatenate((rings, _begun(due, time.present_ns, poses_of)))[-MOST_RINGS:]
         self._rings = rings
@@ -97,11 +97,12 @@ def ring_radius_px(strength: NDArray[np.floating]) -> NDArray[np.float64]:
 
 
 def _begun(due: NDArray[np.void], present_ns: int, poses_of: Callable[[NDArray[np.intp]], Poses]) -> NDArray[np.void]:
-    """Rings of the events `due`, dtype `_RING`, the strongest last. Of too many events, the strongest are taken."""
-    due = due[~np.isnan(due["position"][:, 0]) | (due["body"] >= 0)]
-    strength = due["strength"]
-    if len(due) > MOST_RINGS:
-        due = due[np.sort(np.argpartition(strength, -MOST_RINGS)[-MOST_RINGS:])]
+    """Rings of the events `due`, dtype `_RING`, in their order. Of too many events, the strongest are taken."""
+    chosen = np.flatnonzero(~np.isnan(due["position"][:, 0]) | (due["body"] >= 0))
+    if len(chosen) > MOST_RINGS:
+        strongest = np.argpartition(due["strength"][chosen], -MOST_RINGS)[-MOST_RINGS:]
+        chosen = chosen[np.sort(strongest)]
+    due = due[chosen]
     rings = np.zeros(len(due), _RING)
     rings["position"], rings["began_ns"] = due["position"], present_ns
     rings["radius_px"] = ring_radius_px(due["strength"])

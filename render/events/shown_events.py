@@ -20,6 +20,7 @@ from twixt.render.events.rings import LINE_PX, FrameTime, PictureRings
 __all__ = ["FrameTime", "ShownEvents"]
 
 if TYPE_CHECKING:
+    from twixt.ipc.snapshot import Snapshot
     from twixt.render.draw.scene_renderer import SceneRenderer
     from twixt.render.events.viewer_events import ViewerEvents
     from twixt.render.interpolation.poses import Poses
@@ -38,7 +39,7 @@ class WatchedPicture(Protocol):
 
     name: str
 
-    def watch(self, watcher: str, rows: NDArray[np.intp] | None) -> None: ...
+    def watch(self, watcher: str, rows: NDArray[np.intp] | None, past: Sequence[Snapshot] | None) -> None: ...
     def unwatch(self, watcher: str) -> None: ...
     def watched(self, watcher: str) -> Poses: ...
 
@@ -78,9 +79,13 @@ class ShownEvents:
         return EventFacts(self._counts.by_name(self._events.names, MOST_NAMES), self._events.lost)
 
     def draw(
-        self, picture: WatchedPicture, time: FrameTime, renderer: SceneRenderer, make_copies: Callable[[Any], object]
+        self,
+        picture: WatchedPicture,
+        time: FrameTime,
+        renderer: SceneRenderer,
+        copies: Callable[[Any], Sequence[Snapshot]],
     ) -> None:
-        """Draws the rings over the picture that `renderer` drew last. make_copies: `History.copy_latest`."""
+        """Draws the rings over the picture that `renderer` drew last. copies: `History.drawable_copies`."""
         if self._events is None or not self._rings:
             return
         time = time._replace(world_epoch=time.world_epoch - self._events.worlds_before)
@@ -91,8 +96,7 @@ class ShownEvents:
 
         def poses_of(rows: NDArray[np.intp]) -> Poses:
             self.needs_copies, self._copied_ns = True, time.present_ns
-            make_copies(renderer.bodies)
-            picture.watch(WATCHER, rows)
+            picture.watch(WATCHER, rows, copies(renderer.bodies))
             poses = picture.watched(WATCHER)
             picture.unwatch(WATCHER)
             return poses
