@@ -119,8 +119,8 @@ def memory_bytes(slots: int = SLOTS) -> int:
 
 
 class EventWriter:
-    """The only writer of a ring of events. At most one thread may use it at a time. Every call may be interrupted
-    (Ctrl-C) and made again.
+    """The only writer of a ring of events. At most one thread may use it at a time. Records of an append that was
+    interrupted (Ctrl-C) are all visible, which `latest` tells, or none of them is, and the next append replaces them.
 
     memory: memory with zeros, at least `memory_bytes(slots)` bytes long. names: the names so far; the number of a name
     is its place, counted from 1.
@@ -134,6 +134,12 @@ class EventWriter:
         self._records = _records_of(memory, slots)
         for index, value in enumerate((MAGIC, FORMAT, slots)):
             self._words[index] = value
+
+    @property
+    def latest(self) -> int:
+        """Number of the last appended record, or 0."""
+        words = self._words
+        return 0 if self.memory.closed else words[LATEST]
 
     def add_names(self, names: Sequence[str]) -> None:
         """Adds the names behind those that the ring has. names: all names so far, at most MOST_NAMES, each of at most

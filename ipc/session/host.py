@@ -138,6 +138,12 @@ class Host:
         self._service.notify()
         return self.camera.version
 
+    @property
+    def appended_events(self) -> int:
+        """Number of events that were appended so far; 0 after the end of the host. After an interruption of
+        `append_events` it tells whether the events are visible."""
+        return self._events.latest
+
     def append_events(self, records: NDArray[np.void], names: Sequence[str]) -> None:
         """Makes events visible to viewers. Call it before the first snapshot in which they have happened is published.
         After the end of the host, this method does nothing.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,14 @@ from twixt.ipc.ring.events import MOST_NAMES
 # Time over which events are counted, in ns of display time.
 COUNTED_NS = 1_000_000_000
 OTHERS = "others"
+
+
+class EventFacts(NamedTuple):
+    """Values about events that the panels show. rates: events a second by name. lost: number of events that the viewer
+    missed."""
+
+    rates: Mapping[str, int]
+    lost: int = 0
 
 
 class EventCounts:

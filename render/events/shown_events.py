@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.render.events.event_counts import EventCounts
+from twixt.render.events.event_counts import EventCounts, EventFacts
 from twixt.render.events.event_queue import EventQueue
 from twixt.render.events.rings import LINE_PX, FrameTime, PictureRings
 
@@ -29,6 +29,8 @@ WATCHER = "events"  # name under which poses are watched: see Picture.watch
 # Private copies of snapshots are kept for this time, in ns of display time, after an event that needed them. To read
 # snapshots back from a GPU takes longer than to copy them when they arrive.
 COPIES_NS = 1_000_000_000
+# Largest number of names in the panels; more names are summed.
+MOST_NAMES = 9
 
 
 class WatchedPicture(Protocol):
@@ -55,7 +57,7 @@ class ShownEvents:
         has_rings: bool = True,
         content_scale: Callable[[], float] = lambda: 1.0,
     ) -> None:
-        self.counts = EventCounts()
+        self._counts = EventCounts()
         self.needs_copies = False
         self._events, self._content_scale = events, content_scale
         self._rings: dict[str, PictureRings] = {}
@@ -67,6 +69,13 @@ class ShownEvents:
     def are_moving(self) -> bool:
         """True if the last frame contained rings."""
         return any(map(len, self._rings.values()))
+
+    @property
+    def facts(self) -> EventFacts | None:
+        """Values for the panels; None if there never was an event."""
+        if self._events is None or not self._counts.has_any:
+            return None
+        return EventFacts(self._counts.by_name(self._events.names, MOST_NAMES), self._events.lost)
 
     def draw(
         self, picture: WatchedPicture, time: FrameTime, renderer: SceneRenderer, make_copies: Callable[[Any], object]
@@ -97,7 +106,7 @@ class ShownEvents:
         """Ends a frame with these pictures: counts the events, and forgets the rings of other pictures."""
         if self._events is None:
             return
-        self.counts.add(present_ns, self._events.due)
+        self._counts.add(present_ns, self._events.due)
         if self.needs_copies and present_ns - self._copied_ns > COPIES_NS:
             self.needs_copies = False
         if len(self._rings) > len(pictures):

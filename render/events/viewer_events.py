@@ -71,6 +71,11 @@ class ViewerEvents:
         return True
 
     @property
+    def lost(self) -> int:
+        """Number of events that were lost."""
+        return self._reader.lost + self._queue.lost
+
+    @property
     def messages(self) -> tuple[str, ...]:
         """Messages for the user about the events."""
         message = "" if self._function is None else self._function.message

@@ -14,12 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from twixt.render.input.sliders import BUFFER, TROUBLES, Turn
 from twixt.render.measure.amounts import rate_text, time_text
 from twixt.render.overlay import widgets as ui
+from twixt.render.overlay.event_items import EVENTS, event_items
 from twixt.render.overlay.panel_state import MODES, OverlayState
 from twixt.render.overlay.plot_panel import plot_items
 from twixt.render.overlay.widgets import PanelItem, breaks, fitting
@@ -196,7 +194,7 @@ class _Layout:
                 ui.text(imgui, mode, color)
 
         def curve() -> None:
-            captions = _captions("frame interval", frames.figures_ms, "aimed at", state.target_ms)
+            captions = ui.captions("frame interval", frames.figures_ms, "aimed at", state.target_ms)
             ui.plot(imgui, "frame interval", captions, frames.figures_ms, state.target_ms)
 
         within = f"99 % of frames within {time_text(frames.percentile_ms(99))}" if mean_ms else ""
@@ -204,7 +202,7 @@ class _Layout:
         items = [
             *self._pair(fps, within, 9),
             PanelItem(8, line + ui.PLOT_HEIGHT + ui.SPACING, curve),
-            PanelItem(1, ui.STRIP_HEIGHT + ui.SPACING, lambda: ui.strip(imgui, frames.modes)),
+            PanelItem(1, ui.STRIP_HEIGHT + ui.SPACING, lambda: ui.strip(imgui, frames.modes, frames.events)),
             PanelItem(3, line * sum(legend), words_of_modes),
             self._row("drawn by", state.interpolation, 4),
             self._row("clock", clock, 5),
@@ -256,15 +254,17 @@ class _Layout:
 
         def curve() -> None:
             if state.publishes_ms is not None:
-                ui.plot(imgui, "publishes", _publish_captions(state.publishes_ms), state.publishes_ms, None)
+                ui.plot(imgui, "publishes", ui.publish_captions(state.publishes_ms), state.publishes_ms, None)
                 return
-            captions = _captions("physics step", state.steps.figures_ms, "budget", state.step_budget_ms)
+            captions = ui.captions("physics step", state.steps.figures_ms, "budget", state.step_budget_ms)
             ui.plot(imgui, "physics step", captions, state.steps.figures_ms, state.step_budget_ms)
 
         items += [PanelItem(8, line + ui.PLOT_HEIGHT + ui.SPACING, curve), self._row("bodies", f"{state.bodies:,}", 4)]
         of_world = dict.fromkeys(knob.section for knob, _ in state.controls.values())
         is_open = (TROUBLE in self._opened and bool(state.troubles)) or not self._opened.isdisjoint(of_world)
+        is_open = is_open or (EVENTS in self._opened and state.events is not None)
         sections = [item for section in of_world for item in self._controls(section, section in self._opened)]
+        sections += event_items(imgui, state.events, state.events_dropped, self._opened)
         sections += self._trouble(TROUBLE in self._opened)
         kept = self._fitted(items + sections, room, is_open)
         at = sum(item in items for item in kept)
@@ -382,18 +382,3 @@ class _Layout:
         self, name: str, at: tuple[float, float], pivot: tuple[float, float], width: float | None, most: float
     ) -> ui.PinnedPanel:
         return ui.PinnedPanel(self._imgui, self._panels, self._appearing, name, at, pivot, width, most)
-
-
-def _captions(name: str, figures_ms: NDArray[np.float32], line_name: str, line_ms: float | None) -> list[str]:
-    """Variants of the text above a curve: the newest figure, and the reference line if there is one."""
-    newest = time_text(float(figures_ms[-1])) if len(figures_ms) else "-"
-    line = [f"{name} {newest}, {line_name} {time_text(line_ms)}"] if line_ms else []
-    return [*line, f"{name} {newest}", newest]
-
-
-def _publish_captions(intervals_ms: NDArray[np.float32]) -> list[str]:
-    """Variants of the text above the curve of intervals between publishes: their mean and their 99th percentile."""
-    if not len(intervals_ms):
-        return ["published once or never", "-"]
-    mean, most = time_text(float(intervals_ms.mean())), time_text(float(np.percentile(intervals_ms, 99)))
-    return [f"publish interval {mean}, p99 {most}", f"publish interval {mean}", mean]

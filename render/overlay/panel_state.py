@@ -24,6 +24,7 @@ from twixt.render.measure.report_keys import RENDER_COSTS
 if TYPE_CHECKING:
     from twixt.ipc.interaction.plots import OverlayPlot
     from twixt.ipc.session.link import Link
+    from twixt.render.events.event_counts import EventFacts
     from twixt.render.input.keys import ViewerSettings
     from twixt.render.playback import ClockState
 
@@ -53,18 +54,22 @@ SHOWN_NS = 5_000_000_000  # time in ns for which a cause is shown
 
 
 class PlotHistory:
-    """The last `REMEMBERED` figures, oldest first. Each figure has a mode. To add a figure takes two writes."""
+    """The last `REMEMBERED` figures, oldest first. Each figure has a mode. To add a figure takes three
+    writes."""
 
     def __init__(self) -> None:
         self._figures = np.zeros(REMEMBERED, np.float32)
         self._modes = np.full(REMEMBERED, MODES.index("none"), np.uint8)
+        self._events = np.zeros(REMEMBERED, np.bool_)
         self._next = 0  # index for the next figure
         self._count = 0
 
-    def add(self, figure_ms: float, mode: str = "none") -> None:
-        """Adds the figure of one frame or step. mode: one of `MODES`."""
+    def add(self, figure_ms: float, mode: str = "none", has_events: bool = False) -> None:
+        """Adds the figure of one frame or step. mode: one of `MODES`. has_events: True if the frame was the first to
+        reach an event of the program."""
         at = self._next
         self._figures[at] = figure_ms
+        self._events[at] = has_events
         self._modes[at] = NUMBER_OF[mode]
         self._next = (at + 1) % REMEMBERED
         self._count = min(self._count + 1, REMEMBERED)
@@ -78,6 +83,11 @@ class PlotHistory:
     def modes(self) -> NDArray[np.uint8]:
         """Copy of the modes as indices into `MODES`, oldest first."""
         return self._in_order(self._modes)
+
+    @property
+    def events(self) -> NDArray[np.bool_]:
+        """Mask of the frames with events, oldest first."""
+        return self._in_order(self._events)
 
     def percentile_ms(self, percent: float) -> float:
         """Percentile of the stored figures, in ms. It is 0 if no figures are stored."""
@@ -202,6 +212,8 @@ class OverlayState:
     diagnostics: Mapping[str, float] = field(default_factory=dict)  # the world's own figures
     plots: Sequence[OverlayPlot] = ()  # the program's live plots
     messages: tuple[str, ...] = ()  # banners, such as "paused" or a message that the simulation crashed
+    events: EventFacts | None = None  # None if there never was an event
+    events_dropped: int = 0  # number of events that were too many for one step
     outside: str = ""  # text about bodies outside the picture, or "" if there are none
     note: str = ""  # note about the last key
     keys: Mapping[str, str] = field(default_factory=dict)  # line of help for each key
@@ -228,6 +240,7 @@ class PanelFacts(NamedTuple):
     split_labels: tuple[str, str] | None = None  # labels of the left and the right half
     publish_intervals_ms: Collection[float] = ()  # the last intervals between publishes, oldest first
     messages: tuple[str, ...] = ()  # banners in addition to the banners of the function `messages`
+    events: EventFacts | None = None  # None if there never was an event
     outside: str = ""  # text about bodies outside the picture, or "" if there are none
 
 
@@ -248,7 +261,7 @@ class PanelFigures:
             self._row = row
             return
         if self._row.present_ns and not self._row.probe and not row.rested_ns:
-            self.frames.add((row.present_ns - self._row.present_ns) / 1e6, row.mode)
+            self.frames.add((row.present_ns - self._row.present_ns) / 1e6, row.mode, row.events > 0)
         if newest is not None and (newest.tick, newest.world_epoch) != (self._newest.tick, self._newest.world_epoch):
             self.steps.add(newest.step_cost_ns / 1e6)
             self._newest = newest
@@ -295,6 +308,8 @@ class PanelFigures:
             diagnostics=status.get("diagnostics", {}),
             plots=facts.link.received.plots,
             messages=messages(facts.link, row, newest, settings) + facts.messages,
+            events=facts.events,
+            events_dropped=status.get("events_dropped", 0),
             outside=facts.outside,
             note=note,
             keys=settings.keys,

@@ -14,8 +14,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from twixt.render.input.sliders import Knob, Turn
+from twixt.render.measure.amounts import time_text
 from twixt.render.overlay.panel_state import REMEMBERED
 
 
@@ -66,6 +68,7 @@ SPACING = 2.0  # space between the lines of a panel
 GAP = 8.0  # space between words in a line
 PLOT_HEIGHT = 44.0
 STRIP_HEIGHT = 10.0
+TICK_HEIGHT = 4.0  # height of the tick of a frame with events, on the strip
 # Distance between a panel's left edge and its sliders.
 KNOB_NAME_WIDTH = 84.0
 KNOB_GAP = 4.0
@@ -223,11 +226,27 @@ def plot(imgui: Any, name: str, captions: Sequence[str], figures_ms: Any, line_m
         imgui.get_window_draw_list().add_line(imgui.ImVec2(at.x, y), imgui.ImVec2(at.x + across, y), color)
 
 
-def strip(imgui: Any, modes: Any) -> None:
+def captions(name: str, figures_ms: NDArray[np.float32], line_name: str, line_ms: float | None) -> list[str]:
+    """Variants of the text above a curve: the newest figure, and the reference line if there is one."""
+    newest = time_text(float(figures_ms[-1])) if len(figures_ms) else "-"
+    line = [f"{name} {newest}, {line_name} {time_text(line_ms)}"] if line_ms else []
+    return [*line, f"{name} {newest}", newest]
+
+
+def publish_captions(intervals_ms: NDArray[np.float32]) -> list[str]:
+    """Variants of the text above the curve of intervals between publishes: their mean and their 99th percentile."""
+    if not len(intervals_ms):
+        return ["published once or never", "-"]
+    mean, most = time_text(float(intervals_ms.mean())), time_text(float(np.percentile(intervals_ms, 99)))
+    return [f"publish interval {mean}, p99 {most}", f"publish interval {mean}", mean]
+
+
+def strip(imgui: Any, modes: Any, events: Any) -> None:
     """Draws a coloured cell for each frame. The cells are aligned with the plot above. Consecutive frames with the
     same mode are drawn as one rectangle.
 
-    modes: modes of the frames as indices into MODES, oldest first.
+    modes: modes of the frames as indices into MODES, oldest first. events: mask of the frames with events; each of them
+    has a white tick at the lower border.
     """
     at = imgui.get_cursor_screen_pos()
     across = imgui.get_content_region_avail().x
@@ -239,6 +258,12 @@ def strip(imgui: Any, modes: Any) -> None:
         color = imgui.get_color_u32(imgui.ImVec4(*MODE_COLORS[modes[start]], 1.0))
         left, right = at.x + (first + start) * cell, at.x + (first + end) * cell
         draw_list.add_rect_filled(imgui.ImVec2(left, at.y), imgui.ImVec2(right, at.y + STRIP_HEIGHT), color)
+    color = imgui.get_color_u32(imgui.ImVec4(*PLAIN, 1.0))
+    edges = np.flatnonzero(np.diff(events, prepend=False, append=False))
+    for begin, stop in edges.reshape(-1, 2).tolist():
+        left, right = at.x + (first + begin) * cell, at.x + (first + stop) * cell
+        top = at.y + STRIP_HEIGHT - TICK_HEIGHT
+        draw_list.add_rect_filled(imgui.ImVec2(left, top), imgui.ImVec2(right, at.y + STRIP_HEIGHT), color)
     imgui.dummy(imgui.ImVec2(across, STRIP_HEIGHT))
 
 

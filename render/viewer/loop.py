@@ -335,6 +335,7 @@ class FrameLoop:
             split_labels=stage.split_labels,
             publish_intervals_ms=self.intake.publish_intervals_ms,
             messages=(*stage.messages, *self.events.messages, *filter(None, (self.notice,))),
+            events=stage.shown_events.facts,
             outside=stage.view.outside_text("F" in self.input.settings.keys),
         )
 

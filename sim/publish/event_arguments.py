@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from twixt.ipc.errors import refusal, text_of
 from twixt.ipc.ring.events import EVENT, MOST_VALUES, NAME_BYTES, NO_BODY, TEXT_BYTES
-from twixt.sim.world.body_fields import DOT_ALONE, array_of, array_refusal, kind_of
+from twixt.sim.array_arguments import array_of, array_refusal, kind_of
 
 PACKED = struct.Struct(f"<qIi3ff{MOST_VALUES}fB{TEXT_BYTES}s")
 # Time of an event that happened at the end of its step, in an unpublished record.
@@ -109,7 +109,7 @@ def packed_events(
             floats.view("<i4")[:, PLACES["body"]] = _checked_bodies(call, bodies)
         if (points := given["position"]) is not None:
             points = points.astype(np.float32)
-            if not _are_finite(points):
+            if not np.isfinite(points).all():
                 is_wrong = ~np.isfinite(points).all(axis=-1)
                 report("position", _fault(name, "position", given["position"], is_wrong, "the event has no place"))
                 points[is_wrong] = np.nan
@@ -124,7 +124,7 @@ def packed_events(
             floats[:, PLACES["strength"]] = strengths
         if (numbers := given["values"]) is not None:
             numbers = numbers.astype(np.float32)
-            if not _are_finite(numbers):
+            if not np.isfinite(numbers).all():
                 is_wrong = ~np.isfinite(numbers)
                 rule = "numbers that are not finite become NaN"
                 report("values", _fault(name, "values", given["values"], is_wrong.any(axis=-1), rule))
@@ -197,12 +197,6 @@ def _checked_bodies(call: str, bodies: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(np.minimum(bodies.astype(np.uint64), LARGEST_BODY))
 
 
-def _are_finite(numbers: NDArray[np.float32]) -> bool:
-    """False if a number is not finite, and perhaps if some are very large."""
-    flat = numbers.ravel()
-    return bool(flat.dot(flat) < np.inf) if len(flat) <= DOT_ALONE else bool(np.isfinite(flat).all())
-
-
 def _write(floats: NDArray[np.float32], field: str, values: NDArray[np.float32]) -> None:
     """Writes values, (k,) or (n, k), column by column, which is faster than rows of few numbers."""
     first = PLACES[field]
@@ -214,7 +208,8 @@ def _fault(name: str, field: str, values: NDArray[Any] | None, is_wrong: NDArray
     """Reports the first wrong value of a field."""
     assert values is not None
     first = values[np.flatnonzero(is_wrong)[0]] if is_wrong.ndim else values
-    return f"event {name!r}: its {field} is {np.array2string(first, separator=', ')}; {rule}"
+    found = np.array2string(first, separator=", ") if first.ndim else f"{first:g}"
+    return f"event {name!r}: its {field} is {found}; {rule}"
 
 
 def _got(value: Any, array: NDArray[Any]) -> str:

@@ -16,7 +16,7 @@ import struct
 import threading
 from collections.abc import Callable
 from math import inf, isfinite, nan
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy import ndarray
@@ -50,6 +50,18 @@ BEGINNING = struct.Struct("<qIi")
 PADDING = tuple(NO_VALUES[given:] for given in range(len(NO_VALUES) + 1))
 
 
+class _Publishing(NamedTuple):
+    """A flush that has not come to its end. appended_before: number of events that the host had appended before it.
+    size: number of pending bytes that are published, or held. held: bytes that stay pending. number: number of
+    published events. last: world epoch and time of the last one."""
+
+    appended_before: int
+    size: int
+    held: bytes
+    number: int
+    last: tuple[int, int]
+
+
 class EventBuffer:
     """Events of one program, until they are published on `host`. warn: function that is called with the text of each
     warning.
@@ -72,6 +84,7 @@ class EventBuffer:
         self._warned: set[str] = set()
         self._too_many = 0
         self._last = (0, 0)  # world epoch and time of the last published event
+        self._publishing: _Publishing | None = None
         fork.guard(self)
 
     def emit(
@@ -145,6 +158,8 @@ class EventBuffer:
         the state after the step. bodies: number of bodies after the step. rows: the record of each body, if the body of
         an event is an index of these rows; None if it is the number of a record.
         """
+        if self._publishing is not None:  # the last flush was interrupted
+            self._remove_published()
         if self._too_many:
             self._report_too_many()
         size = len(self.pending)
@@ -160,16 +175,18 @@ class EventBuffer:
             records = np.frombuffer(taken, EVENT)
         else:
             records = np.frombuffer(taken, EVENT)
-            if self.holds_later and previous_ns < now_ns and (records["sim_time_ns"] > now_ns).any():
+            # Times from before a reset are later than the present time, and are not held.
+            is_same_world = previous_ns < now_ns or world_epoch == last_epoch
+            if self.holds_later and is_same_world and (records["sim_time_ns"] > now_ns).any():
                 is_later = records["sim_time_ns"] > now_ns
                 held, records = records[is_later].tobytes(), records[~is_later]
             records = self._completed(records, previous_ns, now_ns, world_epoch, bodies, rows)
-        if len(records):
-            self._host.append_events(records, self._names)
-            self._last = (world_epoch, int(records["sim_time_ns"][-1]))
-        # The events are removed last, so that an interrupted flush loses none.
-        self.pending[:size] = held
-        self.emitted += len(records)
+        if not len(records):
+            return
+        last = world_epoch, int(records["sim_time_ns"][-1])
+        self._publishing = _Publishing(self._host.appended_events, size, held, len(records), last)
+        self._host.append_events(records, self._names)
+        self._remove_published()
 
     def report(self) -> dict[str, Any]:
         """The block `events` of the report, as far as the program knows it."""
@@ -183,6 +200,18 @@ class EventBuffer:
     def __reduce_ex__(self, protocol: object) -> Any:
         """A copy of a world, such as one that is used to plan ahead, emits nothing."""
         return type(None), ()
+
+    def _remove_published(self) -> None:
+        """Removes the events of the last flush if they are published. They are still pending if the flush was
+        interrupted before they became visible, so an interrupted flush loses none and publishes none twice."""
+        publishing = self._publishing
+        assert publishing is not None
+        if self._host.appended_events > publishing.appended_before or self._host.is_ended:
+            # Between these statements no signal is handled, because none of them is a call.
+            _, size, held, number, self._last = publishing
+            self.emitted += number
+            self.pending[:size] = held
+        self._publishing = None
 
     def _emit_checked(
         self, call: str, name: str, body: Any, position: Any, strength: Any, values: Any, at: Any, text: Any

@@ -11,7 +11,7 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any, TypedDict, TypeVar
+from typing import Any, Literal, TypedDict, TypeVar
 
 from twixt.ipc.config.flags import BOTH, CAMERAS, VIEW, Config
 from twixt.ipc.config.rules import ConfigTypeError, SplitSide
@@ -26,14 +26,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 FLAGS = tuple(field.name for field in dataclasses.fields(Config) if field.metadata.get("side") in (VIEW, BOTH))
 
 
-class ViewerOptions(TypedDict, total=False):
-    """Options of a view that a function passes on to `twixt.show` or `mujoco_viewer.launch_passive`.
-
-        def main(**options: Unpack[twixt.ViewerOptions]) -> None:
-            with twixt.show(scene, **options) as view: ...
-
-    Each option has the name, the type and the meaning of an argument of `twixt.show`, which explains it.
-    """
+class CommonOptions(TypedDict, total=False):
+    """The options that `twixt.show` and `mujoco_viewer.launch_passive` have in common, with the same types."""
 
     name: str | None
     viewer: bool
@@ -52,7 +46,6 @@ class ViewerOptions(TypedDict, total=False):
     overlay: bool
     keys: bool
     draw: str | None
-    events: bool
     on_event: str | None
     slow_render_ms: float
     viewer_nice: int
@@ -62,6 +55,24 @@ class ViewerOptions(TypedDict, total=False):
     at_s: float | None
     log: str | os.PathLike[str] | None
     profile: str | os.PathLike[str] | None
+
+
+class ViewerOptions(CommonOptions, total=False):
+    """Options of a view that a function passes on to `twixt.show` or `mujoco_viewer.launch_passive`.
+
+        def main(**options: Unpack[twixt.ViewerOptions]) -> None:
+            with twixt.show(scene, **options) as view: ...
+
+    Each option has the name, the type and the meaning of an argument of `twixt.show`, which explains it.
+    """
+
+    events: bool
+
+
+class PassiveOptions(CommonOptions, total=False):
+    """Options of `mujoco_viewer.launch_passive`. Those of `ViewerOptions`, but `events` may also be "contacts"."""
+
+    events: bool | Literal["contacts"]
 
 
 def config_of(name: str, flags: Mapping[str, Any]) -> Config:

@@ -35,7 +35,7 @@ class RunPictures:
         body: int | None = None,
         position: Sequence[float] | NDArray[Any] | None = None,
         strength: float = 1.0,
-        values: Sequence[float] = (),
+        values: Sequence[float] | NDArray[Any] = (),
         text: str = "",
         at: float | None = None,
     ) -> None:

@@ -34,6 +34,7 @@ from twixt.ipc.snapshot import (
     VISIBLE,
     new_bodies,
 )
+from twixt.sim.array_arguments import array_of
 from twixt.sim.publish.limits import BodyLimit
 from twixt.sim.publish.matching import Match, RecordsById, RecordsByIndex
 from twixt.sim.world import body_fields
@@ -160,7 +161,7 @@ class ShownBodies:
         body is NaN. None if no positions were passed, or if they were float32: a record then has the same precision."""
         if value is None:
             return None
-        passed, state = body_fields.array_of("position", value), self.next_state
+        passed, state = array_of("position", value), self.next_state
         if passed.ndim == 1:  # the row of the only body
             passed = passed[None]
         if passed.dtype == np.float32:
@@ -233,11 +234,10 @@ class ShownBodies:
         attached = np.flatnonzero((marks["body"] > 0) & (marks["kind"] != TEXT_RECORD))
         if not len(attached):
             return marks
-        rows: Any = self.rows_by_id()
-        place = marks["body"][attached].astype(np.intp) - 1
-        is_known, marks = place < len(rows), marks.copy()
-        marks["body"][attached] = NO_BODY
-        marks["body"][attached[is_known]] = rows[place[is_known]] + 1
+        records: Any = self.rows_by_id()
+        numbers = np.append(records + 1, NO_BODY)
+        marks = marks.copy()
+        marks["body"][attached] = numbers[np.minimum(marks["body"][attached] - 1, len(records))]
         return marks
 
     def _repeated(self, fields: Mapping[str, ArrayLike], count: int, marks: int, w_first: bool) -> OpenSlot | None:

@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.ring.layout import ColumnForm
 from twixt.ipc.snapshot import BODY, HAS_COLOR, new_bodies
-from twixt.sim.world.body_fields import rgba, without_mask
+from twixt.sim.array_arguments import without_mask
+from twixt.sim.world.body_fields import rgba
 from twixt.sim.world.colors import ColorRows
 from twixt.sim.world.columns import Columns
 from twixt.sim.world.tracking import Corrections, LostSums, WrittenVelocities, plain

@@ -18,7 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 from twixt.ipc.errors import InvalidValue
 from twixt.ipc.scene.checks import check_colors, color_bytes
 from twixt.ipc.snapshot import HAS_COLOR
-from twixt.sim.world.body_fields import array_of, colors_of, finite_colors, rgba
+from twixt.sim.array_arguments import array_of
+from twixt.sim.world.body_fields import colors_of, finite_colors, rgba
 
 # Numbers of the four channels: red, green, blue, alpha.
 CHANNELS = np.arange(4, dtype=np.uint8)

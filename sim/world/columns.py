@@ -37,7 +37,7 @@ from twixt.ipc.scene import Scene
 from twixt.ipc.scene.parts import part_colors
 from twixt.ipc.scene.scene import part_bodies
 from twixt.ipc.snapshot import BODY, CORRECTED_NS, CORRECTION, NO_OFFSET
-from twixt.sim.world.body_fields import array_of, array_refusal, kind_of
+from twixt.sim.array_arguments import array_of, array_refusal, kind_of
 from twixt.sim.world.body_parts import BodyParts, parts_for
 from twixt.sim.world.colors import ColorRows, part_colors_of
 

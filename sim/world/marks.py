@@ -32,7 +32,8 @@ from twixt.ipc.rotation import COMPONENTS, XYZW, QuatOrder, is_w_first
 from twixt.ipc.scene.mark_texts import TEXT_LABEL, text_records, write_texts
 from twixt.ipc.scene.surfaces import Extras
 from twixt.ipc.snapshot import MARK, MARK_KINDS, NO_MARKS, RECORD
-from twixt.sim.world.body_fields import array_of, array_refusal, kind_of, not_unit, rgba
+from twixt.sim.array_arguments import array_of, array_refusal, kind_of
+from twixt.sim.world.body_fields import not_unit, rgba
 from twixt.sim.world.mark_texts import TEXT, MarkTexts, check_text_sizes, checked_texts
 from twixt.sim.world.state_checks import FARTHEST, NUMBERS
 from twixt.sim.world.surfaces import Surfaces

@@ -35,7 +35,7 @@ from twixt.ipc.scene.surfaces import (
 )
 from twixt.ipc.session.host import Host
 from twixt.ipc.snapshot import MARK, NO_MARKS, vertex_records
-from twixt.sim.world.body_fields import array_refusal, kind_of, without_mask
+from twixt.sim.array_arguments import array_refusal, kind_of, without_mask
 
 
 @named_arguments

@@ -15,7 +15,8 @@ import time
 import numpy as np
 
 from tests import publishing
-from twixt.ipc.ring import layout, memory
+from twixt.ipc.ring import events, layout, memory
+from twixt.ipc.ring.events import EVENT, EventReader, EventWriter
 from twixt.ipc.ring.layout import Layout
 from twixt.ipc.ring.reader import RingReader
 from twixt.ipc.ring.writer import RingWriter
@@ -112,6 +113,65 @@ def reading_pairs(connection: socket.socket, reads: int, slots: int, hz: int) ->
     connection.send(json.dumps(told).encode())
 
 
+# Records of the appends of a writer of events, in turn, and the number of bytes of a record that are checked.
+COUNTS, CHECKED_WORDS = (1, 1, 2, 3, 5, 8, 64, 700), EVENT.itemsize // 8
+
+
+def appending(connection: socket.socket, slots: int, hz: int) -> None:
+    """Append events from the first byte received to the second, as fast as possible or so many times a second; say how
+    many. Every word of a record says its number."""
+    made = memory.create(events.memory_bytes(slots))
+    writer = EventWriter(made, slots)
+    writer.add_names(["hit"])
+    hand_out(connection, made)
+    connection.recv(1)
+    looked = select.poll()
+    looked.register(connection, select.POLLIN)
+    appends, number, next_ns = 0, 0, time.perf_counter_ns()
+    while not ((hz or appends % LOOK_EVERY == 0) and looked.poll(0)):
+        count = COUNTS[appends % len(COUNTS)]
+        writer.append(numbered_events(number + 1, count))
+        number, appends = number + count, appends + 1
+        if hz:
+            next_ns = at_pace(next_ns, hz)
+    connection.send(json.dumps(number).encode())
+    connection.recv(1)
+
+
+def reading_events(connection: socket.socket, pause_ms: int) -> None:
+    """Read events, with a pause after each read, until a message says how many there are and all of them are read;
+    say what became of them: delivered, lost, torn, out of order, appended since it was attached."""
+    reader = EventReader(take_in(connection))
+    connection.send(b"a")
+    looked = select.poll()
+    looked.register(connection, select.POLLIN)
+    delivered = torn = disordered = newest = 0
+    last = None
+    while newest + 1 <= (last or newest + 1):
+        batch = reader.unread()
+        if count := len(batch.records):
+            expected = numbered_events(batch.first, count)
+            torn += int((batch.records.view(f"V{EVENT.itemsize}") != expected.view(f"V{EVENT.itemsize}")).sum())
+            disordered += batch.first <= newest
+            newest = batch.first + count - 1
+            delivered += newest - max(reader.attached_at, batch.first - 1)
+        assert reader.names in ({}, {1: "hit"})
+        if last is None and looked.poll(0):
+            last = json.loads(connection.recv(100))
+        time.sleep(pause_ms / 1000)
+    told = [delivered, reader.lost, torn, disordered, newest - reader.attached_at]
+    connection.send(json.dumps(told).encode())
+
+
+def numbered_events(first: int, count: int) -> np.ndarray:
+    """Records of which each word says the number. In the word with the name, the name is 1."""
+    words = np.empty((count, CHECKED_WORDS), np.uint64)
+    words[:] = np.arange(first, first + count, dtype=np.uint64)[:, None]
+    name = EVENT.fields["name"][1] // 8
+    words[:, name] = words[:, name] << np.uint64(8) | np.uint64(1)
+    return words.view(EVENT)[:, 0]
+
+
 def holds(snapshot: Snapshot, number: int) -> bool:
     """Whether every cache line of it says that number."""
     lines = snapshot.bodies.view(np.uint64)[::WORDS_PER_BODY]
@@ -164,5 +224,5 @@ def holding_reader(connection: socket.socket) -> None:
 if __name__ == "__main__":
     kind, descriptor, *numbers = sys.argv[1:]
     end = socket.socket(fileno=int(descriptor))
-    parts = (unthrottled, never_pausing, reading_pairs, on_credit, holding_reader)
+    parts = (unthrottled, never_pausing, reading_pairs, on_credit, holding_reader, appending, reading_events)
     {part.__name__: part for part in parts}[kind](end, *map(int, numbers))

@@ -1,5 +1,4 @@
-"""This module defines the handle of the passive viewer, and calls its key callback. The handle has the same names and
-rules as MuJoCo's own handle.
+"""This module defines the handle of the passive viewer. The handle has the same names and rules as MuJoCo's own handle.
 
 Always: `sync` never waits for a viewer. After `close`, `sync` has no effect, but `m`, `d` and `viewport` still work.
 Model and data are the user's own objects; only mouse drags write into them. Unsupported settings are accepted, and
@@ -9,28 +8,29 @@ each is reported one time.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from operator import index
 from time import perf_counter_ns
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self, Unpack
 
-from twixt.ipc.errors import text_of
-from twixt.ipc.interaction.events import KEY, PRESS
-from twixt.ipc.process.notices import print_current_exception, print_notice
-from twixt.ipc.session.viewers import ReceivedActions
+from numpy.typing import ArrayLike, NDArray
+
+from twixt.ipc.errors import InvalidValue, text_of
 from twixt.sim.engines.mujoco.body_poses import BodyPoses
 from twixt.sim.engines.mujoco.gate import DeferredState, GatedPublisher
 from twixt.sim.engines.mujoco.model.model_surfaces import ModelSurfaces
-from twixt.sim.engines.mujoco.mouse_forces import MouseForces
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
 from twixt.sim.engines.mujoco.overlay_content import overlay_figures_of, overlay_images, overlay_texts
 from twixt.sim.engines.mujoco.shown_model import ShownModel
 from twixt.sim.engines.mujoco.unsupported import Unsupported
+from twixt.sim.engines.mujoco.user_input.key_callback import call_on_keys
+from twixt.sim.engines.mujoco.user_input.mouse_forces import MouseForces
+from twixt.sim.engines.mujoco.visual.contact_events import CONTACTS, NAME, ContactEvents
 from twixt.sim.engines.mujoco.visual.geom_memory import LabelTexts
 from twixt.sim.engines.mujoco.visual.user_geoms import UserGeoms
 from twixt.sim.engines.mujoco.visual.visual_marks import VisualMarks
-from twixt.sim.show.options import ViewerOptions
+from twixt.sim.show.options import PassiveOptions
 from twixt.sim.show.show import show
 from twixt.sim.show.view import NOT_COPIED, View
 
@@ -53,8 +53,13 @@ class Handle:
         data: MjData,
         publish_hz: float | None,
         key_callback: Callable[[int], None] | None = None,
-        **options: Unpack[ViewerOptions],
+        **options: Unpack[PassiveOptions],
     ) -> None:
+        events = options.get("events", True)
+        if isinstance(events, str):
+            if events != CONTACTS:
+                raise InvalidValue(f"events must be True, False or {CONTACTS!r}, got {text_of(events)}")
+            options["events"] = True
         self._model, self._data = model, data
         poses = BodyPoses(model, data, watches_jumps=True)
         self._users = UserGeoms(model)
@@ -62,7 +67,9 @@ class Handle:
         self._unsupported.note_model()
         texts = LabelTexts()
         self._shown = ShownModel(model, self._unsupported, texts, self._users)
-        self._view = show(self._shown.scene, dt=model.opt.timestep, **options)
+        self._view = show(self._shown.scene, dt=model.opt.timestep, **options)  # type: ignore[arg-type]  # events: bool
+        self._view._events.holds_later = True
+        self._contacts = ContactEvents(model, data) if events == CONTACTS else None
         self._shown.show_in(self._view)
         if key_callback is not None:
             self._view._listen()
@@ -156,6 +163,8 @@ class Handle:
         Args:
             state_only: If True, the model's own arrays (colours, sizes, poses of geoms) are not checked for changes.
         """
+        if self._contacts is not None and (begun := self._contacts.look()) is not None:
+            self.emit_many(NAME, **begun._asdict())
         deferred, now_ns = self._deferred, perf_counter_ns()
         if now_ns < deferred.until_ns:  # the next lines repeat the code of `DeferredState.put`
             deferred.put_ns, deferred.is_model_fixed = now_ns, state_only
@@ -188,6 +197,72 @@ class Handle:
     def _watch(self) -> None:
         self._is_watched = True
         self._deferred.request_check()
+
+    def emit(
+        self,
+        name: str,
+        /,
+        *,
+        body: int | None = None,
+        position: Sequence[float] | NDArray[Any] | None = None,
+        strength: float = 1.0,
+        values: Sequence[float] | NDArray[Any] = (),
+        text: str = "",
+        at: float | None = None,
+    ) -> None:
+        """Emits an event: something that happened in the state of `data` that the next `sync` shows.
+
+            viewer.emit("hit", body=mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_BODY, "ball"), strength=3.0)
+
+        Viewers deliver it when they draw this state, also if `sync` does not publish it because no frame would show it.
+        All else is as for `World.emit`. After `close`, this method does nothing.
+
+        Args:
+            name: Name of the event, 1 to 40 bytes in UTF-8, without control characters.
+            body: Id of the body in the model.
+            position: Point in the world, (3,), metres.
+            strength: How strong it was, >= 0, in a unit of your choice.
+            values: Up to four numbers.
+            text: Short text, up to 15 bytes in UTF-8.
+            at: Simulated time at which it happened, in seconds. By default `data.time`. An event whose time is later than
+                that of the published states waits for its state.
+
+        Raises:
+            TwixtError: In the same cases as in `World.emit`.
+        """
+        at = self._data.time if at is None else at
+        self._view.emit(name, body=body, position=position, strength=strength, values=values, text=text, at=at)
+
+    def emit_many(
+        self,
+        name: str,
+        /,
+        *,
+        body: ArrayLike | None = None,
+        position: ArrayLike | None = None,
+        strength: ArrayLike = 1.0,
+        values: ArrayLike | None = None,
+        at: ArrayLike | None = None,
+        text: str = "",
+    ) -> None:
+        """Emits n events of one name at once. This is faster than `emit` from about twenty events on.
+
+        The arguments are those of `World.emit_many`, with the bodies and times of `emit`.
+
+        Args:
+            name: Name of the events.
+            body: (n,), ids of bodies in the model, or one for all events, as are the next arguments.
+            position: (n, 3), points in the world, metres.
+            strength: (n,), >= 0.
+            values: (n, k), up to four numbers for each event.
+            at: (n,), simulated times in seconds. By default `data.time`.
+            text: Short text of all events.
+
+        Raises:
+            TwixtError: In the same cases as in `World.emit_many`.
+        """
+        at = self._data.time if at is None else at
+        self._view.emit_many(name, body=body, position=position, strength=strength, values=values, at=at, text=text)
 
     def lock(self) -> threading.RLock:  # type: ignore[valid-type]  # a class to type checkers alone since 3.14
         """The lock that `sync` holds. The lock is re-entrant.
@@ -307,42 +382,3 @@ class Handle:
     def clear_images(self) -> None:
         """Removes the images."""
         self._view.set_images(())
-
-
-# A separate thread calls the `key_callback` of a passive viewer with the codes of pressed keys.
-#
-# Always: as with MuJoCo's own viewer, the callback gets all keys that are pressed in a window, including the keys that
-# the viewer itself uses. No lock is held during a call, so the callback may acquire the handle's lock. If the callback
-# raises an exception, the traceback is printed, and later keys are still passed. `sys.exit` in the callback does not
-# end the program; a message reports this. The thread holds no reference to the view, and ends when the view ends.
-
-
-NO_EXIT = (
-    "key_callback called sys.exit, which does not end the program from the callback's thread; call viewer.close() "
-    "there, and let the loop go on while viewer.is_running()"
-)
-
-
-def call_on_keys(callback: Callable[[int], None], users: ReceivedActions) -> threading.Thread:
-    """Starts the thread. callback: function that is called with the GLFW code of each pressed key."""
-    thread = threading.Thread(target=_pass_keys, args=(callback, users), name="twixt keys", daemon=True)
-    thread.start()
-    return thread
-
-
-def pass_pending(callback: Callable[[int], None], users: ReceivedActions) -> None:
-    """Passes the keys that were pressed since the last call to `callback`."""
-    while (event := users.next_event()) is not None:
-        if event.name != KEY or event.action != PRESS:
-            continue
-        try:
-            callback(event.key)
-        except SystemExit:
-            print_notice(NO_EXIT)
-        except Exception:
-            print_current_exception()
-
-
-def _pass_keys(callback: Callable[[int], None], users: ReceivedActions) -> None:
-    while users.wait():
-        pass_pending(callback, users)

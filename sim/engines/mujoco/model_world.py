@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.errors import TwixtError
+from twixt.ipc.errors import TwixtError, text_of
 from twixt.ipc.interaction.controls import LONGEST_NAME, MOST_CONTROLS, Button, Control, Slider, Toggle
 from twixt.ipc.process.notices import print_notice
 from twixt.ipc.process.user_code import suggestion_for
@@ -35,6 +35,7 @@ from twixt.sim.engines.mujoco.model.model_scene import shown_scene
 from twixt.sim.engines.mujoco.model.model_surfaces import ModelSurfaces
 from twixt.sim.engines.mujoco.mujoco_package import PREFIX, loaded_model, mujoco, required
 from twixt.sim.engines.mujoco.overlay_content import ShowSwitches
+from twixt.sim.engines.mujoco.visual.contact_events import CONTACTS, NAME, ContactEvents
 from twixt.sim.engines.mujoco.visual.visual_marks import VisualMarks
 from twixt.sim.world.bodies import Bodies
 from twixt.sim.world.marks import Marks
@@ -62,12 +63,15 @@ def world_of_file(name: str) -> type[World]:
 
 class ModelWorld(World):
     """World of the model in the file `path`. keyframe: name or number of the keyframe at which to start. If `keyframe`
-    is empty, the world begins at the model's own start."""
+    is empty, the world begins at the model's own start. events: "contacts" to emit the contacts that begin."""
 
     path = ""
     dt = 0.0  # 0 stands for the model's own timestep, unless --physics-hz sets another timestep
 
-    def __init__(self, keyframe: str = "") -> None:
+    def __init__(self, keyframe: str = "", events: str = "") -> None:
+        if events not in ("", CONTACTS):
+            raise TwixtError(f"events must be {CONTACTS} or left out, got {text_of(events)}")
+        self._has_contacts = bool(events)
         self._stamp = _stamp_of(self.path)
         model = loaded_model(self.path)
         self._keyframe = _number_of(model, keyframe)
@@ -110,6 +114,8 @@ class ModelWorld(World):
             if self._data.time <= before:  # time has not increased, so MuJoCo has reset the model before this step
                 self._cut()
                 self._report_unstable(before)
+            if self._contacts is not None and (begun := self._contacts.look()) is not None:
+                self.emit_many(NAME, **begun._asdict())
         self._show_marks()
         if self._is_pulled:
             self._data.xfrc_applied[:] = 0
@@ -162,6 +168,7 @@ class ModelWorld(World):
         self._model, self._data = model, mujoco.MjData(model)
         self._poses, self._visual = BodyPoses(model, self._data), VisualMarks(model, self._data, opt)
         self._controls, self._switches = ModelControls(model, self._data), switches
+        self._contacts = ContactEvents(model, self._data) if self._has_contacts else None
         shown = switches.offered
         self.controls = [*self._controls.offered[: MOST_CONTROLS - len(shown)], *shown]
         self.scene = scene
@@ -177,6 +184,9 @@ class ModelWorld(World):
         mujoco.mj_forward(self._model, self._data)
         self._controls.reflect()
         self._show_marks()
+        if self._contacts is not None:
+            self._contacts.restart()
+            self._contacts.look()
 
     def _apply_switches(self) -> None:
         """Applies the switches of the overlay to the scene."""

@@ -28,7 +28,7 @@ from twixt.sim.engines.mujoco.model.model_scene import scene
 from twixt.sim.engines.mujoco.model.model_surfaces import ModelSurfaces
 from twixt.sim.engines.mujoco.mujoco_package import loaded_model, mujoco
 from twixt.sim.engines.mujoco.visual.visual_marks import VisualMarks
-from twixt.sim.show.options import ViewerOptions
+from twixt.sim.show.options import PassiveOptions
 from twixt.sim.show.view import View
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def launch_passive(
     show_left_ui: bool = True,
     show_right_ui: bool = True,
     publish_hz: float | None = None,
-    **options: Unpack[ViewerOptions],
+    **options: Unpack[PassiveOptions],
 ) -> Handle:
     """Opens a window that shows `data`, and returns immediately.
 
@@ -96,7 +96,8 @@ def launch_passive(
         show_right_ui: If this and `show_left_ui` are False, there is no overlay.
         publish_hz: Maximum number of shown states per second. By default 120, or fewer if 120 would take more than 1 %
             of the loop's time.
-        **options: The options of `twixt.show`; see `ViewerOptions`.
+        **options: The options of `twixt.show`; see `ViewerOptions`. `events` may also be "contacts": `sync` then emits
+            an event for each contact that begins (docs/engines.md).
 
     Returns:
         The handle, by which the user's own loop shows its states.
@@ -127,7 +128,7 @@ def launch(
     loader: Callable[[], tuple[MjModel, MjData]] | None = None,
     show_left_ui: bool = True,
     show_right_ui: bool = True,
-    **options: Unpack[ViewerOptions],
+    **options: Unpack[PassiveOptions],
 ) -> None:
     """Steps the model in real time and shows it until the window is closed.
 
@@ -156,7 +157,7 @@ def launch(
         _step_in_real_time(viewer)
 
 
-def launch_from_path(path: str | os.PathLike[str], **options: Unpack[ViewerOptions]) -> None:
+def launch_from_path(path: str | os.PathLike[str], **options: Unpack[PassiveOptions]) -> None:
     """Calls `launch` with the model in a file.
 
     Args:

@@ -28,9 +28,9 @@ from twixt.ipc.interaction.overlay import (
     OverlayText,
 )
 from twixt.ipc.scene.checks import items
+from twixt.sim.array_arguments import array_of
 from twixt.sim.engines.mujoco.model.geom_shapes import ShowOptions
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
-from twixt.sim.world.body_fields import array_of
 
 if TYPE_CHECKING:
     from mujoco import MjModel, MjrRect, MjvFigure, MjvOption

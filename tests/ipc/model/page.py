@@ -1,6 +1,7 @@
 """docs/channel.md: what the channel promises, and what the model checker and the stress found of it.
 
     python -m tests.ipc.stress 10000000 2 >> STRESS        as often as wanted, with other sizes and slots
+    python -m tests.ipc.event_stress 60 >> STRESS          the same of events
     python -m tests.ipc.model.page docs/channel.md STRESS  some minutes; `--stress` after it: only what the stress printed
 
 Always: every figure of the page was found by such a run, or stands in a line that the stress printed.
@@ -13,7 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from unittest.mock import patch
 
-from tests.ipc.model import channel
+from tests.ipc.model import channel, event_ring
 from tests.ipc.model.channel import (
     FENCES,
     FIRST_LOOK,
@@ -41,6 +42,14 @@ STORIES: tuple[tuple[str, Callable[[int], Scenario], tuple[int, ...]], ...] = (
 )
 # An interruption after each event of a publish.
 INTERRUPTIONS = range(1, 9)
+EVENT_STORIES: tuple[tuple[str, Callable[[int], event_ring.Story], tuple[int, ...]], ...] = (
+    ("events: one at a time, until the ring has come round", event_ring.one_at_a_time, event_ring.SLOTS),
+    ("events: two at a time, some with a wrap between them", event_ring.two_at_a_time, event_ring.SLOTS),
+    ("events: more in one append than there are slots, read twice", event_ring.more_than_slots, event_ring.SLOTS),
+    ("events: one at a time, read twice", event_ring.read_twice, event_ring.SLOTS),
+    ("events: one at a time, two readers", event_ring.two_readers, event_ring.SLOTS[:1]),
+)
+EVENT_INTERRUPTIONS = "events: interrupted after each event of an append, and begun again, read twice"
 
 HEADING = """# The channel, proved
 
@@ -63,6 +72,15 @@ Blocks of a snapshot (records, head, instant; marks, and the vertices behind the
 each: any two bytes of a block are alike to the model. The writer publishes N + 2 snapshots and so comes round; in the
 stories of growth, four.
 
+**Events** are appended to a ring of their own (`ipc/ring/events.py`, 32,768 records of 64 bytes, 2 MiB). Its promise:
+a reader is given each record at most once, in order, complete and with its name; those that were overwritten before it
+read them it counts as lost, exactly; the writer never waits. The models run the real `EventWriter` and `EventReader`
+in the same way; a record is a word, and so is a name.
+
+```
+{events}
+```
+
 ## States explored, nothing wrong in any
 
 A state is memory, what has not reached it, and where each side stands; on ARM a reader's loads between two fences
@@ -82,9 +100,9 @@ The first thing found wrong, N = {slots}; `-`: nothing, in all states of the sto
 """
 
 AFTER = """
-So no fence is needed where memory keeps the order, each is where it does not, and the looks are everywhere. The first
-look is an early exit. A fence between the bytes and 2k and one between the first look and the bytes would be
-redundant beside W2 and R1.
+So no fence is needed where memory keeps the order, each is where it does not, and the looks are everywhere, as is that
+`begun` never falls. The first look is an early exit. A fence between the bytes and 2k and one between the first look
+and the bytes would be redundant beside W2 and R1.
 
 That both snapshots lie whole *at any instant* three slots do not promise on an ARM-like memory, where the mark of the
 next snapshot may be there before `latest`: {three}.
@@ -95,7 +113,8 @@ STRESS = """
 ## The stress
 
 Processes of their own on real shared memory, a check word in every cache line of every snapshot, as
-`python -m tests.ipc.stress` printed it. *Failed* is a pair that was given up after 16 tries.
+`python -m tests.ipc.stress` printed it. *Failed* is a pair that was given up after 16 tries. Of events every word is
+checked, and delivered and lost ones must add up: `python -m tests.ipc.event_stress`.
 
 """
 
@@ -115,19 +134,38 @@ def figure() -> str:
     return docstring[docstring.index("    writer") :].split("\n\nAlways")[0]
 
 
+def figure_of_events() -> str:
+    """The same for events."""
+    docstring = sequence.__doc__ or ""
+    return docstring[docstring.rindex("    writer  ") :].split("\n\nW5")[0]
+
+
 def _states() -> Iterator[str]:
-    yield HEADING.format(sequence=figure(), models=" | ".join(MODELS), dashes="---|" * (len(MODELS) - 1) + "---")
+    yield HEADING.format(
+        sequence=figure(),
+        events=figure_of_events(),
+        models=" | ".join(MODELS),
+        dashes="---|" * (len(MODELS) - 1) + "---",
+    )
     for story, scenario, slots in STORIES:
         for count in slots:
             yield _row(story, str(count), *(f"{explore(scenario(count), model):,}" for model in MODELS))
     sums = [sum(explore(channel.interrupted(3, events), model) for events in INTERRUPTIONS) for model in MODELS]
     yield _row("interrupted after each event of a publish, and begun again", "3", *(f"{states:,}" for states in sums))
+    for story, of_events, slots in EVENT_STORIES:
+        for count in slots:
+            yield _row(story, str(count), *(f"{event_ring.explore(of_events(count), model):,}" for model in MODELS))
+    places = range(1, event_ring.EVENTS_OF_AN_APPEND + 1)
+    sums = [sum(event_ring.explore(event_ring.interrupted(3, at), model) for at in places) for model in MODELS]
+    yield _row(EVENT_INTERRUPTIONS, "3", *(f"{states:,}" for states in sums))
 
 
 def _pieces(slots: int = 4) -> Iterator[str]:
     yield PIECES.format(slots=slots, models=" | ".join(MODELS), dashes="---|" * (len(MODELS) - 1) + "---")
     for piece in (*FENCES, *LOOKS, FIRST_LOOK, *PLAN_FENCES, *PLAN_LOOKS):
         yield _row(piece.name, *(found_without(piece, model, slots) or "-" for model in MODELS))
+    for piece in (*event_ring.FENCES, *event_ring.LOOKS):
+        yield _row(piece.name, *(event_ring.found_without(piece, model, slots) or "-" for model in MODELS))
 
 
 def _three_slots() -> str:

@@ -12,7 +12,8 @@ A reader begins attached to an empty ring, and tries once (`ATTEMPTS`): another 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
@@ -44,7 +45,7 @@ ALL_BYTES = 1 << 40
 # A mark is event * A_RUN + segment * A_SEGMENT + slot.
 A_RUN, A_SEGMENT = 1024, 512
 
-Part = Callable[["Reading", RingReader], None]
+Part = Callable[["Reading", Any], None]
 
 
 class Taken(NamedTuple):
@@ -56,10 +57,10 @@ class Taken(NamedTuple):
 
 
 class Run(NamedTuple):
-    """events: loads, fences and messages, in order. blocks: event -> the words read after it."""
+    """events: loads, fences and messages, in order. blocks: event -> the blocks of words read after it."""
 
     events: list[tuple[Any, ...]]
-    blocks: dict[int, tuple[Word, ...]]
+    blocks: dict[int, list[tuple[Word, ...]]]
     taken: tuple[Taken, ...]
 
 
@@ -85,7 +86,7 @@ class Reading:
 
     def node(self) -> Place:
         """Where the thread begins."""
-        return self.place((), 0, False, ())
+        return self.place((), 0, 0, ())
 
     def place(self, *where: Any) -> Place:
         """The one place of that description."""
@@ -107,27 +108,42 @@ class Reading:
         self._taken: list[Taken] = []
         self._found: dict[Word, int] = {}
         self._attached, self.latest = False, 0
+        with self._reader() as reader:
+            self._attached = True
+            self._fill()
+            for part in self._parts:
+                part(self, reader)
+        found: dict[tuple[int, Any], set[Word]] = {}
+        for taken in self._taken:
+            for word, event in taken.blocks:
+                found.setdefault((event, self._block_of(word)), set()).add(word)
+        blocks: dict[int, list[tuple[Word, ...]]] = {}
+        for (event, _), words in found.items():
+            blocks.setdefault(event, []).append(tuple(sorted(words)))
+        return Run(self._events, blocks, tuple(self._taken))
+
+    @contextlib.contextmanager
+    def _reader(self) -> Iterator[Any]:
+        """The real reader, attached to a ring in which nothing is yet."""
         with (
             slots_of(self.slots),
             patch.multiple(ring_reader, Segment=self._kinds[0], ATTEMPTS=1),
             patch.object(mapped, "SnapshotView", self._kinds[1]),
         ):
-            reader = RingReader(self._segments[0], self.fence)  # type: ignore[arg-type]
-            self._attached = True
-            self._fill()
-            for part in self._parts:
-                part(self, reader)
-        blocks: dict[int, set[Word]] = {}
-        for taken in self._taken:
-            for word, event in taken.blocks:
-                blocks.setdefault(event, set()).add(word)
-        return Run(self._events, {event: tuple(sorted(words)) for event, words in blocks.items()}, tuple(self._taken))
+            yield RingReader(self._segments[0], self.fence)  # type: ignore[arg-type]
+
+    def _block_of(self, word: Word) -> object:
+        """What words that are read after one event share if they must all hold the same; here all of them do."""
+        return None
+
+    def is_at_home(self, what: str, number: int, word: Word) -> bool:
+        """Whether the word is one of those in which `what` of that number lies."""
+        return what == "plan" or word.place == number % self.slots
 
     # What the ring tells.
 
     def load(self, segment: Segment, index: int, words: Any) -> int:
-        word = segment.names[index]
-        if not self._attached or word.name == PLAN_VALUE:
+        if not self._attached or (word := segment.names[index]).name == PLAN_VALUE:
             return words[index]
         value = self._answers.pop(0) if self._answers else self._at_rest(word)
         if word.name == LATEST:
@@ -204,14 +220,15 @@ class Place:
         reading: Reading,
         loads: tuple[int, ...],
         event: int,
-        block_read: bool,
-        found: tuple[tuple[int, Any], ...],
+        blocks_read: int,
+        found: tuple[tuple[int, tuple[Word, ...], Any], ...],
     ) -> None:
         self._reading, self._loads, self._event, self._found = reading, loads, event, found
+        self._blocks_read = blocks_read
         self._ahead: frozenset[Word] | None = None
         run = reading.run(loads)
-        if event in run.blocks and not block_read:
-            self.action: tuple[Any, ...] = (BLOCK, run.blocks[event])
+        if blocks_read < len(blocks := run.blocks.get(event, ())):
+            self.action: tuple[Any, ...] = (BLOCK, blocks[blocks_read])
         elif event < len(run.events):
             self.action = run.events[event]
         else:
@@ -219,9 +236,10 @@ class Place:
 
     def then(self, answer: Any) -> Place:
         if self.action[0] == BLOCK:
-            return self._reading.place(self._loads, self._event, True, (*self._found, (self._event, answer)))
+            found = (*self._found, (self._event, self.action[1], answer))
+            return self._reading.place(self._loads, self._event, self._blocks_read + 1, found)
         loads = (*self._loads, answer) if self.action[0] == LOAD else self._loads
-        return self._reading.place(loads, self._event + 1, False, self._found)
+        return self._reading.place(loads, self._event + 1, 0, self._found)
 
     def ahead(self) -> frozenset[Word]:
         """By going through all values that each load may return."""
@@ -239,11 +257,11 @@ class Place:
 
     def _outcome(self, run: Run) -> Outcome:
         words = [event[1] for event in run.events if event[0] == LOAD]
-        found = dict(self._found)
+        found = {(event, word): answer for event, words_read, answer in self._found for word in words_read}
         taken: list[tuple[str, int, Any]] = []
         for what, number, blocks in run.taken:
-            values = {found[event] for _, event in blocks}
-            if what != "plan" and any(word.place != number % self._reading.slots for word, _ in blocks):
+            values = {found[event, word] for word, event in blocks}
+            if not all(self._reading.is_at_home(what, number, word) for word, _ in blocks):
                 taken.append((what, number, "another slot"))
             else:
                 taken.append((what, number, values.pop() if len(values) == 1 else " and ".join(map(str, values))))

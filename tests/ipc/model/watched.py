@@ -19,9 +19,9 @@ from typing import Any, NamedTuple, Protocol
 from unittest.mock import patch
 
 from twixt.ipc.plan import Plan
+from twixt.ipc.ring import events, reader, sequence, writer
 from twixt.ipc.ring import layout as at
 from twixt.ipc.ring import mapped_segment as segment
-from twixt.ipc.ring import reader, sequence, writer
 from twixt.ipc.ring.layout import HEAD_PACKING, Layout
 from twixt.ipc.snapshot import BODY, Head
 
@@ -146,6 +146,6 @@ def without(piece: Piece) -> Iterator[None]:
     copy = types.ModuleType(f"sequence_without_{piece.name}")
     exec(compile(source.replace(piece.text, piece.instead), copy.__name__, "exec"), copy.__dict__)
     with contextlib.ExitStack() as patched:
-        for module in (reader, writer, segment):
+        for module in (reader, writer, segment, events):
             patched.enter_context(patch.object(module, "sequence", copy))
         yield

@@ -11,6 +11,8 @@ import numpy as np
 
 from twixt import Bodies, Scene, Sphere, World
 
+# Events in a step. The first value of each is its number, from 1.
+EVENTS_PER_STEP = 3
 # Twice as many bodies every so many steps, from one body on to so many.
 STEPS_PER_DOUBLING, MOST = 6, 2048
 
@@ -31,6 +33,7 @@ class Growing(World):
 
     def __init__(self, seed: int = 0) -> None:
         self.bodies, self.scene, self._steps = Bodies(1), Scene([Sphere(radius=0.1)]), 0
+        self._emitted = 0
 
     def step(self, dt: float) -> None:
         self._steps += 1
@@ -40,6 +43,9 @@ class Growing(World):
         self.bodies.position[:, 0] = np.arange(len(self.bodies)) % 64 * 0.2
         self.bodies.position[:, 1] = np.arange(len(self.bodies)) // 64 * 0.2
         self.bodies.position[:, 2] = np.sin(self._steps * dt)
+        for _ in range(EVENTS_PER_STEP):
+            self._emitted += 1
+            self.emit("step", body=0, values=(self._emitted,))
 
 
 class Loading(Growing):

@@ -28,7 +28,7 @@ def say(*words: object) -> None:
 
 
 def watch(link: session.Link) -> None:
-    """Reads what comes until the end. Every snapshot must be newer than the one before."""
+    """Reads what comes until the end. Every snapshot must be newer than the one before, every event the next one."""
     is_asked = False
 
     def ask(_number: int, _frame: object) -> None:
@@ -47,6 +47,11 @@ def watch(link: session.Link) -> None:
             if view.is_valid():
                 assert newer > tick, f"{newer} came after {tick}"
                 tick = newer
+        if link.events.has_unread:
+            first, records = link.events.unread()
+            for number, value in enumerate(records["values"][:, 0].tolist(), start=first):
+                assert value == number, f"event {value} came as {number}"
+            assert link.events.lost == 0
         looks += 1
         if looks % LOOKS_PER_WORD == 0:
             say("tick", tick)

@@ -18,11 +18,13 @@ from tests.long.endings.cast import ENDED_WELL, ENDING_NAMES, NAME, Actor, Cast,
 from tests.long.endings.verdict import is_dropped_by_python, is_unborn, wrong_with
 from twixt.ipc import session
 from twixt.ipc.errors import TwixtError
+from twixt.ipc.ring import events
 
 # What takes longer than this hangs.
 PATIENCE_S = 60.0
 # Snapshots or words that whoever goes on makes while it is watched.
 SIGNS_OF_LIFE = 2
+OF_EVENTS = "memory of events, seen and gone"
 
 
 class Order:
@@ -160,6 +162,8 @@ class Order:
         self._until(lambda: not self._memory_left())
         if left := self._memory_left():
             self.wrong.append(f"memory left: {sum(self.cast.memories[one] for one in left)} bytes")
+        elif events.memory_bytes() in self.cast.memories.values():
+            self._told[OF_EVENTS] += 1
         if named := [*kernel.system_v_of(self.cast.pids), *(kernel.posix_names() - self._names_before)]:
             self.wrong.append(f"memory left: {named}")
         files = sorted(path.name for path in self.cast.runtime_folder.rglob("*") if not path.is_dir())

@@ -25,6 +25,7 @@ def main(name: str, *flags: str) -> None:
         number = 0
         while not asked:
             number += 1
+            view.emit("publish", body=0, values=(number,))
             view.publish(position=[(0, 0, 0)] * (1 + number // 20 % 100))
             if number % PUBLISHES_PER_WORD == 1:
                 print("tick", number, flush=True)

@@ -8,6 +8,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from tests.displays.rigs import Display
 from tests.long.endings.machine import KillOrder, Tally
+from tests.long.endings.order import OF_EVENTS
 
 pytestmark = pytest.mark.display
 
@@ -24,3 +25,4 @@ def test_whatever_is_done_to_whom_at_any_instant_nothing_is_left_and_everybody_s
     print(f"{tally.orders} orders, longest clean-up {tally.longest_clean_up_s:.2f} s")
     for what, count in sorted(tally.endings.items()):
         print(f"{count:4}  {what}")
+    assert tally.endings[OF_EVENTS]

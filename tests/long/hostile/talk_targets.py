@@ -27,7 +27,8 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.interaction import overlay
 from twixt.ipc.interaction.events import Look, Pull, UserAction, UserEvent
 from twixt.ipc.plan import Plan
-from twixt.ipc.ring import memory
+from twixt.ipc.ring import events, memory
+from twixt.ipc.ring.events import EVENT, EventWriter, event_of
 from twixt.ipc.ring.layout import Layout
 from twixt.ipc.ring.writer import RingWriter
 from twixt.ipc.scene import Camera
@@ -84,6 +85,21 @@ STATUS = {
     "trouble": {"slow_physics_ms": [20.0, 40.0], "stall": None, "drop_percent": 0.0, "delay_ms": [80.0, 20.0]},
     "trouble_asked": {"slow_physics_ms": None, "stall": None, "drop_percent": 0.0, "delay_ms": None},
 }  # fmt: skip
+
+
+EVENT_SLOTS, EVENTS = 8, 12
+
+
+def ring_of_events() -> tuple[memory.Memory, EventWriter]:
+    """A small one, gone round once."""
+    made = memory.create(events.memory_bytes(EVENT_SLOTS))
+    writer = EventWriter(made, EVENT_SLOTS)
+    writer.add_names(["hit", "über", "episode end"])
+    records = np.zeros(EVENTS, EVENT)
+    records["sim_time_ns"], records["name"] = np.arange(EVENTS) * 8_000_000, np.arange(EVENTS) % 3 + 1
+    records["strength"], records["text"], records["body"] = 1, b"floor", np.arange(EVENTS) - 1
+    writer.append(records)
+    return made, writer
 
 
 class Talk(Target):
@@ -169,7 +185,11 @@ class ToHostTarget(Talk):
 
 
 class ToViewerTarget(Talk):
-    """A hostile simulation: whatever it says, the viewer has something to show or a reason why not."""
+    """A hostile simulation: whatever it says, the viewer has something to show or a reason why not.
+
+    spoils_all: True if any message of a stream may be changed."""
+
+    spoils_all = True
 
     def __init__(self, mutator: Mutator) -> None:
         super().__init__(mutator)
@@ -180,6 +200,7 @@ class ToViewerTarget(Talk):
         writer.write_plan(Plan(1, 0, 5, 0, 1.0))
         publish(writer, Head(tick=1), new_bodies(1), {"heat": np.zeros(1, "f4"), "scale3": np.ones((1, 3), "f4")})
         self._writer, self._size = writer, layout.segment_bytes
+        self._events, self._event_writer = ring_of_events()
         self._listener = listener.open_listener("host")
         self._listener.socket.setblocking(True)
         self._streams: queue.SimpleQueue[list[tuple[bytes, list[int]]] | None] = queue.SimpleQueue()
@@ -187,11 +208,31 @@ class ToViewerTarget(Talk):
         self._server.start()
 
     def feed(self) -> None:
+        try:
+            with contextlib.ExitStack() as closing:
+                opened = [*os.pipe(), os.memfd_create("overlay")]
+                for descriptor in opened:
+                    closing.callback(os.close, descriptor)
+                stream = self._stream(opened[0], opened[2])
+                self.fed = [piece for piece, _ in stream]
+                self._streams.put(stream)
+                closing.callback(self._await_served)
+                link = session.attach("host", BOUND_S)
+                closing.callback(link.close)
+                use(link)
+        finally:
+            self.check()
+
+    def _await_served(self) -> None:
+        self._served.wait(BOUND_S)
+        self._served.clear()
+
+    def _stream(self, pipe: int, memory_file: int) -> list[tuple[bytes, list[int]]]:
+        """What the simulation says to one viewer, and the descriptors that it sends with each piece."""
         draw = self.mutator.random
-        pipe = os.pipe()
         segment = self._memory.read_only_fd()
         stream = [
-            (self._message("welcome", {"name": "host", "description": {"world": "balls", "dt_ms": 8.0, "loop": "user", "code_folders": ["/x"]}}, 1), [pipe[0]]),
+            (self._message("welcome", {"name": "host", "description": {"world": "balls", "dt_ms": 8.0, "loop": "user", "code_folders": ["/x"]}}, 1), [pipe]),
             (self._message("segment", {"size": self._size}, 1), [segment]),
             (wire.encode("scene", {"version": 1, "camera_version": 1, "since": 0}, packed_scene(draw.choice(SCENES)).to_bytes()), []),
             (self._message("camera", {"version": 2, "camera": asdict(Camera(body=1, rotates_with_body=False))}), []),
@@ -199,36 +240,32 @@ class ToViewerTarget(Talk):
             (self._message("screenshot", {"number": 1, "path": "/x.png", "tick": 3, "has_panels": False}), []),
             (self._message("report", {"number": 1, "blocks": {"physics": {"steps": 3}, "channel": {}}}), []),
         ]  # fmt: skip
-        if draw.random() < 0.3:
+        if self.spoils_all and draw.random() < 0.3:
             stream.append((self._message("segment", {"size": self._size}, 1), [segment]))
         if draw.random() < 0.3:
             stream.append((self._message("ended", {"ending": "crashed", "message": "the world raised"}), []))
-        memory_file = os.memfd_create("overlay")
-        if draw.random() < 0.5:
-            stream.append(self._overlay(draw.choice(list(OVERLAYS)), memory_file))
-        if draw.random() < 0.4:
-            at = draw.randrange(len(stream))
-            stream[at] = self.mutator.bytes([stream[at][0]]), stream[at][1]
-        if draw.random() < 0.1:
-            draw.shuffle(stream)
-        self.fed = [piece for piece, _ in stream]
-        self._streams.put(stream)
-        try:
-            link = session.attach("host", BOUND_S)
-            try:
-                use(link)
-            finally:
-                link.close()
-        finally:
-            os.close(memory_file)
-            os.close(pipe[0])
-            os.close(pipe[1])
-            self._served.wait(BOUND_S)
-            self._served.clear()
-            self.check()
+        place = self._place_of_events(stream)
+        stream[place:place] = self._said_of_events([segment, pipe, memory_file])
+        if self.spoils_all:
+            if draw.random() < 0.5:
+                stream.append(self._overlay(draw.choice(list(OVERLAYS)), memory_file))
+            if draw.random() < 0.4:
+                at = draw.randrange(len(stream))
+                stream[at] = self.mutator.bytes([stream[at][0]]), stream[at][1]
+            if draw.random() < 0.1:
+                draw.shuffle(stream)
+        return stream
+
+    def _place_of_events(self, stream: list[tuple[bytes, list[int]]]) -> int:
+        """Before which message of the stream the ring of events comes."""
+        return 1
+
+    def _said_of_events(self, others: list[int]) -> list[tuple[bytes, list[int]]]:
+        """Messages that bring the ring. others: descriptors of something else."""
+        return [(self._message("events", {"size": self._events.size}, 1), [self._events.read_only_fd()])]
 
     def _message(self, kind: str, fields: dict[str, Any], descriptors: int = 0) -> bytes:
-        if self.mutator.random.random() < 0.7:
+        if not self.spoils_all or self.mutator.random.random() < 0.7:
             return wire.encode(kind, fields, descriptors=descriptors)
         spoilt = {key: self.mutator.json(value) for key, value in fields.items()}
         return framed({"kind": kind, **spoilt}, descriptors)
@@ -264,6 +301,7 @@ class ToViewerTarget(Talk):
         self._server.join(BOUND_S)
         self._listener.close()
         self._writer.close()
+        self._event_writer.close()
         super().__exit__()
 
 
@@ -284,6 +322,9 @@ def use(link: session.Link) -> None:
         for view in link.unread(1 << 30):
             view.copy()
         link.latest_pair()
+        reader = link.events
+        for record in reader.unread().records:
+            event_of(record, reader.names[int(record["name"])])
         newest = Head(dt_ns=8_000_000)
         row = SimpleNamespace(present_ns=0)
         for line in messages(link, row, newest, settings):  # type: ignore[arg-type]

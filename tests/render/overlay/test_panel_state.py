@@ -11,7 +11,6 @@ from twixt.render.input.keys import ViewerSettings
 from twixt.render.measure.evenness import intervals
 from twixt.render.measure.frame_rows import FrameTable
 from twixt.render.measure.report_keys import RENDER_COSTS
-from twixt.render.overlay.panel_layout import _captions, _publish_captions
 from twixt.render.overlay.panel_state import SHOWN_NS, LatenessCause, PanelFacts, PanelFigures
 from twixt.render.playback import ClockState
 
@@ -85,11 +84,11 @@ def test_a_loop_of_ones_own_has_publish_intervals_and_a_run_its_steps() -> None:
     assert figures.state(facts(False, 2.0, 4.0), "", 0).publishes_ms is None
 
 
-def test_the_captions_of_the_curves_have_units_that_fit_the_figure() -> None:
-    day_ms = 86_400_000.0
-    long = _captions("physics step", np.float32([3.0, 0.02]), "budget", day_ms)
-    assert long == ["physics step 20.0 µs, budget 24.0 h", "physics step 20.0 µs", "20.0 µs"]
-    assert _captions("physics step", np.zeros(0, np.float32), "budget", None) == ["physics step -", "-"]
-    publishes = np.float32([2.0] * 90 + [20.0] * 10)
-    assert _publish_captions(publishes)[0] == "publish interval 3.80 ms, p99 20.0 ms"
-    assert _publish_captions(publishes[:0])[0] == "published once or never"
+def test_frames_with_events_are_marked_in_order():
+    figures = PanelFigures("vsync")
+    for frame in range(300):
+        row = figures._row._replace(present_ns=(frame + 1) * 16 * MS, events=3 * (frame % 7 == 0))
+        figures.add(row, None)
+    marked = figures.frames.events
+    assert len(marked) == len(figures.frames.modes)
+    assert np.flatnonzero(marked[::-1])[:3].tolist() == [5, 12, 19]

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.sim.emitted import Emitted
+from tests.sim.interrupts import Interrupt, on_its_own_thread
 from tests.sim.lab import MakeHost
 from twixt.ipc.errors import InvalidType, InvalidValue
 from twixt.ipc.ring.events import EVENT, MOST_NAMES, NO_BODY, Event
@@ -110,6 +111,33 @@ def test_events_of_an_interrupted_flush_are_published_by_the_next_one(
             emitted.flush()
     assert emitted.buffer.report() == {"emitted": 0, "dropped": 0}
     assert emitted.flush() == [Event("hit", 2.0)]
+
+
+@on_its_own_thread
+def test_wherever_a_flush_is_interrupted_each_event_is_published_once(emitted: Emitted) -> None:
+    place, came, number = 0, True, 0
+    emitted.buffer.holds_later = True
+    while came:
+        place += 1
+        interrupt = Interrupt(place)
+        now_s = float(place)
+        expected = [str(number + 1), str(number + 2), str(number + 3)]
+        for text in expected[:2]:
+            emitted.emit("hit", text=text, at=now_s)
+        emitted.emit("hit", text=expected[2], at=now_s + 0.5)
+        found: list[Event] = []
+        interrupt.during(lambda now_s=now_s: emitted.buffer.flush(*in_ns(now_s - 0.5, now_s), 0, 3))  # type: ignore[misc]
+        came = interrupt.came
+        found += emitted.read()
+        found += emitted.flush(now_s, now_s + 0.5)
+        number += 3
+        assert [event.text for event in found] == expected, f"interrupted at place {place}"
+        assert emitted.buffer.report() == {"emitted": number, "dropped": 0}
+    assert place > 20
+
+
+def in_ns(*seconds: float) -> list[int]:
+    return [round(one * 1e9) for one in seconds]
 
 
 def test_later_events_may_be_held_until_their_state_is_published(emitted: Emitted) -> None:
@@ -249,15 +277,17 @@ def test_few_events_are_published_as_many_are(
     """The path for few events gives the same bytes as the array operations."""
 
     class Ring:
+        appended_events, is_ended, records = 0, False, b""
+
         def append_events(self, records: Any, names: Any) -> None:
             self.records = records.tobytes()
+            self.appended_events += len(records)
 
     found = []
     for few in (0, event_buffer.FEW):
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(event_buffer, "FEW", few)
             ring, warnings = Ring(), list[str]()
-            ring.records = b""
             buffer = event_buffer.EventBuffer(ring, warnings.append)  # type: ignore[arg-type]
             buffer.holds_later = holds
             for number, (body, at) in enumerate(events):

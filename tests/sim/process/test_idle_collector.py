@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.ipc.ring.test_memory import in_forked_child
-from twixt.sim.process.turns import FULL_EVERY_NS, YOUNG_NS, IdleCollector
+from twixt.sim.process.idle_collector import FULL_EVERY_NS, YOUNG_NS, IdleCollector
 
 
 class Loop:
