@@ -9,6 +9,7 @@ wheels). Without it, and without a sound device, the program says so once and st
 
 from __future__ import annotations
 
+import importlib
 import math
 import os
 import sys
@@ -38,8 +39,7 @@ class Player:
     def open(self) -> None:
         os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
         try:
-            from pygame import mixer
-
+            mixer: Any = importlib.import_module("pygame.mixer")
             mixer.init(RATE_HZ, -16, 1, 512, allowedchanges=0)
         except ImportError:
             print("sounds: silent; to hear events: pip install pygame-ce", file=sys.stderr)
