@@ -23,6 +23,7 @@ KEYS = {
     "latency": "first_frame_ms first_frame_parts_ms sim_to_present_ms{} input_to_present_ms{}",
     "pacer": "policy quality interval_ms{} widened narrowed wake_error_us{}",
     "causes": "physics_late render_late display_late render_late_parts",
+    "events": "emitted dropped delivered lost reset late_ms{}",
 }
 PHYSICS = {
     "physics": {"steps": 100, "published": 99, "dropped": 1, "late": 0, "rate": dict.fromkeys(SPREAD, 1.0),
