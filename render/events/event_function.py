@@ -37,8 +37,11 @@ SLOW_NS = 30_000_000
 
 
 class EventFunction(Protocol):
-    """A function for `--on-event module:function`. It is called in the viewer's process, once for each event, in order,
-    as soon as the first frame that has reached the event's instant is shown."""
+    """A function for `--on-event module:function`.
+
+    It is called in the viewer's process, once for each event, in order, as soon as the first frame that has reached the
+    event's instant is shown.
+    """
 
     def __call__(self, event: Event, /) -> object:
         """Receives one event.
