@@ -1,6 +1,7 @@
 """Compares the events that a world emitted with those that a viewer delivered.
 
-The expected events of a viewer are those from its first drawn instant to its last one. An event belongs to the first
+The expected events of a viewer are those from its first drawn instant to its last one, and those that were emitted
+after it attached and have an earlier instant: its first frame delivers them, and their lateness says how late. An event belongs to the first
 frame whose draw time has reached it, or, if it was emitted later than that, to the first frame that could read it.
 
 Pure: reads files that are already loaded, and no clock.
@@ -27,7 +28,8 @@ class Deliveries:
 
     expected: number of events between the first and the last drawn instant. delivered: number of calls. missing:
     expected events that were not delivered. twice, unordered, foreign: calls for an event that came before, that
-    belongs before the last one, or that was not expected. damaged: calls whose event differs from the emitted one.
+    belongs before the last one, or that was not expected. before: calls for events from before the first drawn instant.
+    damaged: calls whose event differs from the emitted one.
     late_frames: for each number of frames after the right one, the number of events. late_ms: number of events for each
     bar of `LATE_MS`, and above. within_frame: share of the events that are not later than their frame's interval, in
     percent. jumped: events that are later than the interval because the draw time jumped over them, after a stall.
@@ -40,6 +42,7 @@ class Deliveries:
     twice: int
     unordered: int
     foreign: int
+    before: int
     damaged: int
     late_frames: dict[int, int]
     late_ms: list[int]
@@ -68,9 +71,9 @@ class Deliveries:
         return asdict(self)
 
 
-def compare(emitted: Records, delivered: Records, log: FrameTable, is_split: bool = False) -> Deliveries:
+def compare(emitted: Records, delivered: Records, log: FrameTable, begin_ns: int, is_split: bool = False) -> Deliveries:
     """Compares the events of one viewer. emitted: (n,) of dtype EMITTED, in the order of delivery. delivered: (k,) of
-    dtype DELIVERED. log: the viewer's frame log. is_split: True for a split view. Its log has the draw times of the
+    dtype DELIVERED. log: the viewer's frame log. begin_ns: instant at which the viewer was started. is_split: True for a split view. Its log has the draw times of the
     right picture, so those of the left one, which decides, are computed from the lateness of the events."""
     drawn = log.packed[~log.is_text("mode", "none")]
     if is_split:
@@ -81,9 +84,11 @@ def compare(emitted: Records, delivered: Records, log: FrameTable, is_split: boo
     known = (number >= 0) & (number < len(place_of))
     places = np.where(known, place_of[np.where(known, number, 0)], -1) if len(place_of) else np.full(len(number), -1)
     first, last = _drawn_places(emitted, drawn)
-    if is_split and len(places):
-        first = max(0, int(places[0]))  # the left picture's first draw time is not known
-    is_foreign = (places < first) | (places >= last)
+    drawn_first = first
+    if len(places) and places[0] >= 0:
+        # Events that came while the viewer started. Of the left picture, the first draw time is not known.
+        first = int(places[0]) if is_split else min(first, int(places[0]))
+    is_foreign = (places < first) | (places >= last) | (emitted["emitted_ns"][places] < begin_ns)
     intact = delivered["is_intact"] & (delivered["sim_time_ns"] == emitted["sim_time_ns"][places])
     unique = np.unique(places[~is_foreign])
     late_ms = delivered["late_ms"]
@@ -96,6 +101,7 @@ def compare(emitted: Records, delivered: Records, log: FrameTable, is_split: boo
         int((~is_foreign).sum()) - len(unique),
         int((np.diff(places) < 0).sum()),
         int(is_foreign.sum()),
+        int((places < drawn_first).sum()),
         int((~intact).sum()),
         in_frames.late_frames,
         np.histogram(late_ms, (-np.inf, *np.nextafter(LATE_MS, np.inf), np.inf))[0].tolist(),

@@ -16,7 +16,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.ring.events import NO_BODY
 from twixt.render.events.event_queue import EventQueue
 from twixt.render.interpolation.poses import Poses
 
@@ -99,7 +98,7 @@ def ring_radius_px(strength: NDArray[np.floating]) -> NDArray[np.float64]:
 
 def _begun(due: NDArray[np.void], present_ns: int, poses_of: Callable[[NDArray[np.intp]], Poses]) -> NDArray[np.void]:
     """Rings of the events `due`, dtype `_RING`, in their order. Of too many events, the strongest are taken."""
-    chosen = np.flatnonzero(~np.isnan(due["position"][:, 0]) | (due["body"] != NO_BODY))
+    chosen = np.flatnonzero(~np.isnan(due["position"][:, 0]) | (due["body"] >= 0))
     if len(chosen) > MOST_RINGS:
         strongest = np.argpartition(due["strength"][chosen], -MOST_RINGS)[-MOST_RINGS:]
         chosen = chosen[np.sort(strongest)]

@@ -364,10 +364,10 @@ class Stage:
             self.history.drop_copies()
         return drawn
 
-    def pass_still(self, present_ns: int) -> None:
-        """Advances the clocks without drawing. Otherwise the clocks would have to catch up in the next frame."""
-        for picture in self.pictures:
-            picture.advance_to(present_ns)
+    def pass_still(self, present_ns: int) -> int:
+        """Advances the clocks without drawing. Otherwise the clocks would have to catch up in the next frame. Returns
+        the draw time of the left picture."""
+        return [picture.advance_to(present_ns) for picture in reversed(self.pictures)][-1]
 
     @property
     def moves_by_itself(self) -> bool:

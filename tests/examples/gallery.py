@@ -69,7 +69,7 @@ SHOWN = (
     ),
     Shown("solar_system", "Labels beside bodies, and a text that changes", "solar_system:SolarSystem --trails all"),
     Shown("draw_speed", "A drawing of your own over any world", "balls --draw draw_speed:draw"),
-    Shown("sounds", "A short sound for each event", "sounds:Bouncing --on-event sounds:play"),
+    Shown("sounds", "A short sound for each event", "bounce:Bounce --on-event sounds:play"),
     Shown("event_log", "A loop of your own that emits events, and a log of them"),
     Shown("orbit", "The README's first world", "orbit:Orbit"),
 )

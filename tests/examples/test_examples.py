@@ -155,19 +155,3 @@ def test_sounds_leave_out_late_events_and_those_for_which_no_voice_is_free(monke
     sounds["play"](Event("hit", 1.0, strength=0.0))
     sounds["play"](Event("hit", 1.0))
     assert played == [23, 0]
-
-
-def test_bouncing_balls_emit_the_instant_of_each_contact_within_its_step() -> None:
-    kind: Any = named("sounds")["Bouncing"]
-    emitted: list[tuple[float, float, float]] = []
-
-    class Seen(kind):  # type: ignore[misc]
-        def emit(self, name: str, /, **fields: Any) -> None:
-            emitted.append((self.time, fields["at"], self.time + self.dt))
-
-    world = Seen()
-    for _ in range(600):
-        world.step(world.dt)
-    assert len(emitted) > 30
-    assert all(before <= at <= after for before, at, after in emitted)
-    assert (world.bodies.position[:, 2] >= world.radius - 1e-6).all()
