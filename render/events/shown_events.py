@@ -59,7 +59,7 @@ class ShownEvents:
         content_scale: Callable[[], float] = lambda: 1.0,
     ) -> None:
         self._counts = EventCounts()
-        self.needs_copies = False
+        self.needs_copies = self._has_counts = False
         self._events, self._content_scale = events, content_scale
         self._rings: dict[str, PictureRings] = {}
         self._copied_ns = 0  # present time of the last frame that used copies of snapshots
@@ -68,8 +68,8 @@ class ShownEvents:
 
     @property
     def are_moving(self) -> bool:
-        """True if the last frame contained rings."""
-        return any(map(len, self._rings.values()))
+        """True if the last frame contained rings, or counts that are not zero yet."""
+        return self._has_counts or any(map(len, self._rings.values()))
 
     @property
     def facts(self) -> EventFacts | None:
@@ -106,11 +106,13 @@ class ShownEvents:
             scale = self._content_scale()
             renderer.rings(*rings.rows(time.present_ns, scale), LINE_PX * scale)
 
-    def end_frame(self, present_ns: int, pictures: Sequence[WatchedPicture]) -> None:
-        """Ends a frame with these pictures: counts the events, and forgets the rings of other pictures."""
+    def end_frame(self, present_ns: int, pictures: Sequence[WatchedPicture], has_panels: bool) -> None:
+        """Ends a frame with these pictures: counts the events, and forgets the rings of other pictures. has_panels: True
+        if panels show the counts."""
         if self._events is None:
             return
         self._counts.add(present_ns, self._events.due)
+        self._has_counts = has_panels and not self._counts.are_zero
         if self.needs_copies and present_ns - self._copied_ns > COPIES_NS:
             self.needs_copies = False
         if len(self._rings) > len(pictures):

@@ -359,7 +359,7 @@ class Stage:
                 self.labels += place(words, matrices, around, size_px[1], viewport)
         self.renderer.end_pictures()
         self._present_ns = present_ns
-        self.shown_events.end_frame(present_ns, pictures)
+        self.shown_events.end_frame(present_ns, pictures, has_panels)
         if self.history.copies and not self.needs_copies:
             self.history.drop_copies()
         return drawn

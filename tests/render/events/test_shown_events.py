@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.render.events.seen import Seen, records
-from tests.render.scene.staged import ONE, along_x
+from tests.render.scene.staged import MS, ONE, SIZE_PX, START_NS, along_x
 from twixt.ipc.scene import Camera, Scene, Sphere
 from twixt.ipc.snapshot import VISIBLE, new_bodies
 from twixt.render.events.rings import MOST_RINGS
@@ -251,3 +251,19 @@ def test_panels_know_of_events_only_if_there_was_one(window):
     facts = show.stage.shown_events.facts
     assert facts is not None
     assert facts.rates == {}
+
+
+def test_while_panels_show_counts_frames_go_on_until_they_are_zero(window):
+    show = Seen(window, ONE, still)
+    show.emit(300)
+
+    def moves(at_ms: int, has_panels: bool) -> bool:
+        show.stage.events.receive()
+        show.stage.draw(START_NS + at_ms * MS, SIZE_PX, has_panels=has_panels)
+        return show.stage.moves_by_itself
+
+    show.draw(290)
+    assert moves(310, has_panels=True)
+    assert not moves(400, has_panels=False)
+    assert moves(1300, has_panels=True)
+    assert not moves(1311, has_panels=True)
