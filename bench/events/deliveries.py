@@ -147,15 +147,33 @@ def _of_left_picture(drawn: Records, delivered: Records) -> Records:
     frames = np.flatnonzero(counts)
     if not len(frames) or counts.sum() != len(delivered):
         return drawn[:0]
-    rate = drawn["plan_rate"]
-    running = np.maximum.accumulate(np.where(rate > 0, np.arange(len(drawn)), 0))  # in a pause, the rate before
-    draw_ns = delivered["sim_time_ns"] + np.round(delivered["late_ms"] * np.repeat(rate[running], counts) * 1e6)
-    rows = drawn[frames[0] :].copy()
     ends = np.cumsum(counts[frames]) - 1
+    begins = ends - counts[frames] + 1
+    draw_ns = delivered["sim_time_ns"][ends] + np.round(
+        delivered["late_ms"][ends] * _rates(drawn["plan_rate"], frames, delivered[begins], delivered[ends]) * 1e6
+    )
+    rows = drawn[frames[0] :].copy()
     shown = np.maximum.accumulate(np.where(rows["events"] > 0, np.arange(len(rows)), 0))
-    rows["draw_time_ns"][frames - frames[0]] = draw_ns[ends]
+    rows["draw_time_ns"][frames - frames[0]] = draw_ns
     rows["draw_time_ns"] = rows["draw_time_ns"][shown]
     return rows
+
+
+def _rates(plan_rate: NDArray[Any], frames: NDArray[np.int64], first: Records, last: Records) -> NDArray[np.float64]:
+    """Rate by which the lateness of the events of each frame was computed. The log has the rate of the newest plan. Two
+    events of one frame show which of the plans' rates it was. first, last: first and last event of each frame."""
+    running = np.maximum.accumulate(
+        np.where(plan_rate > 0, np.arange(len(plan_rate)), 0)
+    )  # in a pause, the rate before
+    rates: NDArray[np.float64] = plan_rate[running][frames]
+    apart_ns = (first["late_ms"] - last["late_ms"]) * 1e6
+    known = np.unique(plan_rate[plan_rate > 0])
+    if len(known):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            seen = (last["sim_time_ns"] - first["sim_time_ns"]) / apart_ns
+        nearest = known[np.argmin(np.abs(seen[:, None] / known - 1), axis=1)]
+        rates = np.where(apart_ns > 0, nearest, rates)
+    return rates
 
 
 def _in_frames(emitted: Records, places: NDArray[Any], late_ms: NDArray[Any], drawn: Records) -> _InFrames:
