@@ -20,6 +20,8 @@ from twixt.render.measure.frame_rows import FrameTable
 Records = NDArray[np.void]
 # Upper ends of the bars of the histogram of lateness, in ms of display time.
 LATE_MS = (2, 4, 8, 12, 17, 25, 33, 50, 100, 250, 1000)
+# Key of `Deliveries.late_frames` for events whose frame is not known.
+UNKNOWN = -1_000_000
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class Deliveries:
     expected events that were not delivered. twice, unordered, foreign: calls for an event that came before, that
     belongs before the last one, or that was not expected. before: calls for events from before the first drawn instant.
     damaged: calls whose event differs from the emitted one.
-    late_frames: for each number of frames after the right one, the number of events. late_ms: number of events for each
+    late_frames: for each number of frames after the right one, the number of events, or UNKNOWN. late_ms: number of events for each
     bar of `LATE_MS`, and above. within_frame: share of the events that are not later than their frame's interval, in
     percent. jumped: events that are later than the interval because the draw time jumped over them, after a stall.
     emitted_late: events that were emitted after the picture had passed their instant.
@@ -182,7 +184,7 @@ def _in_frames(emitted: Records, places: NDArray[Any], late_ms: NDArray[Any], dr
     if not len(places):
         return _InFrames({}, None, 0, 0)
     if not len(ends) or ends[-1] != len(places):  # calls and log disagree, so that no frame is known
-        return _InFrames({-1: len(places)}, None, 0, 0)
+        return _InFrames({UNKNOWN: len(places)}, None, 0, 0)
     frame = np.searchsorted(ends, np.arange(len(places)), "right")
     events = emitted[places]
     reached = np.searchsorted(np.maximum.accumulate(_keys(drawn, "draw_time_ns")), _keys(events, "sim_time_ns"), "left")
