@@ -20,6 +20,8 @@ from twixt.render.measure.frame_rows import FrameTable
 Records = NDArray[np.void]
 # Upper ends of the bars of the histogram of lateness, in ms of display time.
 LATE_MS = (2, 4, 8, 12, 17, 25, 33, 50, 100, 250, 1000)
+# Key of `Deliveries.late_frames` for events whose frame is not known.
+UNKNOWN = -1_000_000
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class Deliveries:
     expected events that were not delivered. twice, unordered, foreign: calls for an event that came before, that
     belongs before the last one, or that was not expected. before: calls for events from before the first drawn instant.
     damaged: calls whose event differs from the emitted one.
-    late_frames: for each number of frames after the right one, the number of events. late_ms: number of events for each
+    late_frames: for each number of frames after the right one, the number of events, or UNKNOWN. late_ms: number of events for each
     bar of `LATE_MS`, and above. within_frame: share of the events that are not later than their frame's interval, in
     percent. jumped: events that are later than the interval because the draw time jumped over them, after a stall.
     emitted_late: events that were emitted after the picture had passed their instant.
@@ -147,15 +149,33 @@ def _of_left_picture(drawn: Records, delivered: Records) -> Records:
     frames = np.flatnonzero(counts)
     if not len(frames) or counts.sum() != len(delivered):
         return drawn[:0]
-    rate = drawn["plan_rate"]
-    running = np.maximum.accumulate(np.where(rate > 0, np.arange(len(drawn)), 0))  # in a pause, the rate before
-    draw_ns = delivered["sim_time_ns"] + np.round(delivered["late_ms"] * np.repeat(rate[running], counts) * 1e6)
-    rows = drawn[frames[0] :].copy()
     ends = np.cumsum(counts[frames]) - 1
+    begins = ends - counts[frames] + 1
+    draw_ns = delivered["sim_time_ns"][ends] + np.round(
+        delivered["late_ms"][ends] * _rates(drawn["plan_rate"], frames, delivered[begins], delivered[ends]) * 1e6
+    )
+    rows = drawn[frames[0] :].copy()
     shown = np.maximum.accumulate(np.where(rows["events"] > 0, np.arange(len(rows)), 0))
-    rows["draw_time_ns"][frames - frames[0]] = draw_ns[ends]
+    rows["draw_time_ns"][frames - frames[0]] = draw_ns
     rows["draw_time_ns"] = rows["draw_time_ns"][shown]
     return rows
+
+
+def _rates(plan_rate: NDArray[Any], frames: NDArray[np.int64], first: Records, last: Records) -> NDArray[np.float64]:
+    """Rate by which the lateness of the events of each frame was computed. The log has the rate of the newest plan. Two
+    events of one frame show which of the plans' rates it was. first, last: first and last event of each frame."""
+    running = np.maximum.accumulate(
+        np.where(plan_rate > 0, np.arange(len(plan_rate)), 0)
+    )  # in a pause, the rate before
+    rates: NDArray[np.float64] = plan_rate[running][frames]
+    apart_ns = (first["late_ms"] - last["late_ms"]) * 1e6
+    known = np.unique(plan_rate[plan_rate > 0])
+    if len(known):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            seen = (last["sim_time_ns"] - first["sim_time_ns"]) / apart_ns
+        nearest = known[np.argmin(np.abs(seen[:, None] / known - 1), axis=1)]
+        rates = np.where(apart_ns > 0, nearest, rates)
+    return rates
 
 
 def _in_frames(emitted: Records, places: NDArray[Any], late_ms: NDArray[Any], drawn: Records) -> _InFrames:
@@ -164,7 +184,7 @@ def _in_frames(emitted: Records, places: NDArray[Any], late_ms: NDArray[Any], dr
     if not len(places):
         return _InFrames({}, None, 0, 0)
     if not len(ends) or ends[-1] != len(places):  # calls and log disagree, so that no frame is known
-        return _InFrames({-1: len(places)}, None, 0, 0)
+        return _InFrames({UNKNOWN: len(places)}, None, 0, 0)
     frame = np.searchsorted(ends, np.arange(len(places)), "right")
     events = emitted[places]
     reached = np.searchsorted(np.maximum.accumulate(_keys(drawn, "draw_time_ns")), _keys(events, "sim_time_ns"), "left")

@@ -13,7 +13,7 @@ import platform
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from bench.events.deliveries import LATE_MS, Deliveries
+from bench.events.deliveries import LATE_MS, UNKNOWN, Deliveries
 from bench.events.event_runs import COUNTED, EXACT, Action, Case, CaseRun, Viewer, ViewerRun, measured
 from bench.pages import CUT_SHORT, Notes, Results, Table, TableColumn, collected, document_of
 from bench.screens import Screen, screen
@@ -131,8 +131,9 @@ LEGEND = (
 
 
 def in_its_frame(figures: Deliveries) -> float | None:
+    """Share of the events that were delivered in their frame, in percent; None if frames are not known."""
     count = sum(figures.late_frames.values())
-    return 100 * figures.late_frames.get(0, 0) / count if count else None
+    return 100 * figures.late_frames.get(0, 0) / count if count and UNKNOWN not in figures.late_frames else None
 
 
 def histogram(rows: Sequence[Row]) -> Table:

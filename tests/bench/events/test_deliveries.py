@@ -143,13 +143,22 @@ def test_events_of_a_world_before_a_reset_come_before_those_of_the_next() -> Non
 
 def test_in_a_split_view_the_left_picture_decides() -> None:
     # The right picture, which the log has, is 30 ms ahead.
-    frames = log([0, 1, 2, 1], [46, 55, 78, 94], plan_rate=[1.0, 1.0, 0.5, 0.0])
+    frames = log([0, 1, 2, 1], [46, 55, 78, 94], plan_rate=[1.0, 1.0, 1.0, 0.0])
     rows = delivered(EVENTS, [1, 2, 3, 4], [25 * MS, 48 * MS, 48 * MS, 64 * MS])
-    rows["late_ms"][1:] *= 2  # of display time, at half the speed
     found = compare(EVENTS, rows, frames, 0, is_split=True)
     assert (found.expected, found.missing) == (4, 0)
     assert found.is_in_time
     assert not compare(EVENTS, rows, frames, 0).is_in_time
+
+
+def test_two_events_of_a_frame_show_the_rate_of_their_lateness() -> None:
+    # The third frame has the rate of the plan before.
+    frames = log([0, 1, 2, 1], [46, 55, 78, 94], plan_rate=[1.0, 1.0, 0.5, 0.5])
+    rows = delivered(EVENTS, [1, 2, 3, 4], [25 * MS, 48 * MS, 48 * MS, 64 * MS])
+    rows["late_ms"][3] *= 2
+    assert compare(EVENTS, rows, frames, 0, is_split=True).is_in_time
+    late = delivered(EVENTS, [1, 2, 3, 4], [31 * MS, 48 * MS, 48 * MS, 64 * MS])
+    assert not compare(EVENTS, late, frames, 0, is_split=True).is_in_time
 
 
 def test_a_viewer_that_drew_nothing_expects_nothing() -> None:
