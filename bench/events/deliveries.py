@@ -1,6 +1,7 @@
 """Compares the events that a world emitted with those that a viewer delivered.
 
-The expected events of a viewer are those from its first drawn instant to its last one. An event belongs to the first
+The expected events of a viewer are those from its first drawn instant to its last one, and those that were emitted
+after it attached and have an earlier instant: its first frame delivers them, and their lateness says how late. An event belongs to the first
 frame whose draw time has reached it, or, if it was emitted later than that, to the first frame that could read it.
 
 Pure: reads files that are already loaded, and no clock.
@@ -19,6 +20,8 @@ from twixt.render.measure.frame_rows import FrameTable
 Records = NDArray[np.void]
 # Upper ends of the bars of the histogram of lateness, in ms of display time.
 LATE_MS = (2, 4, 8, 12, 17, 25, 33, 50, 100, 250, 1000)
+# Key of `Deliveries.late_frames` for events whose frame is not known.
+UNKNOWN = -1_000_000
 
 
 @dataclass(frozen=True)
@@ -27,8 +30,9 @@ class Deliveries:
 
     expected: number of events between the first and the last drawn instant. delivered: number of calls. missing:
     expected events that were not delivered. twice, unordered, foreign: calls for an event that came before, that
-    belongs before the last one, or that was not expected. damaged: calls whose event differs from the emitted one.
-    late_frames: for each number of frames after the right one, the number of events. late_ms: number of events for each
+    belongs before the last one, or that was not expected. before: calls for events from before the first drawn instant.
+    damaged: calls whose event differs from the emitted one.
+    late_frames: for each number of frames after the right one, the number of events, or UNKNOWN. late_ms: number of events for each
     bar of `LATE_MS`, and above. within_frame: share of the events that are not later than their frame's interval, in
     percent. jumped: events that are later than the interval because the draw time jumped over them, after a stall.
     emitted_late: events that were emitted after the picture had passed their instant.
@@ -40,6 +44,7 @@ class Deliveries:
     twice: int
     unordered: int
     foreign: int
+    before: int
     damaged: int
     late_frames: dict[int, int]
     late_ms: list[int]
@@ -68,9 +73,9 @@ class Deliveries:
         return asdict(self)
 
 
-def compare(emitted: Records, delivered: Records, log: FrameTable, is_split: bool = False) -> Deliveries:
+def compare(emitted: Records, delivered: Records, log: FrameTable, begin_ns: int, is_split: bool = False) -> Deliveries:
     """Compares the events of one viewer. emitted: (n,) of dtype EMITTED, in the order of delivery. delivered: (k,) of
-    dtype DELIVERED. log: the viewer's frame log. is_split: True for a split view. Its log has the draw times of the
+    dtype DELIVERED. log: the viewer's frame log. begin_ns: instant at which the viewer was started. is_split: True for a split view. Its log has the draw times of the
     right picture, so those of the left one, which decides, are computed from the lateness of the events."""
     drawn = log.packed[~log.is_text("mode", "none")]
     if is_split:
@@ -81,9 +86,11 @@ def compare(emitted: Records, delivered: Records, log: FrameTable, is_split: boo
     known = (number >= 0) & (number < len(place_of))
     places = np.where(known, place_of[np.where(known, number, 0)], -1) if len(place_of) else np.full(len(number), -1)
     first, last = _drawn_places(emitted, drawn)
-    if is_split and len(places):
-        first = max(0, int(places[0]))  # the left picture's first draw time is not known
-    is_foreign = (places < first) | (places >= last)
+    drawn_first = first
+    if len(places) and places[0] >= 0:
+        # Events that came while the viewer started. Of the left picture, the first draw time is not known.
+        first = int(places[0]) if is_split else min(first, int(places[0]))
+    is_foreign = (places < first) | (places >= last) | (emitted["emitted_ns"][places] < begin_ns)
     intact = delivered["is_intact"] & (delivered["sim_time_ns"] == emitted["sim_time_ns"][places])
     unique = np.unique(places[~is_foreign])
     late_ms = delivered["late_ms"]
@@ -96,6 +103,7 @@ def compare(emitted: Records, delivered: Records, log: FrameTable, is_split: boo
         int((~is_foreign).sum()) - len(unique),
         int((np.diff(places) < 0).sum()),
         int(is_foreign.sum()),
+        int((places < drawn_first).sum()),
         int((~intact).sum()),
         in_frames.late_frames,
         np.histogram(late_ms, (-np.inf, *np.nextafter(LATE_MS, np.inf), np.inf))[0].tolist(),
@@ -141,15 +149,33 @@ def _of_left_picture(drawn: Records, delivered: Records) -> Records:
     frames = np.flatnonzero(counts)
     if not len(frames) or counts.sum() != len(delivered):
         return drawn[:0]
-    rate = drawn["plan_rate"]
-    running = np.maximum.accumulate(np.where(rate > 0, np.arange(len(drawn)), 0))  # in a pause, the rate before
-    draw_ns = delivered["sim_time_ns"] + np.round(delivered["late_ms"] * np.repeat(rate[running], counts) * 1e6)
-    rows = drawn[frames[0] :].copy()
     ends = np.cumsum(counts[frames]) - 1
+    begins = ends - counts[frames] + 1
+    draw_ns = delivered["sim_time_ns"][ends] + np.round(
+        delivered["late_ms"][ends] * _rates(drawn["plan_rate"], frames, delivered[begins], delivered[ends]) * 1e6
+    )
+    rows = drawn[frames[0] :].copy()
     shown = np.maximum.accumulate(np.where(rows["events"] > 0, np.arange(len(rows)), 0))
-    rows["draw_time_ns"][frames - frames[0]] = draw_ns[ends]
+    rows["draw_time_ns"][frames - frames[0]] = draw_ns
     rows["draw_time_ns"] = rows["draw_time_ns"][shown]
     return rows
+
+
+def _rates(plan_rate: NDArray[Any], frames: NDArray[np.int64], first: Records, last: Records) -> NDArray[np.float64]:
+    """Rate by which the lateness of the events of each frame was computed. The log has the rate of the newest plan. Two
+    events of one frame show which of the plans' rates it was. first, last: first and last event of each frame."""
+    running = np.maximum.accumulate(
+        np.where(plan_rate > 0, np.arange(len(plan_rate)), 0)
+    )  # in a pause, the rate before
+    rates: NDArray[np.float64] = plan_rate[running][frames]
+    apart_ns = (first["late_ms"] - last["late_ms"]) * 1e6
+    known = np.unique(plan_rate[plan_rate > 0])
+    if len(known):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            seen = (last["sim_time_ns"] - first["sim_time_ns"]) / apart_ns
+        nearest = known[np.argmin(np.abs(seen[:, None] / known - 1), axis=1)]
+        rates = np.where(apart_ns > 0, nearest, rates)
+    return rates
 
 
 def _in_frames(emitted: Records, places: NDArray[Any], late_ms: NDArray[Any], drawn: Records) -> _InFrames:
@@ -158,7 +184,7 @@ def _in_frames(emitted: Records, places: NDArray[Any], late_ms: NDArray[Any], dr
     if not len(places):
         return _InFrames({}, None, 0, 0)
     if not len(ends) or ends[-1] != len(places):  # calls and log disagree, so that no frame is known
-        return _InFrames({-1: len(places)}, None, 0, 0)
+        return _InFrames({UNKNOWN: len(places)}, None, 0, 0)
     frame = np.searchsorted(ends, np.arange(len(places)), "right")
     events = emitted[places]
     reached = np.searchsorted(np.maximum.accumulate(_keys(drawn, "draw_time_ns")), _keys(events, "sim_time_ns"), "left")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import tempfile
 import time
@@ -43,7 +44,9 @@ WAIT_S = 0.7
 # Keys that change the plan of physics.
 RESET = "r"
 PLAN_KEYS = ("space", "period", "bracketleft", "bracketright", RESET)
-PROMISES = EXACT, COUNTED = "exact", "counted"
+EXACT, COUNTED = "exact", "counted"
+# Lines of standard error about events that were not delivered: by the ring, by physics, to the user's function.
+LOSS = re.compile(r"([\d,]+) events (are lost|were dropped|were not passed)")
 
 
 @dataclass(frozen=True)
@@ -86,13 +89,15 @@ class Case:
 
 @dataclass(frozen=True)
 class ViewerRun:
-    """What one viewer of a run did. lost, reset: numbers in the viewer's report; None if they are not there. notices:
-    lines about events on standard error. failure: reason why there are no figures."""
+    """What one viewer of a run did. lost, reset: numbers in the viewer's report; None if they are not there. unpassed:
+    number of events for which the viewer had no time to call the function, as it says at its end. notices: lines on
+    standard error about events that were not delivered. failure: reason why there are no figures."""
 
     viewer: str
     figures: Deliveries | None
     lost: int | None = None
     reset: int | None = None
+    unpassed: int = 0
     notices: tuple[str, ...] = ()
     failure: str = ""
 
@@ -147,7 +152,7 @@ def _measured(case: Case, display: Screen, folder: str, free: float | None) -> C
             raise TwixtError(f"physics: {failure}")
         emitted = np.fromfile(emitted_file, EMITTED)
         viewers = [session.result(number, emitted) for number in range(len(case.viewers))]
-        counts = _events_of(physics_file, "physics")
+        counts = _events_of(physics_file)
         return CaseRun(
             case, tuple(viewers), len(emitted), counts.get("emitted"), counts.get("dropped"), wall_s, free,
             _event_lines(physics),
@@ -208,8 +213,11 @@ class Session:
         delivered = np.fromfile(self._path(number, "delivered"), DELIVERED)
         counts = _events_of(self._path(number, "json"))
         is_split = "split" in dict(viewer.options)
-        figures = compare(emitted, delivered, read_log(self._path(number, "csv")), is_split)
-        return ViewerRun(viewer.name, figures, counts.get("lost"), counts.get("reset"), lines)
+        figures = compare(emitted, delivered, read_log(self._path(number, "csv")), child.begin_ns, is_split)
+        unpassed = [
+            int(match[1].replace(",", "")) for line in lines if (match := LOSS.search(line)) and "passed" in line
+        ]
+        return ViewerRun(viewer.name, figures, counts.get("lost"), counts.get("reset"), sum(unpassed), lines)
 
     def _path(self, number: int, ending: str) -> str:
         return os.path.join(self._folder, f"{number}.{ending}")
@@ -279,14 +287,12 @@ def _is_longer(path: str, size: int) -> bool:
     return os.path.exists(path) and os.path.getsize(path) > size
 
 
-def _events_of(path: str, *sections: str) -> dict[str, Any]:
+def _events_of(path: str) -> dict[str, Any]:
     """Block "events" of a report; empty if there is none."""
     with open(path, encoding="utf-8") as file:
-        found = json.load(file)
-    for section in sections:
-        found = found.get(section) or {}
-    return found.get("events") or {}
+        return json.load(file).get("events") or {}
 
 
 def _event_lines(child: Process) -> tuple[str, ...]:
-    return tuple(line for line in child.error_lines() if "event" in line)
+    """Lines of standard error about events that were not delivered."""
+    return tuple(line for line in child.error_lines() if LOSS.search(line))

@@ -13,7 +13,7 @@ import platform
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from bench.events.deliveries import LATE_MS, Deliveries
+from bench.events.deliveries import LATE_MS, UNKNOWN, Deliveries
 from bench.events.event_runs import COUNTED, EXACT, Action, Case, CaseRun, Viewer, ViewerRun, measured
 from bench.pages import CUT_SHORT, Notes, Results, Table, TableColumn, collected, document_of
 from bench.screens import Screen, screen
@@ -75,20 +75,25 @@ class Row(NamedTuple):
         figures, lost, reset = self.viewer.figures, self.viewer.lost, self.viewer.reset
         if figures is None:
             return [self.viewer.failure]
-        counted = (lost or 0) + (reset or 0)
+        counted = (lost or 0) + (reset or 0) + self.viewer.unpassed
         promises = {
             "once, in order": not figures.is_disordered,
-            "in its frame": figures.is_in_time,
+            "in its frame": figures.is_in_time or self.viewer.unpassed > 0,
             "none missing": self.run.case.promise != EXACT or (not figures.missing and not lost),
             "missing ones are counted": figures.missing == counted,
-            "said once": len([line for line in self.viewer.notices if "lost" in line]) == (1 if lost else 0),
+            "said once": len([line for line in self.viewer.notices if "are lost" in line]) == (1 if lost else 0),
         }
         return [name for name, holds in promises.items() if not holds]
 
     def to_json(self) -> dict[str, Any]:
         """Case, viewer and figures, in one flat dict."""
         figures = self.figures.to_json() if self.figures is not None else {}
-        counts = {"lost": self.viewer.lost, "reset": self.viewer.reset, "broken": self.broken}
+        counts = {
+            "lost": self.viewer.lost,
+            "reset": self.viewer.reset,
+            "unpassed": self.viewer.unpassed,
+            "broken": self.broken,
+        }
         return {"case": self.run.case.name, "viewer": self.viewer.viewer, **figures, **counts}
 
 
@@ -106,24 +111,29 @@ COLUMNS = (
     _figure("missing", lambda of: of.missing, ",d"),
     TableColumn("lost", lambda row: row.viewer.lost, ",d"),
     TableColumn("reset", lambda row: row.viewer.reset, ",d"),
+    TableColumn("not passed", lambda row: row.viewer.unpassed, ",d"),
     _figure("twice, unordered, foreign, damaged", lambda of: of.twice + of.unordered + of.foreign + of.damaged, ",d"),
     _figure("late p50, ms", lambda of: of.late_p50_ms, ".1f"),
     _figure("p99", lambda of: of.late_p99_ms, ".1f"),
     _figure("most", lambda of: of.late_max_ms, ".1f"),
     _figure("in its frame, %", lambda of: in_its_frame(of), ".2f"),
+    _figure("within an interval, %", lambda of: of.within_frame, ".1f"),
     TableColumn("promises", lambda row: "BROKEN: " + ", ".join(row.broken) if row.broken else "hold", wraps=True),
 )
 LEGEND = (
     "emitted: by the world, which keeps a list of its events; dropped: too many for one step; to deliver: those between "
-    "the first and the last drawn instant of the viewer; lost, reset: as the viewer reports them",
+    "the first and the last drawn instant of the viewer; lost, reset: as the viewer reports "
+    "them; not passed: the function took too long",
     "late: time from the event's instant to the instant that its frame draws, in ms of display time; in its frame: "
-    "delivered in the first frame that reaches its instant, or could read it",
+    "delivered in the first frame that reaches its instant, or could read it; within an interval: not later than that frame came after the one "
+    "before. All others are those over which the draw time jumped, after a stall or a pause of the viewer",
 )
 
 
 def in_its_frame(figures: Deliveries) -> float | None:
+    """Share of the events that were delivered in their frame, in percent; None if frames are not known."""
     count = sum(figures.late_frames.values())
-    return 100 * figures.late_frames.get(0, 0) / count if count else None
+    return 100 * figures.late_frames.get(0, 0) / count if count and UNKNOWN not in figures.late_frames else None
 
 
 def histogram(rows: Sequence[Row]) -> Table:
@@ -151,7 +161,7 @@ def broken_of(run: CaseRun) -> list[str]:
     """Promises of physics that did not hold in a run."""
     if run.failure:
         return [run.failure]
-    said = [line for line in run.notices if "drop" in line]
+    said = [line for line in run.notices if "were dropped" in line]
     promises = {
         "physics counts each event": run.made == (run.emitted or 0) + (run.dropped or 0),
         "physics says once that it drops events": len(said) == (1 if run.dropped else 0),

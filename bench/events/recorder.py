@@ -5,6 +5,7 @@ Always: the file of a viewer has one record for each call, in the order of the c
 
 from __future__ import annotations
 
+import struct
 import sys
 import time
 from typing import IO, Any
@@ -21,6 +22,7 @@ from twixt.ipc.ring.events import Event
 DELIVERED = np.dtype(
     [("number", "<i8"), ("sim_time_ns", "<i8"), ("received_ns", "<i8"), ("late_ms", "<f8"), ("is_intact", "?")]
 )
+_PACKED = struct.Struct("<qqqd?")
 FUNCTION = f"{__name__}:record"
 _files: list[IO[bytes]] = []
 
@@ -29,8 +31,8 @@ def record(event: Event) -> None:
     """Writes the event to the viewer's file."""
     number, is_many = int(event.values[0]), bool(event.values[1])
     is_intact = Emission(event.name, event.body, event.strength, event.text) == emission(number, is_many)
-    row = (number, round(event.sim_time * 1e9), time.perf_counter_ns(), event.late_ms, is_intact)
-    _files[0].write(np.array(row, DELIVERED).tobytes())
+    row = _PACKED.pack(number, round(event.sim_time * 1e9), time.perf_counter_ns(), event.late_ms, is_intact)
+    _files[0].write(row)
 
 
 def view(name: str, out: str, split: str | None = None, **options: Any) -> None:

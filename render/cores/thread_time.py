@@ -237,7 +237,7 @@ class FrameCosts(NamedTuple):
 
     draw_ns: int = 0
     upload_ns: int = 0  # reading of snapshots and upload to the GPU
-    user_ns: int = 0  # the user's own drawing
+    user_ns: int = 0  # the user's own drawing, and the user's function for events
     gc_ns: int = 0
     stolen_ns: int = 0  # waits for a core, and times when the process was stopped
     other_ns: int = 0
@@ -278,7 +278,7 @@ class LapRecorder:
 
     read: returns the totals up to now. drawers: returns for each thread that draws for this thread how long (ns) it
     has waited for a core. spans: receives each lap that has a kind (see `ipc.trace.spans`). last: the totals at the
-    end of the last lap.
+    end of the last lap. user_before_ns: part of the user's time of the current frame that came before the frame began.
     """
 
     def __init__(
@@ -292,6 +292,9 @@ class LapRecorder:
         self._sums = [0] * len(FrameCosts._fields)
         # Times of the work that made the last swap end late. They count for the next frame.
         self._late = list(self._sums)
+        # Times of the work between two frames that postponed the start of the next frame. They count for that frame.
+        self._postponed = list(self._sums)
+        self.user_before_ns = 0
         self._usual_idle: dict[str, deque[int]] = {kind: deque(maxlen=REMEMBERED_LAPS) for kind in (FINISH, SWAP)}
         self._queued = drawers()
         self.last = read()
@@ -329,6 +332,13 @@ class LapRecorder:
         if self.last.wall_ns > until_ns:
             _add(self._late if in_swap else self._sums, cause, lap, lap.stolen_ns)
 
+    def lap_between_frames(self, cause: int, until_ns: int, kind: int = NO_SPAN, a: int = 0) -> None:
+        """Ends a lap of work after the swap of a frame. If the lap ended after `until_ns`, which is the instant at which
+        the next frame would have started, it counts for the next frame, even if that frame waits for a later start."""
+        lap = self.lap(cause, kind, a)
+        if self.last.wall_ns > until_ns:
+            _add(self._postponed, cause, lap, lap.stolen_ns)
+
     def finished(self, kind: int = NO_SPAN) -> None:
         """Ends a lap in which the thread waited until drawing was complete. The longest time for which one drawing
         thread waited for a core counts as stolen."""
@@ -342,14 +352,15 @@ class LapRecorder:
 
     def waited(self, until_ns: int, kind: int = NO_SPAN, begins: bool = False) -> None:
         """Ends a lap in which the thread waited until `until_ns`. Time after `until_ns` counts as stolen. begins: the
-        frame begins here, so all earlier laps are dropped."""
+        frame begins here, so all earlier laps are dropped that did not postpone it."""
         began_ns = self.last.wall_ns
         self.lap(UNCOUNTED, kind)
-        if until_ns <= began_ns:
-            return
+        if until_ns > began_ns:
+            if begins:
+                self._sums = self._postponed
+            self._sums[STOLEN] += max(0, self.last.wall_ns - until_ns)
         if begins:
-            self._sums = [0] * len(self._sums)
-        self._sums[STOLEN] += max(0, self.last.wall_ns - until_ns)
+            self.user_before_ns = self._sums[USER]
 
     def swapped(self, blocks: bool) -> FrameCosts:
         """Ends the lap of the swap and returns the frame's costs. blocks: the swap waits for the display. If `blocks`
@@ -358,7 +369,7 @@ class LapRecorder:
         lap = self.lap(UNCOUNTED)
         stolen_ns = lap.queued_ns + self._stopped_ns(SWAP, lap.idle_ns - lap.queued_ns, lap.is_stopped)
         sums, self._sums = self._sums, self._late
-        self._late = [0] * len(sums)
+        self._late, self._postponed = [0] * len(sums), [0] * len(sums)
         (self._sums if blocks else sums)[STOLEN] += stolen_ns
         return FrameCosts(*sums)
 

@@ -1,85 +1,136 @@
 """The program's events in one viewer: received, delivered when they are due, passed to the user's function.
 
-Always: an event is delivered once, in the first frame whose draw time has reached its instant, among the frames that
-are drawn after it was received. In a split view the left picture decides.
+An event is delivered in the first frame whose draw time has reached its instant. If it was received after that frame,
+it is delivered in the next one. In a split view the left picture decides. A frame shows what is drawn, so with the
+interpolation method `latest` the newest snapshot's instant counts, and with `none` that of the snapshot that is shown.
+While a picture stands still, nothing falls due. While the window is hidden, nothing is drawn, and the draw time of the
+playback clock decides, once a second.
+
+Always: an event is delivered at most once, in order, and never before its instant. Events that are not delivered are
+counted: as lost if they were overwritten or too many, as reset if their world or their simulation was replaced.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.ring.events import NO_EVENTS, EventReader, event_of
+from twixt.ipc.process.notices import print_notice
+from twixt.ipc.ring.events import NO_EVENTS, EventReader
+from twixt.ipc.ring.layout import LayoutError
 from twixt.render.events.event_function import CalledFunction, load
 from twixt.render.events.event_queue import EventQueue
 
-# Largest lateness in ns. A draw time or a rate of damaged memory may give any number.
+# Largest lateness in ns. Draw time and rate come from shared memory. If it is damaged, they may be any number.
 MOST_LATE_NS = 1 << 61
 
 
 class ViewerEvents:
     """Events of one simulation. on_event: the text that was given to `--on-event`, or None. before: the events of the
-    simulation that was drawn before in this window, whose function is called further on. Raises TwixtError for a
+    simulation that was drawn before in this window. Its function receives these events too. Raises TwixtError for a
     function that cannot be loaded.
 
     worlds_before: number that the intake adds to the world epochs of this simulation. due: events that the last frame
-    was the first to reach, (k,) of dtype EVENT. late_ns: the largest lateness of these events, in ns of display time;
-    0 if there are none.
+    was the first to reach, (k,) of dtype EVENT; none after `deliver`. late_ns: the largest lateness of these events, in
+    ns of display time; 0 if there are none.
     """
 
     def __init__(self, reader: EventReader, on_event: str | None = None, before: ViewerEvents | None = None) -> None:
         self.worlds_before = 0
         self.due: NDArray[np.void] = NO_EVENTS
         self.late_ns = 0
-        self._reader = reader
+        self._reader, self._queue = reader, EventQueue(reader.attached_at)
         self.attached_at, self.names = reader.attached_at, reader.names
-        self._queue = EventQueue(reader.attached_at)
         self.queues = [self._queue]  # all queues that get the events
         self._draw_time_ns, self._rate = 0, 1.0
+        self._delivered = 0
+        self._damage = ""  # why no events are read any more
+        self._is_loss_printed = False
         self._function: CalledFunction | None = None
+        self._earlier = {"delivered": 0, "lost": 0, "reset": 0}  # counts of earlier simulations
         if before is not None:
-            self._function = before._function
+            self._function, self._earlier = before._function, before.counts
+            self._earlier["reset"] += len(before._queue)
         elif on_event is not None:
             self._function = load(on_event)
 
-    def receive(self) -> None:
-        """Reads the events that are new. Call it after the snapshots of the frame were read."""
-        if self._reader.has_unread:
+    def receive(self) -> bool:
+        """Reads the events that are new. Call it after the snapshots of the frame were read. Returns True if there were
+        some. This test loads only one word."""
+        if not self._reader.has_unread or self._damage:
+            return False
+        try:
             batch = self._reader.unread()
             for queue in self.queues:
                 queue.add(batch)
+        except LayoutError as error:
+            self._damage = str(error)
+            print_notice(f"{error}; the viewer goes on without events")
+        if self.lost and not self._is_loss_printed:
+            self._is_loss_printed = True
+            print_notice(self._loss_text)
+        return True
 
     def draw(self, draw_time_ns: int, world_epoch: int, rate: float) -> None:
-        """Takes the events that are due in a frame. draw_time_ns: simulated time that the left picture shows. rate:
-        simulated seconds per second, by the plan. In a pause it is 0, and single steps are drawn at the rate before."""
+        """Takes the events that are due in a frame. draw_time_ns: simulated time that the left picture shows.
+        world_epoch: its world, with `worlds_before`. rate: simulated seconds per second, by the plan. In a pause it is
+        0, and single steps are drawn at the rate before the pause."""
         if rate > 0:
             self._rate = rate
-        self.due = self._queue.due(draw_time_ns, world_epoch - self.worlds_before)
-        if len(self.due):
-            self._draw_time_ns = draw_time_ns
-            self.late_ns = self._late_ns(int(self.due["sim_time_ns"][0]))
+        self._draw_time_ns = draw_time_ns
+        due = self.due = self._queue.due(draw_time_ns, world_epoch - self.worlds_before)
+        if len(due):
+            self.late_ns = self._late_ns(int(due["sim_time_ns"][0]))
+            self._delivered += len(due)
 
-    def deliver(self) -> bool:
+    def deliver(self, now_ns: Callable[[], int]) -> bool:
         """Passes the events of the last frame to the user's function. Call it after the frame is shown. Returns True if
-        the function was called."""
-        due, self.due, self.late_ns = self.due, NO_EVENTS, 0
-        if self._function is None or not len(due):
+        the function was called. now_ns: function that reads the clock."""
+        due, function = self.due, self._function
+        if len(due):
+            self.due, self.late_ns = NO_EVENTS, 0
+        if function is None:
             return False
-        for record in due:
-            late_ms = self._late_ns(int(record["sim_time_ns"])) / 1e6
-            self._function(event_of(record, self.names.get(int(record["name"]), "?"), late_ms))
+        function.add(due, self.names)
+        if not function.waiting:
+            return False
+        function.call(self._late_ns, now_ns)
         return True
 
     @property
-    def lost(self) -> int:
-        """Number of events that were lost."""
-        return self._reader.lost + self._queue.lost
+    def are_waiting(self) -> bool:
+        """True if events wait for the user's function, because its calls took too long in the last frame."""
+        return self._function is not None and self._function.waiting > 0
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Number of events that were delivered, lost, and dropped by a reset, in all simulations of this window."""
+        own = {"delivered": self._delivered, "lost": self.lost, "reset": self._queue.reset}
+        return {name: count + self._earlier[name] for name, count in own.items()}
 
     @property
     def messages(self) -> tuple[str, ...]:
         """Messages for the user about the events."""
-        message = "" if self._function is None else self._function.message
-        return (message,) if message else ()
+        found = () if self._function is None else self._function.messages
+        return (*found, self._loss_text) if self.lost else found
+
+    def close(self) -> None:
+        """Prints the number of events that the user's function did not receive, if there are any."""
+        if self._function is not None:
+            self._function.close()
+
+    @property
+    def lost(self) -> int:
+        """Number of events that were overwritten or too many."""
+        return self._reader.lost + self._queue.lost
+
+    @property
+    def _loss_text(self) -> str:
+        return f"{self.lost:,} events are lost: there were more than this viewer could read or hold"
 
     def _late_ns(self, instant_ns: int) -> int:
-        return round(min((self._draw_time_ns - instant_ns) / self._rate, MOST_LATE_NS))
+        """Display time from an instant to the draw time, in ns. After a reset, an event that waited for the user's
+        function may have a later instant. Its lateness is 0."""
+        return round(min(max(0, self._draw_time_ns - instant_ns) / self._rate, MOST_LATE_NS))

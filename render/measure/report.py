@@ -61,6 +61,7 @@ class FinishedRun:
     counts that the physics process sent. first_frame_parts_ms: durations of the viewer's phases in `START_PHASES`, in
     ms. The durations of the physics process' phases are in its block "start". forgotten: number of old rows that are
     no longer in memory (`FrameLog.forgotten`).
+    events: the viewer's counts of the program's events (`ViewerEvents.counts`).
     """
 
     rows: FrameTable | Iterable[FrameRow]
@@ -72,6 +73,7 @@ class FinishedRun:
     channel: dict[str, Any] | None = None
     forgotten: int = 0
     first_frame_parts_ms: dict[str, float] | None = None
+    events: dict[str, int] | None = None
 
 
 def build(run: FinishedRun) -> Report:
@@ -113,6 +115,9 @@ def build(run: FinishedRun) -> Report:
         "first_frame_ms": run.first_frame_ms,
         "first_frame_parts_ms": {part: parts_ms.get(part) for part in START_PHASES},
     }
+    known["events"] = {**known["events"], **(blocks.get("events") or {}), **(run.events or {})}
+    if blocks and not blocks.get("events"):
+        conditions.append("this simulation does not count its events: no events.emitted and events.dropped")
     known["pacer"] = {**known["pacer"], "policy": run.config.pacing}
     return _document(run.config.command, known, conditions)
 
@@ -284,6 +289,8 @@ def _figures(report: dict[str, Any]) -> Table:
                 counts = _costs_in_words(value)
             elif kind != SPREAD and value is not None:
                 shown.append(f"{key} {as_text(value)}")
+        if section_name == "events" and not any(report["events"].get(key) for key in keys if key != "late_ms"):
+            continue  # no event was emitted
         table.add_row(Text(section_name, style="bold"), ", ".join(shown) or NOT_MEASURED)
         if counts:
             table.add_row("", f"render late by: {counts}")

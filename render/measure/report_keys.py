@@ -62,7 +62,7 @@ START_PHASES = {
 RENDER_COSTS = {
     "draw": "drawing and waiting for it to be complete",
     "upload": "reading snapshots and bringing them to the GPU",
-    "user": "the user's own drawing",
+    "user": "the user's own drawing, and the function of --on-event",
     "gc": "collecting garbage",
     "stolen": "others had the processor, or the process was stopped",
     "other": "events, log, and all between frames",
@@ -96,6 +96,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "wake_error_us": SPREAD,
     },
     "causes": dict.fromkeys(("physics_late", "render_late", "display_late"), FIGURE) | {"render_late_parts": COUNTS},
+    "events": dict.fromkeys(("emitted", "dropped", "delivered", "lost", "reset"), FIGURE) | {"late_ms": SPREAD},
 }  # fmt: skip
 # Names of the figures below a key, for each kind of key that has several figures.
 BELOW = {SPREAD: STATISTICS, NAMES: tuple(LOW_1_PERCENT), PHASES: tuple(START_PHASES), COUNTS: tuple(RENDER_COSTS)}

@@ -71,6 +71,8 @@ def conditions(timing: Intervals, moved: DrawnMotion) -> list[str]:
         lines.append("this driver gave no time of the GPU's own, or was not asked: no gpu_ms")
     if not (frames["input_acted_ns"] > 0).any():
         lines.append("no key or button was used: no input_to_present_ms")
+    if not (frames["events"] > 0).any():
+        lines.append("no frame was the first to reach an event of the program: no events.late_ms")
     return lines + _quality_conditions(timing)
 
 
@@ -121,7 +123,7 @@ class Measured:
     timing: Intervals
     motion: DrawnMotion
     causes: Causes
-    sections: dict[str, dict[str, Any]]  # the sections frames, motion, latency, pacer and causes
+    sections: dict[str, dict[str, Any]]  # the sections frames, motion, latency, pacer, causes and events
     conditions: list[str]
 
 
@@ -137,6 +139,7 @@ def measure(table: FrameTable, refresh_hz: float | None = None, swap_blocks: boo
         "latency": _latency(timing, moved),
         "pacer": _pacer(timing),
         "causes": _causes(timing, why),
+        "events": _events(timing),
     }
     return Measured(timing, moved, why, sections, conditions(timing, moved))
 
@@ -214,6 +217,15 @@ def _causes(timing: Intervals, why: Causes) -> dict[str, Any]:
     if costs_of(timing.frames).any():
         counts["render_late_parts"] = {name: int((why.cost == i).sum()) for i, name in enumerate(RENDER_COSTS)}
     return counts
+
+
+def _events(timing: Intervals) -> dict[str, Any]:
+    """Events that the frames were the first to reach, and the largest lateness of those of each frame."""
+    frames = timing.frames
+    counts = frames["events"]
+    if not counts.any():
+        return {}
+    return {"delivered": int(counts.sum()), "late_ms": distribution(frames["event_late_ns"][counts > 0] / 1e6)}
 
 
 def _most_used(frames: FrameTable, column: str) -> str | None:

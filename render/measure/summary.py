@@ -21,7 +21,7 @@ CAUSES = {
     "display_late": ("the display was late", "display late"),
     "draw": ("drawing took too long", "drawing"),
     "upload": ("reading snapshots took too long", "reading"),
-    "user": ("the program's own drawing took too long", "own drawing"),
+    "user": ("the program's own drawing or on_event took too long", "own drawing or on_event"),
     "gc": ("garbage was collected", "garbage"),
     "stolen": ("other programs took the cores", "cores taken"),
     "other": ("other work of the viewer took too long", "other work"),
@@ -63,6 +63,7 @@ def rows(report: Report) -> list[tuple[str, str]]:
         ("bad frames", _bad_text(report)),
         ("added latency", _spread_text(motion["sample_age_ms"])),
         ("first picture", "" if latency["first_frame_ms"] is None else f"after {time_text(latency['first_frame_ms'])}"),
+        ("events", _events_text(report.get("events") or {})),
         ("physics", _rate_of(physics["rate"])),
         ("physics step", _spread_text(physics["step_ms"])),
         ("publish interval", _spread_text(physics.get("publish_interval_ms") or {})),
@@ -107,6 +108,13 @@ def _spread_text(spread: dict[str, float | None]) -> str:
     if mean is None or p99 is None or most is None:
         return ""
     return f"{time_text(mean)} mean, 99 % within {time_text(p99)}, longest {time_text(most)}"
+
+
+def _events_text(events: Report) -> str:
+    """Counts of events that are not 0, and their lateness. Empty if there were no events."""
+    counts = [f"{events[name]} {name}" for name in ("emitted", "dropped", "delivered", "lost") if events.get(name)]
+    late = _spread_text(events.get("late_ms") or {})
+    return ", ".join(counts) + (f"; late by {late}" if late and counts else "")
 
 
 def _rate_of(rate: dict[str, float | None]) -> str:

@@ -354,20 +354,20 @@ class Stage:
             if picture is self.main and self._drawing is not None:
                 words = [*words, *self._draw_users(self._drawing, drawn, marks, present_ns)]
             time = FrameTime(drawn.main.draw_time_ns, head.world_epoch, present_ns, self._rate)
-            self.shown_events.draw(picture, time, self.renderer, self.history.copy_latest)
+            self.shown_events.draw(picture, time, self.renderer, self.history.drawable_copies)
             if words:
                 self.labels += place(words, matrices, around, size_px[1], viewport)
         self.renderer.end_pictures()
         self._present_ns = present_ns
-        self.shown_events.end_frame(present_ns, pictures)
+        self.shown_events.end_frame(present_ns, pictures, has_panels)
         if self.history.copies and not self.needs_copies:
             self.history.drop_copies()
         return drawn
 
-    def pass_still(self, present_ns: int) -> None:
-        """Advances the clocks without drawing. Otherwise the clocks would have to catch up in the next frame."""
-        for picture in self.pictures:
-            picture.advance_to(present_ns)
+    def pass_still(self, present_ns: int) -> int:
+        """Advances the clocks without drawing. Otherwise the clocks would have to catch up in the next frame. Returns
+        the draw time of the left picture."""
+        return [picture.advance_to(present_ns) for picture in reversed(self.pictures)][-1]
 
     @property
     def moves_by_itself(self) -> bool:

@@ -59,7 +59,7 @@ class IntakeResult(NamedTuple):
     """What one frame received from the simulation."""
 
     steps: int = 0  # number of ticks by which the newest snapshot has advanced
-    is_news: bool = False  # True if a snapshot, a plan or a scene arrived; each of these changes the picture
+    is_news: bool = False  # True if a snapshot, a plan, a scene or an event arrived; each of these changes the picture
 
     def and_then(self, later: IntakeResult) -> IntakeResult:
         """Combines the results of two calls in one frame."""
@@ -143,8 +143,8 @@ class Intake:
         """Receives everything new from the simulation. Each frame calls this as late as possible. If a frame has spare
         time, it also calls this once earlier."""
         result = self._receive()
-        if self._events is not None:
-            self._events.receive()
+        if self._events is not None and self._events.receive():
+            result = result.and_then(IntakeResult(0, True))
         return result
 
     def _receive(self) -> IntakeResult:

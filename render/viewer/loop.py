@@ -19,7 +19,6 @@ from twixt.render.cores.sharing import CoreSharing
 from twixt.render.cores.thread_time import DRAW, OTHER, UPLOAD, USER, ProcessorTime
 from twixt.render.display.display import Display
 from twixt.render.display.input import Event
-from twixt.render.display.wayland import AwaitCall
 from twixt.render.draw.frame.context import draws_in_threads, is_software
 from twixt.render.draw.frame.snapshot_ring import MOST_SLOTS
 from twixt.render.draw.quality import FrameCost, Governor
@@ -116,18 +115,18 @@ class FrameLoop:
         if self._slow_render_ns:
             self._work_more(start_ns, has_waited=planned.start_ns > began_ns)
         work_end_ns = now_ns()
-        swap_at_ns = self._pacer.drawn(start_ns, work_end_ns)
-        if swap_at_ns is not None:
+        if (swap_at_ns := self._pacer.drawn(start_ns, work_end_ns)) is not None:
             self._await_swap(swap_at_ns)
         swap_begin_ns = now_ns()
-        self.display.swap(None if self.is_starting else partial(self._use_swap, planned))
+        return_ns = planned.present_ns - self.record.presents.lag_ns  # expected return of the swap
+        self.display.swap(None if self.is_starting else partial(self.spare.in_swap, return_ns))
         swap_end_ns = now_ns()
         times = FrameTimes(start_ns, latch_ns, work_end_ns, swap_begin_ns, swap_end_ns, self.display.fence())
         renderer, events = self.renderer, self.events
         measured = laps.swapped(self._pacer.blocks), ahead.work_ns, len(events.due), events.late_ns
         drawing = Drawing(shown, renderer.level.name, renderer.gpu_ns, *measured)
-        if events.deliver():
-            laps.lap(USER, kinds.USER_EVENTS, drawing.events)
+        if events.deliver(now_ns):
+            laps.lap_between_frames(USER, start_ns + planned.interval_ns, kinds.USER_EVENTS, drawing.events)
         row = self._account(planned, times, inputs, drawing)
         if user_events or ahead.taken.is_news or self.spare.next.taken.is_news or self._is_changing():
             self.redraws.request(row.present_ns)
@@ -164,14 +163,19 @@ class FrameLoop:
             self.redraws.request(now_ns)
 
     def sleep_while_hidden(self) -> None:
-        """Sleeps while the window is hidden, instead of making a frame. Applies input, and receives snapshots one time
-        per second."""
+        """Sleeps while the window is hidden, instead of making a frame. Applies input. Receives snapshots and delivers
+        events one time per second."""
         self._rest()
         self._apply(self.display.wait_events(SLEEP_S))
-        if self.idle.is_hidden_intake_due(self.timer.now_ns()):
+        if self.idle.is_hidden_intake_due(now_ns := self.timer.now_ns()):
             self.intake.receive()
+            draw_time_ns, newest = self.stage.pass_still(now_ns), self.stage.history.newest
+            if newest is not None:
+                self.events.draw(draw_time_ns, newest.head.world_epoch, self.intake.plan.rate)
         else:
             self.intake.link.poll()
+            self.events.receive()
+        self.events.deliver(self.timer.now_ns)
 
     def end_start(self) -> None:
         """Ends start-up. From now on, the figures count the frames."""
@@ -205,6 +209,7 @@ class FrameLoop:
         self.record.screenshots.close()
         self.requested.close()
         self.over.close()
+        self.events.close()
         self.timer.close()
         self.core_sharing.close()
 
@@ -250,7 +255,7 @@ class FrameLoop:
 
     def _is_changing(self) -> bool:
         """True if the next frame may differ without new input or snapshots."""
-        if self.stage.moves_by_itself or self.over.is_being_made:
+        if self.stage.moves_by_itself or self.over.is_being_made or self.events.are_waiting:
             return True
         return self.idle.status.is_changed(self.intake.link, self.input.settings.overlay)
 
@@ -267,9 +272,9 @@ class FrameLoop:
         return presents.planned(self._pacer.next_frame(now_ns))
 
     def _draw(self, present_ns: int, events: list[Event]) -> DrawnPicture | None:
-        display, stage, size_px = self.display, self.stage, self.display.framebuffer_size
-        if display.resizes != self._resizes:
-            self._resizes = display.resizes
+        stage, size_px = self.stage, self.display.framebuffer_size
+        if self.display.resizes != self._resizes:
+            self._resizes = self.display.resizes
             self.renderer.forget_pixels()
             self.governor.forget()
         shown = stage.draw(present_ns, size_px, self.input.tool.draw, self.input.settings.overlay)
@@ -359,11 +364,6 @@ class FrameLoop:
         timer.wait.until(swap_at_ns)
         timer.laps.waited(swap_at_ns, kinds.AWAIT_SWAP)
 
-    def _use_swap(self, planned: FramePlan, await_call: AwaitCall) -> None:
-        """Uses the time until the swap returns. The swap is expected to return at the planned present time minus the
-        lag."""
-        self.spare.in_swap(planned.present_ns - self.record.presents.lag_ns, await_call)
-
     def _account(self, planned: FramePlan, times: FrameTimes, inputs: FrameInputs, drawing: Drawing) -> FrameRow:
         """Records in the log the frame that was just shown. Passes its times to the overlay, to core sharing, to the
         control of quality and to the physics process."""
@@ -379,8 +379,8 @@ class FrameLoop:
         if self.intake.make_room():
             self.timer.laps.lap(UPLOAD)
         if not self.is_starting:
-            work_ns, hand_over_ns = times.work_end_ns - times.start_ns, self.spare.hand_over_ns(times)
-            cost = FrameCost(work_ns, hand_over_ns, row.user_ns, row.gc_ns, row.stolen_ns)
+            work_ns, user_ns = times.work_end_ns - times.start_ns, row.user_ns - self.timer.laps.user_before_ns
+            cost = FrameCost(work_ns, self.spare.hand_over_ns(times), user_ns, row.gc_ns, row.stolen_ns)
             interval_ns, is_short = self._pacer.own_interval_ns, sharing.shortage.is_short
             self.renderer.level = self.governor.frame(cost.judged_ns, interval_ns, is_short)
             if reason := self.governor.change_reason:

@@ -78,6 +78,7 @@ def leave_report(
     display: dict[str, Any],
     conditions: list[str],
     first_frame_ms: float | None,
+    events: dict[str, int],
 ) -> int:
     """Prints and writes the reports that the config asks for. Returns FINISHED if all limits hold and all files were
     written. Else returns another exit code. If a file cannot be written, the error is printed, and the other files
@@ -98,6 +99,7 @@ def leave_report(
         channel=channel,
         forgotten=log.forgotten,
         first_frame_parts_ms=parts_ms,
+        events=events,
     )
     made = report.build(run)
     unwritten = 0

@@ -223,7 +223,8 @@ def _leave(viewer: _Viewer, link: Link, loop: FrameLoop, outcome: Outcome) -> in
         "refresh_measured_hz": refresh.measured_hz,
     }
     conditions = [refresh.reason, *nice_conditions(), *loop.core_sharing.conditions()]
-    code = leave_report(config, log, blocks, channel, shown_on, conditions, _first_frame_ms(config, loop))
+    first_ms, events = _first_frame_ms(config, loop), loop.events.counts
+    code = leave_report(config, log, blocks, channel, shown_on, conditions, first_ms, events)
     return outcome.exit_code or code
 
 

@@ -53,6 +53,7 @@ SHOWN = (
     Shown("pendulum", "A pendulum with sliders, and its energy as a live plot", "pendulum:Pendulum", has_overlay=True),
     Shown("mesh_file", "A mesh from a file, twice", "mesh_file:Gears", needs="mesh"),
     Shown("pong", "A game in 2D: orthographic, flat colours, outlines", "pong:Pong"),
+    Shown("bounce", "Events: a ring where and when a ball hits the floor", "bounce:Bounce --physics-hz 5"),
     Shown(
         "paper_figure",
         "A figure for a paper: high resolution, without a window",
@@ -68,7 +69,7 @@ SHOWN = (
     ),
     Shown("solar_system", "Labels beside bodies, and a text that changes", "solar_system:SolarSystem --trails all"),
     Shown("draw_speed", "A drawing of your own over any world", "balls --draw draw_speed:draw"),
-    Shown("sounds", "A short sound for each event", "sounds:Bouncing --on-event sounds:play"),
+    Shown("sounds", "A short sound for each event", "bounce:Bounce --on-event sounds:play"),
     Shown("event_log", "A loop of your own that emits events, and a log of them"),
     Shown("orbit", "The README's first world", "orbit:Orbit"),
 )

@@ -134,6 +134,7 @@ def on_event(event: twixt.Event) -> None:
 
 
 drawing: twixt.DrawFunction = draw
+event_function: twixt.EventFunction = on_event
 method: twixt.InterpolationMethod = Latest()
 
 

@@ -60,7 +60,7 @@ def calls(places: list[int]) -> np.ndarray:
 
 
 def test_events_between_the_first_and_the_last_drawn_instant_are_expected_once_in_order() -> None:
-    found = compare(EVENTS, calls([1, 2, 3, 4]), FRAMES)
+    found = compare(EVENTS, calls([1, 2, 3, 4]), FRAMES, 0)
     assert (found.expected, found.delivered, found.missing) == (4, 4, 0)
     assert found.is_exact
     assert found.is_in_time
@@ -70,10 +70,10 @@ def test_events_between_the_first_and_the_last_drawn_instant_are_expected_once_i
 
 @pytest.mark.parametrize(
     ("places", "field"),
-    [([1, 2, 4], "missing"), ([1, 2, 2, 3, 4], "twice"), ([1, 3, 2, 4], "unordered"), ([0, 1, 2, 3, 4], "foreign")],
+    [([1, 2, 4], "missing"), ([1, 2, 2, 3, 4], "twice"), ([1, 3, 2, 4], "unordered")],
 )
 def test_each_fault_is_counted(places: list[int], field: str) -> None:
-    found = compare(EVENTS, calls(places), log([0, 1, len(places) - 2, 1], [16, 25, 48, 64]))
+    found = compare(EVENTS, calls(places), log([0, 1, len(places) - 2, 1], [16, 25, 48, 64]), 0)
     assert {name: getattr(found, name) for name in ("missing", "twice", "unordered", "foreign")} == {
         name: int(name == field) for name in ("missing", "twice", "unordered", "foreign")
     }
@@ -81,20 +81,31 @@ def test_each_fault_is_counted(places: list[int], field: str) -> None:
     assert found.is_disordered == (field != "missing")
 
 
+def test_events_from_before_the_first_picture_are_expected_if_they_came_after_the_start() -> None:
+    events = EVENTS.copy()
+    events["emitted_ns"] = [3, 4, 5, 6, 7]
+    rows = calls([0, 1, 2, 3, 4])
+    frames = log([1, 1, 2, 1], [16, 25, 48, 64])
+    found = compare(events, rows, frames, 3)
+    assert (found.before, found.expected, found.is_exact) == (1, 5, True)
+    past = compare(events, rows, frames, 4)
+    assert (past.foreign, past.is_exact) == (1, False)
+
+
 def test_an_unknown_number_is_foreign_and_changed_fields_are_damage() -> None:
     rows = calls([1, 2, 3, 4])
     rows["number"][0] = 77
     rows["is_intact"][1] = False
     rows["sim_time_ns"][2] += 1
-    found = compare(EVENTS, rows, FRAMES)
+    found = compare(EVENTS, rows, FRAMES, 0)
     assert (found.foreign, found.damaged, found.missing) == (1, 3, 1)
 
 
 def test_a_frame_too_late_is_not_in_time_and_a_frame_too_early_neither() -> None:
-    late = compare(EVENTS, calls([1, 2, 3, 4]), log([0, 0, 3, 1], [16, 25, 48, 64]))
+    late = compare(EVENTS, calls([1, 2, 3, 4]), log([0, 0, 3, 1], [16, 25, 48, 64]), 0)
     assert late.late_frames == {0: 3, 1: 1}
     assert not late.is_in_time
-    early = compare(EVENTS, calls([1, 2, 3, 4]), log([1, 0, 2, 1], [16, 25, 48, 64]))
+    early = compare(EVENTS, calls([1, 2, 3, 4]), log([1, 0, 2, 1], [16, 25, 48, 64]), 0)
     assert early.late_frames == {-1: 1, 0: 3}
     assert not early.is_in_time
 
@@ -102,19 +113,19 @@ def test_a_frame_too_late_is_not_in_time_and_a_frame_too_early_neither() -> None
 def test_a_frame_cannot_deliver_what_was_emitted_after_it_read() -> None:
     events = EVENTS.copy()
     events["emitted_ns"][1] = FRAME_NS + 1  # the second frame, which reaches it, has read already
-    found = compare(events, calls([1, 2, 3, 4]), log([0, 0, 3, 1], [16, 25, 48, 64]))
+    found = compare(events, calls([1, 2, 3, 4]), log([0, 0, 3, 1], [16, 25, 48, 64]), 0)
     assert found.is_in_time
     assert found.emitted_late == 1
 
 
 def test_calls_that_the_log_does_not_have_are_not_in_time() -> None:
-    assert not compare(EVENTS, calls([1, 2, 3, 4]), log([0, 1, 2, 0], [16, 25, 48, 64])).is_in_time
+    assert not compare(EVENTS, calls([1, 2, 3, 4]), log([0, 1, 2, 0], [16, 25, 48, 64]), 0).is_in_time
 
 
 def test_events_over_which_the_picture_jumps_are_counted() -> None:
     jump = log([0, 1, 3], [16, 25, 64])
     rows = delivered(EVENTS, [1, 2, 3, 4], [25 * MS, *[64 * MS] * 3])
-    found = compare(EVENTS, rows, jump)
+    found = compare(EVENTS, rows, jump, 0)
     assert found.is_in_time
     assert found.jumped == 2
     assert found.within_frame == 50.0
@@ -125,23 +136,32 @@ def test_events_of_a_world_before_a_reset_come_before_those_of_the_next() -> Non
     events = emitted([10, 50, 5, 15], [0, 0, 1, 1])
     frames = log([1, 0, 1, 1], [16, 25, 6, 22], world_epoch=[0, 0, 1, 1])
     rows = delivered(events, [2, 3], [6 * MS, 22 * MS])
-    found = compare(events, rows, log([0, 0, 1, 1], [8, 25, 6, 22], world_epoch=[0, 0, 1, 1]))
+    found = compare(events, rows, log([0, 0, 1, 1], [8, 25, 6, 22], world_epoch=[0, 0, 1, 1]), 0)
     assert (found.expected, found.missing, found.unordered) == (4, 2, 0)
     assert len(frames) == 4
 
 
 def test_in_a_split_view_the_left_picture_decides() -> None:
     # The right picture, which the log has, is 30 ms ahead.
-    frames = log([0, 1, 2, 1], [46, 55, 78, 94], plan_rate=[1.0, 1.0, 0.5, 0.0])
+    frames = log([0, 1, 2, 1], [46, 55, 78, 94], plan_rate=[1.0, 1.0, 1.0, 0.0])
     rows = delivered(EVENTS, [1, 2, 3, 4], [25 * MS, 48 * MS, 48 * MS, 64 * MS])
-    rows["late_ms"][1:] *= 2  # of display time, at half the speed
-    found = compare(EVENTS, rows, frames, is_split=True)
+    found = compare(EVENTS, rows, frames, 0, is_split=True)
     assert (found.expected, found.missing) == (4, 0)
     assert found.is_in_time
-    assert not compare(EVENTS, rows, frames).is_in_time
+    assert not compare(EVENTS, rows, frames, 0).is_in_time
+
+
+def test_two_events_of_a_frame_show_the_rate_of_their_lateness() -> None:
+    # The third frame has the rate of the plan before.
+    frames = log([0, 1, 2, 1], [46, 55, 78, 94], plan_rate=[1.0, 1.0, 0.5, 0.5])
+    rows = delivered(EVENTS, [1, 2, 3, 4], [25 * MS, 48 * MS, 48 * MS, 64 * MS])
+    rows["late_ms"][3] *= 2
+    assert compare(EVENTS, rows, frames, 0, is_split=True).is_in_time
+    late = delivered(EVENTS, [1, 2, 3, 4], [31 * MS, 48 * MS, 48 * MS, 64 * MS])
+    assert not compare(EVENTS, late, frames, 0, is_split=True).is_in_time
 
 
 def test_a_viewer_that_drew_nothing_expects_nothing() -> None:
-    found = compare(EVENTS, calls([]), FrameTable.of([FrameRow()]))
+    found = compare(EVENTS, calls([]), FrameTable.of([FrameRow()]), 0)
     assert (found.expected, found.delivered, found.late_p50_ms) == (0, 0, None)
     assert found.is_exact

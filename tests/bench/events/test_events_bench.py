@@ -15,21 +15,21 @@ from bench.events.events_bench import Row, broken_of, cases, write_results
 from bench.pages import Results
 
 GOOD = Deliveries(
-    expected=100, delivered=100, missing=0, twice=0, unordered=0, foreign=0, damaged=0, late_frames={0: 100},
+    expected=100, delivered=100, missing=0, twice=0, unordered=0, foreign=0, before=0, damaged=0, late_frames={0: 100},
     late_ms=[*[0] * len(LATE_MS), 100], late_p50_ms=8.0, late_p99_ms=16.0, late_max_ms=20.0, within_frame=100.0,
     jumped=0, emitted_late=0,
 )  # fmt: skip
 WHERE = {
     "processor": "a processor", "cores": 2, "system": "a system", "display": "Xvfb", "free_cores_before": None
 }  # fmt: skip
-SAID = ("twixt: 5 events were lost",)
+SAID = ("twixt: 5 events are lost: there were more",)
 
 
 def ran(
     figures: Deliveries | None = GOOD, promise: str = EXACT, lost: int | None = 0, reset: int | None = 0,
-    notices: tuple[str, ...] = (), failure: str = "",
+    notices: tuple[str, ...] = (), failure: str = "", unpassed: int = 0,
 ) -> Row:  # fmt: skip
-    viewer = ViewerRun("plain", figures, lost, reset, notices, failure)
+    viewer = ViewerRun("plain", figures, lost, reset, unpassed, notices, failure)
     case = Case("a case", 10.0, (Viewer("plain"),), promise=promise)
     return Row(CaseRun(case, (viewer,), made=100, emitted=100, dropped=0), viewer)
 
@@ -53,6 +53,7 @@ def test_the_command_knows_all_cases() -> None:
         (ran(replace(GOOD, missing=5), COUNTED, lost=5), ["said once"]),
         (ran(replace(GOOD, missing=5), COUNTED, lost=5, notices=SAID * 2), ["said once"]),
         (ran(replace(GOOD, missing=5), COUNTED, reset=5), []),
+        (ran(replace(GOOD, missing=5), COUNTED, unpassed=5), []),
         (ran(None, failure="exit code 1: the display went"), ["exit code 1: the display went"]),
     ],
 )
@@ -64,7 +65,7 @@ def test_what_physics_drops_must_be_counted_and_said_once() -> None:
     run = ran().run
     assert broken_of(run) == []
     assert broken_of(replace(run, emitted=99)) == ["physics counts each event"]
-    said = "twixt: events are dropped"
+    said = "twixt: 40 events were dropped: one step"
     counted = replace(run, case=replace(run.case, promise=COUNTED), emitted=60, dropped=40, notices=(said,))
     assert broken_of(counted) == []
     assert broken_of(replace(counted, notices=(said, said))) == ["physics says once that it drops events"]

@@ -169,6 +169,23 @@ def test_a_frame_that_waits_for_its_start_lost_nothing_to_late_work_before_it() 
     assert meter.swapped(blocks=True) == NO_COSTS
 
 
+def test_work_between_frames_counts_where_it_postponed_the_start_of_the_next_frame() -> None:
+    for late_ms, cost in ((-1, NO_COSTS), (1, FrameCosts(user_ns=50 * MS))):
+        machine, meter = made()
+        assert meter.swapped(blocks=True) == NO_COSTS
+        start_ns = machine.wall_ns + (50 - late_ms) * MS
+        machine.work(50)
+        meter.lap_between_frames(USER, start_ns)
+        until_ns = machine.wall_ns + 4 * MS
+        machine.sleep(4)
+        meter.waited(until_ns, begins=True)
+        assert meter.user_before_ns == cost.user_ns, "it is no part of the frame's own work"
+        assert meter.swapped(blocks=True) == cost
+        machine.sleep(4)
+        meter.waited(machine.wall_ns, begins=True)
+        assert meter.swapped(blocks=True) == NO_COSTS, "once"
+
+
 def test_a_rest_is_no_frames_doing() -> None:
     machine, meter = made()
     machine.work(500)
