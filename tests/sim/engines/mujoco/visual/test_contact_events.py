@@ -199,10 +199,11 @@ def test_the_world_of_a_file_emits_contacts_with_a_setting_and_its_state_is_the_
         make_world(world_of_file("falling.xml"), [("events", "all")], 0)
 
 
-def test_the_speed_of_a_body_that_turns_is_that_of_its_point_at_the_contact() -> None:
-    bar = Model('<mujoco><option gravity="0 0 0"/><worldbody>'
-        '<body><freejoint/><geom type="capsule" size=".05" fromto="-.5 0 0 .5 0 0" mass="1"/></body>'
-        '<body pos=".4 .2 0"><freejoint/><geom size=".05" mass="1"/></body></worldbody></mujoco>')  # fmt: skip
+@pytest.mark.parametrize(("end", "ball"), [(".5 0 0", ".4 .2 0"), ("0 .5 0", "-.2 .4 0")])
+def test_the_speed_of_a_body_that_turns_is_that_of_its_point_at_the_contact(end: str, ball: str) -> None:
+    bar = Model(f"""<mujoco><option gravity="0 0 0"/><worldbody>
+        <body><freejoint/><geom type="capsule" size=".05" fromto="0 0 0 {end}" mass="1"/></body>
+        <body pos="{ball}"><freejoint/><geom size=".05" mass="1"/></body></worldbody></mujoco>""")
     bar.data.qvel[5] = 2.0
     bar.run(0.2)
     ((_, begun),) = bar.found
