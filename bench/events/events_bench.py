@@ -182,8 +182,10 @@ def write_results(runs: Sequence[CaseRun], results: Results, where: dict[str, An
         "runs: " + ("unknown" if free is None else f"{free[0]:.2f} to {free[1]:.2f}")
     )
     table, notes = Table(COLUMNS, rows), Notes([*LEGEND, *told, conditions, *broken])
-    shown: list[Any] = [table, *([histogram(rows)] if rows else []), notes]
-    results.write(document, page=[f"Made by `{results.command}`.", *shown], shown=shown)
+    late = [histogram(rows)] if rows else []
+    heading = "Number of events by their lateness, in the first of these runs:"
+    page = [f"Made by `{results.command}`.", table, heading, *late, notes]
+    results.write(document, page=page, shown=[table, *late, notes])
     return bool(broken or any(row.broken for row in rows))
 
 
