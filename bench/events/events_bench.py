@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from bench.events.deliveries import LATE_MS, UNKNOWN, Deliveries
 from bench.events.event_runs import COUNTED, EXACT, Action, Case, CaseRun, Viewer, ViewerRun, measured
-from bench.pages import CUT_SHORT, Notes, Results, Table, TableColumn, collected, document_of
+from bench.pages import CUT_SHORT, Block, Notes, Results, Table, TableColumn, collected, document_of
 from bench.screens import Screen, screen
 from twixt.cli.progress import Say
 from twixt.cli.turns import run_in_turns
@@ -184,7 +184,7 @@ def write_results(runs: Sequence[CaseRun], results: Results, where: dict[str, An
     table, notes = Table(COLUMNS, rows), Notes([*LEGEND, *told, conditions, *broken])
     late = [histogram(rows)] if rows else []
     heading = "Number of events by their lateness, in the first of these runs:"
-    page = [f"Made by `{results.command}`.", table, heading, *late, notes]
+    page: list[Block] = [f"Made by `{results.command}`.", table, heading, *late, notes]
     results.write(document, page=page, shown=[table, *late, notes])
     return bool(broken or any(row.broken for row in rows))
 
