@@ -149,11 +149,10 @@ def _of_left_picture(drawn: Records, delivered: Records) -> Records:
     frames = np.flatnonzero(counts)
     if not len(frames) or counts.sum() != len(delivered):
         return drawn[:0]
-    ends = np.cumsum(counts[frames]) - 1
-    begins = ends - counts[frames] + 1
-    draw_ns = delivered["sim_time_ns"][ends] + np.round(
-        delivered["late_ms"][ends] * _rates(drawn["plan_rate"], frames, delivered[begins], delivered[ends]) * 1e6
-    )
+    begins = np.cumsum(counts[frames]) - counts[frames]
+    first, second = delivered[begins], delivered[np.minimum(begins + 1, len(delivered) - 1)]
+    rates = _rates(drawn["plan_rate"], frames, first, second)
+    draw_ns = first["sim_time_ns"] + np.round(drawn["event_late_ns"][frames] * rates)
     rows = drawn[frames[0] :].copy()
     shown = np.maximum.accumulate(np.where(rows["events"] > 0, np.arange(len(rows)), 0))
     rows["draw_time_ns"][frames - frames[0]] = draw_ns
@@ -161,20 +160,19 @@ def _of_left_picture(drawn: Records, delivered: Records) -> Records:
     return rows
 
 
-def _rates(plan_rate: NDArray[Any], frames: NDArray[np.int64], first: Records, last: Records) -> NDArray[np.float64]:
-    """Rate by which the lateness of the events of each frame was computed. The log has the rate of the newest plan. Two
-    events of one frame show which of the plans' rates it was. first, last: first and last event of each frame."""
+def _rates(plan_rate: NDArray[Any], frames: NDArray[np.int64], first: Records, second: Records) -> NDArray[np.float64]:
+    """Rate by which the lateness of the first event of each frame was computed. The log has the rate of the newest plan.
+    The first two events of a frame show which of the plans' rates it was."""
     running = np.maximum.accumulate(
         np.where(plan_rate > 0, np.arange(len(plan_rate)), 0)
     )  # in a pause, the rate before
     rates: NDArray[np.float64] = plan_rate[running][frames]
-    apart_ns = (first["late_ms"] - last["late_ms"]) * 1e6
     known = np.unique(plan_rate[plan_rate > 0])
     if len(known):
         with np.errstate(divide="ignore", invalid="ignore"):
-            seen = (last["sim_time_ns"] - first["sim_time_ns"]) / apart_ns
-        nearest = known[np.argmin(np.abs(seen[:, None] / known - 1), axis=1)]
-        rates = np.where(apart_ns > 0, nearest, rates)
+            seen = (second["sim_time_ns"] - first["sim_time_ns"]) / ((first["late_ms"] - second["late_ms"]) * 1e6)
+        off = np.abs(seen[:, None] / known - 1)
+        rates = np.where(off.min(axis=1) < 0.01, known[np.argmin(np.nan_to_num(off, nan=np.inf), axis=1)], rates)
     return rates
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from bench.events.deliveries import LATE_MS, UNKNOWN, Deliveries
 from bench.events.event_runs import COUNTED, EXACT, Action, Case, CaseRun, Viewer, ViewerRun, measured
-from bench.pages import CUT_SHORT, Notes, Results, Table, TableColumn, collected, document_of
+from bench.pages import CUT_SHORT, Block, Notes, Results, Table, TableColumn, collected, document_of
 from bench.screens import Screen, screen
 from twixt.cli.progress import Say
 from twixt.cli.turns import run_in_turns
@@ -174,7 +174,7 @@ def write_results(runs: Sequence[CaseRun], results: Results, where: dict[str, An
     """Shows the figures and writes the files. Returns True if a promise is broken. Raises TwixtError."""
     rows = [Row(run, viewer) for run in runs for viewer in run.viewers]
     broken = [f"{run.case.name}: BROKEN: {', '.join(lines)}" for run in runs if (lines := broken_of(run))]
-    told = [f"{run.case.name}: {line}" for run in runs for line in _told(run)]
+    told = [line for run in runs for line in _told(run)]
     document = document_of(SCHEMA, results.command, where, rows, [])
     free = where["free_cores_before"]
     conditions = (
@@ -182,20 +182,22 @@ def write_results(runs: Sequence[CaseRun], results: Results, where: dict[str, An
         "runs: " + ("unknown" if free is None else f"{free[0]:.2f} to {free[1]:.2f}")
     )
     table, notes = Table(COLUMNS, rows), Notes([*LEGEND, *told, conditions, *broken])
-    shown: list[Any] = [table, *([histogram(rows)] if rows else []), notes]
-    results.write(document, page=[f"Made by `{results.command}`.", *shown], shown=shown)
+    late = [histogram(rows)] if rows else []
+    heading = "Number of events by their lateness, in the first of these runs:"
+    page: list[Block] = [f"Made by `{results.command}`.", table, heading, *late, notes]
+    results.write(document, page=page, shown=[table, *late, notes])
     return bool(broken or any(row.broken for row in rows))
 
 
 def _told(run: CaseRun) -> Iterator[str]:
     if not run.failure:
-        yield f"{run.made / run.case.seconds:,.0f} events a simulated second in {run.wall_s:.0f} s of wall time"
+        yield f"{run.case.name}: {run.made / run.case.seconds:,.0f} events a simulated second in {run.wall_s:.0f} s of wall time"
     for row in (Row(run, viewer) for viewer in run.viewers):
         figures = row.figures
         if figures is not None and (figures.jumped or figures.emitted_late):
             yield (
-                f"{row.viewer.viewer}: the draw time jumped over {figures.jumped} events in one frame; {figures.emitted_late} "
-                "were emitted after the picture had passed their instant"
+                f"{run.case.name}, {row.viewer.viewer}: {figures.jumped:,} events were later than an interval, because the draw "
+                f"time jumped; {figures.emitted_late:,} were emitted after the picture had passed their instant"
             )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from twixt.ipc.ring import events
-from twixt.render.events import event_queue, rings
+from twixt.render.events import event_function, event_queue, rings
 from twixt.sim.publish import event_buffer
 
 PAGE = (Path(__file__).parents[2] / "docs" / "events.md").read_text()
@@ -20,6 +20,7 @@ TEXT = re.sub(r"\s+", " ", PAGE)
     [
         (r"fades in (\S+) s", (rings.RING_NS / 1e9,)),
         (r"has at most (\S+) rings", (rings.MOST_RINGS,)),
+        (r"may take (\S+) ms in a frame", (event_function.MOST_CALLING_NS / 1e6,)),
         (r"in shared memory, with (\S+) slots", (events.SLOTS,)),
         (r"behind by more than (\S+) events", (events.SLOTS,)),
         (r"name \| (\S+) bytes in UTF-8; (\S+) names", (events.NAME_BYTES, events.MOST_NAMES - 1)),
