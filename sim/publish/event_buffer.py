@@ -77,7 +77,7 @@ class EventBuffer:
         self._host, self._warn_user = host, warn
         self._numbers: dict[str, int] = {}
         self._names: list[str] = []
-        self._naming = threading.Lock()
+        self._naming = threading.RLock()
         self.pending = bytearray()
         self._add = self.pending.extend  # one call of C, so that threads cannot mix their records
         self._room = MOST_BYTES
@@ -194,7 +194,7 @@ class EventBuffer:
 
     def close_in_child(self) -> None:
         """Implements `fork.Guarded`. The child emits nothing."""
-        self._room, self._naming = 0, threading.Lock()
+        self._room, self._naming = 0, threading.RLock()
         self.pending.clear()
 
     def __reduce_ex__(self, protocol: object) -> Any:
@@ -288,7 +288,7 @@ class EventBuffer:
     def _number_of(self, name: Any) -> int:
         """Number of a name, which is new if it is not known. Raises TwixtError if it cannot be a name."""
         check_name(name)
-        with self._naming:
+        with self._naming:  # re-entrant, because a signal handler may emit
             number = self._numbers.get(name)
             if number is None and len(self._names) >= MOST_NAMES - 1 and name != OTHER:
                 self._warn_once(
@@ -300,7 +300,8 @@ class EventBuffer:
                 number = self._numbers.get(name)
             if number is None:
                 self._names.append(name)
-                self._numbers[name] = number = len(self._names)
+                # The first place, because a signal handler may add a name between these statements.
+                self._numbers[name] = number = self._names.index(name) + 1
         return number
 
     def _leave_out(self, count: int) -> None:

@@ -163,8 +163,10 @@ class Handle:
         Args:
             state_only: If True, the model's own arrays (colours, sizes, poses of geoms) are not checked for changes.
         """
-        if self._contacts is not None and (begun := self._contacts.look()) is not None:
-            self.emit_many(NAME, **begun._asdict())
+        if self._contacts is not None:
+            with self._lock:  # another thread may step under this lock
+                if (begun := self._contacts.look()) is not None:
+                    self.emit_many(NAME, **begun._asdict())
         deferred, now_ns = self._deferred, perf_counter_ns()
         if now_ns < deferred.until_ns:  # the next lines repeat the code of `DeferredState.put`
             deferred.put_ns, deferred.is_model_fixed = now_ns, state_only

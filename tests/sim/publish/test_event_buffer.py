@@ -242,6 +242,19 @@ def test_events_of_many_threads_are_all_published(emitted: Emitted) -> None:
         assert [event.name for event in events] == [f"name {(thread + number) % 40}" for number in range(500)]
 
 
+def test_a_signal_handler_may_emit_while_another_name_is_added(make_host: MakeHost) -> None:
+    emitted = Emitted(make_host())
+    for number in range(MOST_NAMES - 1):
+        emitted.emit(f"name {number}")
+    # The warning is printed at the place at which a handler may run: while the number of a name is looked up.
+    emitted.buffer._warn_user = lambda _text: emitted.emit_many("from a handler", strength=[1, 2])
+    thread = threading.Thread(target=lambda: emitted.emit("one too many"), daemon=True)
+    thread.start()
+    thread.join(30)
+    assert not thread.is_alive()
+    assert [event.name for event in emitted.flush()][-3:] == [OTHER] * 3
+
+
 def test_a_forked_child_emits_nothing_and_goes_on(emitted: Emitted) -> None:
     emitted.emit("hit")
     child = os.fork()

@@ -172,6 +172,17 @@ def test_a_handle_refuses_another_value_of_the_option(launch: Launch, events: An
         launch(FALLING, events=events)
 
 
+def test_contacts_are_read_under_the_lock_of_the_handle_because_another_thread_may_step(
+    launch: Launch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handle, _ = launch(FALLING, events="contacts")
+    lock: Any = handle.lock()
+    owned, look = [], handle._contacts.look
+    monkeypatch.setattr(handle._contacts, "look", lambda: owned.append(lock._is_owned()) or look())
+    handle.sync()
+    assert owned == [True]
+
+
 def test_after_close_a_handle_emits_nothing(launch: Launch) -> None:
     handle, _ = launch(FALLING, events="contacts")
     handle.close()
