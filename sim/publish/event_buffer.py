@@ -83,7 +83,7 @@ class EventBuffer:
         self._room = MOST_BYTES
         self._warned: set[str] = set()
         self._too_many = 0
-        self._last = (0, 0)  # world epoch and time of the last published event
+        self._last = (0, AT_STEP)  # world epoch and time of the last published event
         self._publishing: _Publishing | None = None
         fork.guard(self)
 

@@ -74,6 +74,13 @@ def test_a_time_that_is_off_by_rounding_is_moved_without_a_warning(emitted: Emit
     assert emitted.warnings == []
 
 
+def test_simulated_time_may_be_negative(emitted: Emitted) -> None:
+    emitted.emit("hit", at=-4.75)
+    emitted.emit("hit")
+    assert [event.sim_time for event in emitted.flush(-5.0, -4.5)] == [-4.75, -4.5]
+    assert emitted.warnings == []
+
+
 @pytest.mark.parametrize("at", [float("nan"), float("inf")])
 def test_a_time_that_is_not_finite_counts_as_the_end_of_the_step(emitted: Emitted, at: float) -> None:
     emitted.emit("hit", at=at)
