@@ -50,7 +50,7 @@ def check_name(name: Any) -> None:
 
 def text_bytes(call: str, name: str, text: Any, report: Report) -> bytes:
     """UTF-8 of an event's text. A text that is too long is cut, and control characters become spaces."""
-    if not text and (text is None or isinstance(text, str)):
+    if text is None:
         return b""
     if not isinstance(text, str):
         raise refusal(text, str)(f"{call}(text) must be a text, got {text_of(text)[:80]}; such as text=str(value)")

@@ -126,7 +126,7 @@ class EventBuffer:
                     v2,
                     v3,
                     self._numbers[name],
-                    text_bytes("emit", name, text, self._warn_once) if text else b"",
+                    b"" if text.__class__ is str and not text else text_bytes("emit", name, text, self._warn_once),
                 )
                 self._add(record)
                 return

@@ -48,7 +48,9 @@ def emitted(make_host: MakeHost) -> Emitted:
         ({"values": 1.0}, InvalidValue, "got 1.0"),
         ({"values": ("a",)}, InvalidType, r"emit\(values\)"),
         ({"text": 7}, InvalidType, r"emit\(text\) must be a text, got 7; such as text=str\(value\)"),
+        ({"text": 0}, InvalidType, "got 0"),
         ({"text": b"abc"}, InvalidType, "got b'abc'"),
+        ({"text": np.array(["a", "b"])}, InvalidType, r"emit\(text\) must be a text"),
         ({"at": "now"}, InvalidType, r"emit\(at\) must be a number, got 'now'"),
         ({"at": [1.0, 2.0]}, InvalidValue, r"emit\(at\)"),
     ],
@@ -184,6 +186,7 @@ def test_of_many_events_only_those_with_wrong_numbers_are_corrected(emitted: Emi
         ({"strength": np.zeros((2, 2))}, InvalidValue, r"emit_many\(strength\)"),
         ({"at": ["a"]}, InvalidType, r"emit_many\(at\)"),
         ({"text": ["a", "b"]}, InvalidType, r"emit_many\(text\) must be a text"),
+        ({"text": np.array(["a", "b"])}, InvalidType, r"emit_many\(text\) must be a text"),
     ],
 )
 def test_arrays_that_do_not_fit_are_refused(
