@@ -68,12 +68,13 @@ class EventBuffer:
 
     pending: records that are not published yet, as bytes. emitted: number of events that were published. dropped: number
     of events that were too many for one step. holds_later: True to keep events from after the published state until a
-    state with their time is published; otherwise they are put at the time of the published state.
+    state with their time is published; otherwise they are put at the time of the published state. world: number of the
+    world of the next events; increase it when simulated time goes back. Events of earlier worlds are not kept.
     """
 
     def __init__(self, host: Host, warn: Callable[[str], object]) -> None:
         self.emitted = self.dropped = 0
-        self.holds_later = False
+        self.holds_later, self.world = False, 0
         self._host, self._warn_user = host, warn
         self._numbers: dict[str, int] = {}
         self._names: list[str] = []
@@ -115,7 +116,7 @@ class EventBuffer:
             if isfinite(total) and 0.0 <= strength < inf and (body is None or body >= 0):
                 record = PACKED.pack(
                     AT_STEP if at is None else round(at * 1e9),
-                    0,
+                    self.world,
                     NO_BODY if body is None else body,
                     x,
                     y,
@@ -174,7 +175,9 @@ class EventBuffer:
         if size <= FEW * SIZE and _complete_few(taken, previous_ns, now_ns, world_epoch, usual_bodies):
             records = np.frombuffer(taken, EVENT)
         else:
-            records = np.frombuffer(taken, EVENT)
+            records = np.frombuffer(self.pending[:size], EVENT)
+            if self.holds_later:
+                records["sim_time_ns"][records["world_epoch"] < self.world] = AT_STEP
             # Times from before a reset are later than the present time, and are not held.
             is_same_world = previous_ns < now_ns or world_epoch == last_epoch
             if self.holds_later and is_same_world and (records["sim_time_ns"] > now_ns).any():
@@ -218,9 +221,11 @@ class EventBuffer:
     ) -> None:
         if not self._room:
             return
-        number = self._number_of(name)
+        number, world = self._number_of(name), self.world
         content = text_bytes(call, name, text, self._warn_once)
         packed = packed_events(call, name, number, body, position, strength, values, at, content, self._warn_once)
+        if world:
+            np.frombuffer(packed, EVENT)["world_epoch"] = world
         room = max(0, self._room - len(self.pending))
         if len(packed) > room:
             self._leave_out((len(packed) - room) // SIZE)

@@ -70,6 +70,7 @@ class Handle:
         self._view = show(self._shown.scene, dt=model.opt.timestep, **options)  # type: ignore[arg-type]  # events: bool
         self._view._events.holds_later = True
         self._contacts = ContactEvents(model, data) if events == CONTACTS else None
+        self._events_s = data.time  # simulated time of the last event, or of the last state that was checked
         self._shown.show_in(self._view)
         if key_callback is not None:
             self._view._listen()
@@ -165,6 +166,7 @@ class Handle:
         """
         if self._contacts is not None:
             with self._lock:  # another thread may step under this lock
+                self._time_of_events()
                 if (begun := self._contacts.look()) is not None:
                     self.emit_many(NAME, **begun._asdict())
         deferred, now_ns = self._deferred, perf_counter_ns()
@@ -181,6 +183,7 @@ class Handle:
         if self._is_closed or not self._was_running:
             return self._mouse.end()
         with self._lock:
+            self._time_of_events()
             if self._mouse.is_needed:
                 self._mouse.apply()
             self._deferred.is_model_fixed = state_only
@@ -232,7 +235,8 @@ class Handle:
         Raises:
             TwixtError: In the same cases as in `World.emit`.
         """
-        at = self._data.time if at is None else at
+        time_s = self._time_of_events()
+        at = time_s if at is None else at
         self._view.emit(name, body=body, position=position, strength=strength, values=values, text=text, at=at)
 
     def emit_many(
@@ -263,8 +267,17 @@ class Handle:
         Raises:
             TwixtError: In the same cases as in `World.emit_many`.
         """
-        at = self._data.time if at is None else at
+        time_s = self._time_of_events()
+        at = time_s if at is None else at
         self._view.emit_many(name, body=body, position=position, strength=strength, values=values, at=at, text=text)
+
+    def _time_of_events(self) -> float:
+        """Simulated time of the state, in seconds. If it went back, events from before do not wait for their time."""
+        time_s = self._data.time
+        if time_s < self._events_s:
+            self._view._events.world += 1
+        self._events_s = time_s
+        return time_s
 
     def lock(self) -> threading.RLock:  # type: ignore[valid-type]  # a class to type checkers alone since 3.14
         """The lock that `sync` holds. The lock is re-entrant.

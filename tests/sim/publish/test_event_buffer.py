@@ -158,6 +158,17 @@ def test_later_events_may_be_held_until_their_state_is_published(emitted: Emitte
     assert emitted.buffer.report() == {"emitted": 3, "dropped": 0}
 
 
+def test_events_of_an_earlier_world_are_not_held_in_a_later_one(emitted: Emitted) -> None:
+    emitted.buffer.holds_later = True
+    emitted.emit("old", at=9.0)
+    emitted.buffer.world = 1
+    emitted.emit("new", at=1.25)
+    emitted.emit_many("later", at=[2.5])
+    assert emitted.flush() == [Event("new", 1.25), Event("old", 2.0)]
+    assert emitted.flush(2.0, 3.0) == [Event("later", 2.5)]
+    assert emitted.warnings == []
+
+
 def test_a_body_that_does_not_exist_is_left_out_and_reported_once(emitted: Emitted) -> None:
     for body in (2, 3, 1 << 31, 1 << 60):
         emitted.emit("hit", body=body)

@@ -235,3 +235,15 @@ def test_an_event_that_is_later_than_the_published_state_waits_for_its_own(launc
         handle.sync()
     reader.until(lambda: reader._link.events.has_unread)
     assert [(event.name, event.sim_time) for event in events_of(reader)] == [("later", 0.1)]
+
+
+def test_events_of_an_episode_that_was_not_published_do_not_wait_for_their_time_in_the_next_one(launch: Launch) -> None:
+    handle, reader = launch(FALLING, publish_hz=0.1)
+    handle.d.time = 5.0
+    handle.emit("end of the first episode")
+    mujoco.mj_resetData(handle.m, handle.d)
+    mujoco.mj_step(handle.m, handle.d)
+    handle.emit("step")
+    handle.sync()
+    reader.until(lambda: reader._link.events.has_unread)  # this state is published because no other follows
+    assert sorted(event.name for event in events_of(reader)) == ["end of the first episode", "step"]
