@@ -26,7 +26,7 @@ from twixt.sim.engines.mujoco.shown_model import ShownModel
 from twixt.sim.engines.mujoco.unsupported import Unsupported
 from twixt.sim.engines.mujoco.user_input.key_callback import call_on_keys
 from twixt.sim.engines.mujoco.user_input.mouse_forces import MouseForces
-from twixt.sim.engines.mujoco.visual.contact_events import CONTACTS, NAME, ContactEvents
+from twixt.sim.engines.mujoco.visual.contact_events import CONTACTS, ContactEvents
 from twixt.sim.engines.mujoco.visual.geom_memory import LabelTexts
 from twixt.sim.engines.mujoco.visual.user_geoms import UserGeoms
 from twixt.sim.engines.mujoco.visual.visual_marks import VisualMarks
@@ -167,8 +167,7 @@ class Handle:
         if self._contacts is not None:
             with self._lock:  # another thread may step under this lock
                 self._time_of_events()
-                if (begun := self._contacts.look()) is not None:
-                    self.emit_many(NAME, **begun._asdict())
+                self._contacts.emit(self.emit_many)
         deferred, now_ns = self._deferred, perf_counter_ns()
         if now_ns < deferred.until_ns:  # the next lines repeat the code of `DeferredState.put`
             deferred.put_ns, deferred.is_model_fixed = now_ns, state_only

@@ -35,7 +35,7 @@ from twixt.sim.engines.mujoco.model.model_scene import shown_scene
 from twixt.sim.engines.mujoco.model.model_surfaces import ModelSurfaces
 from twixt.sim.engines.mujoco.mujoco_package import PREFIX, loaded_model, mujoco, required
 from twixt.sim.engines.mujoco.overlay_content import ShowSwitches
-from twixt.sim.engines.mujoco.visual.contact_events import CONTACTS, NAME, ContactEvents
+from twixt.sim.engines.mujoco.visual.contact_events import CONTACTS, ContactEvents
 from twixt.sim.engines.mujoco.visual.visual_marks import VisualMarks
 from twixt.sim.world.bodies import Bodies
 from twixt.sim.world.marks import Marks
@@ -114,8 +114,8 @@ class ModelWorld(World):
             if self._data.time <= before:  # time has not increased, so MuJoCo has reset the model before this step
                 self._cut()
                 self._report_unstable(before)
-            if self._contacts is not None and (begun := self._contacts.look()) is not None:
-                self.emit_many(NAME, **begun._asdict())
+            if self._contacts is not None:
+                self._contacts.emit(self.emit_many)
         self._show_marks()
         if self._is_pulled:
             self._data.xfrc_applied[:] = 0

@@ -179,6 +179,8 @@ def _step_in_real_time(viewer: Handle) -> None:
             while begin_time + time.perf_counter() - begin_s > data.time:
                 before = data.time
                 mujoco.mj_step(model, data)
+                if viewer._contacts is not None:
+                    viewer._contacts.emit(viewer.emit_many)
                 if data.time < before or time.perf_counter() - turn_s > LONGEST_TURN_S:
                     break
         viewer.sync()

@@ -9,6 +9,7 @@ data are only read. Not here: contacts between two calls of `look`, which are no
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -59,6 +60,11 @@ class ContactEvents:
         """Makes the next `look` count all contacts as old ones."""
         self._content, self._pairs, self._time_s, self._is_first = b"", set[Pair](), 0.0, True
         self._apart_s.clear()
+
+    def emit(self, emit_many: Callable[..., None]) -> None:
+        """Emits the contacts of the current state that have begun. emit_many: `World.emit_many`, or the handle's."""
+        if (begun := self.look()) is not None:
+            emit_many(NAME, **begun._asdict())
 
     def look(self) -> BegunContacts | None:
         """The contacts of the current state that have begun. None if there are none, after one microsecond if the pairs

@@ -14,6 +14,7 @@ from tests.sim.engines.mujoco.models import Launch
 from tests.sim.lab import MakeHost
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.ring.events import Event, event_of
+from twixt.sim.engines.mujoco import mujoco_viewer
 from twixt.sim.engines.mujoco.model_world import world_of_file
 from twixt.sim.engines.mujoco.visual.contact_events import REST_S, ContactEvents
 from twixt.sim.world.world import state_hash
@@ -247,3 +248,17 @@ def test_events_of_an_episode_that_was_not_published_do_not_wait_for_their_time_
     handle.sync()
     reader.until(lambda: reader._link.events.has_unread)  # this state is published because no other follows
     assert sorted(event.name for event in events_of(reader)) == ["end of the first episode", "step"]
+
+
+def test_launch_looks_for_contacts_in_each_step_also_if_it_syncs_after_many(
+    launch: Launch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handle, reader = launch(FALLING, events="contacts")
+    running, wall_s = iter([True, False]), iter([0.0])
+    monkeypatch.setattr(handle, "is_running", lambda: next(running))
+    monkeypatch.setattr(mujoco_viewer.time, "perf_counter", lambda: next(wall_s, 0.6))
+    mujoco_viewer._step_in_real_time(handle)
+    reader.until(lambda: reader._link.events.has_unread)
+    (contact,) = events_of(reader)
+    assert contact.sim_time == pytest.approx((2 * 0.9 / 9.81) ** 0.5, abs=0.01)
+    assert handle.d.time > 0.6
