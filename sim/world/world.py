@@ -221,6 +221,14 @@ class World:
         if self._event_buffer is not None:
             self._event_buffer.emit_many(name, body, position, strength, values, at, text)
 
+    def __getstate__(self) -> object:
+        """State for copy and pickle. A copy plots and emits nothing."""
+        state: Any = super().__getstate__()
+        without = {"_plot_recorder": None, "_event_buffer": None}
+        if isinstance(state, tuple):  # the class has slots
+            return (state[0] or {}) | without, state[1]
+        return (state or {}) | without
+
     def write_bodies(self, records: NDArray[np.void]) -> None:
         """Optional: writes the bodies after the last step directly into the shared memory that viewers read.
 

@@ -152,7 +152,7 @@ def test_events_change_no_state_and_copies_emit_nothing(make_host: MakeHost) -> 
     assert state_hash(lab.physics.world) == state_hash(alone)
     assert len(events.read()) == 10
     lab.world.spend = int  # type: ignore[attr-defined]  # the lab's own function cannot be copied
-    for copied in (copy.deepcopy(lab.world), pickle.loads(pickle.dumps(lab.world))):
+    for copied in (copy.copy(lab.world), copy.deepcopy(lab.world), pickle.loads(pickle.dumps(lab.world))):
         copied.step(0.02)
         copied.emit_many("copy", body=[1, 2])
     assert not lab.physics.events.pending
