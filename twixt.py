@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     )
     from twixt.ipc.scene.groups import ColorBy, Group
     from twixt.ipc.snapshot import Snapshot
+    from twixt.render.events.event_function import EventFunction
     from twixt.render.interpolation.protocol import InterpolationMethod
     from twixt.render.scene.user_drawing import DrawFrame, DrawFunction
     from twixt.sim.process.viewer_command import freeze_support
@@ -116,6 +117,7 @@ _HOMES = {
     "Event": "twixt.ipc.ring.events",
     "Snapshot": "twixt.ipc.snapshot",
     "InterpolationMethod": "twixt.render.interpolation.protocol",
+    "EventFunction": "twixt.render.events.event_function",
     **dict.fromkeys(("DrawFrame", "DrawFunction"), "twixt.render.scene.user_drawing"),
     "TwixtError": "twixt.ipc.errors",
 }
@@ -137,6 +139,7 @@ __all__ = [
     "DrawFunction",
     "Ellipsoid",
     "Event",
+    "EventFunction",
     "Group",
     "InterpolationMethod",
     "Marks",

@@ -38,6 +38,7 @@ MOST_BODIES = 100_000
 COSTS = {
     "channel": ("Cost of publishing and reading.", "costs.channel:channel_rows"),
     "show": ("Cost of a publish through twixt.show.", "costs.channel:show_rows"),
+    "emit": ("Cost of emitting events and publishing them.", "costs.emitting:emit_rows"),
     "guest": ("Slowdown of a loop that never waits, by its viewer.", "loops.guest:rows"),
     "frame": (
         "Cost of a frame beside its drawing: waking, clock, log.",

@@ -22,7 +22,7 @@ class Bounce(World):
         self.bodies, self.speed = Bodies(count), np.zeros(count)
         self.bodies.position[:, 0] = np.linspace(-2.4, 2.4, count)
         self.bodies.position[:, 2] = np.linspace(1.0, 3.0, count)
-        self.scene = Scene([Sphere(RADIUS)] * count, camera=Camera((0, -9, 2.5), (0, 0, 1.3)))
+        self.scene = Scene([Sphere(RADIUS)] * count, camera=Camera((0, -7.5, 1.8), (0, 0, 0.9)))
 
     def step(self, dt: float) -> None:
         position, height = self.bodies.position, self.bodies.position[:, 2] - RADIUS

@@ -237,7 +237,7 @@ class FrameCosts(NamedTuple):
 
     draw_ns: int = 0
     upload_ns: int = 0  # reading of snapshots and upload to the GPU
-    user_ns: int = 0  # the user's own drawing
+    user_ns: int = 0  # the user's own drawing, and the user's function for events
     gc_ns: int = 0
     stolen_ns: int = 0  # waits for a core, and times when the process was stopped
     other_ns: int = 0
@@ -278,7 +278,7 @@ class LapRecorder:
 
     read: returns the totals up to now. drawers: returns for each thread that draws for this thread how long (ns) it
     has waited for a core. spans: receives each lap that has a kind (see `ipc.trace.spans`). last: the totals at the
-    end of the last lap.
+    end of the last lap. user_before_ns: part of the user's time of the current frame that came before the frame began.
     """
 
     def __init__(
@@ -294,6 +294,7 @@ class LapRecorder:
         self._late = list(self._sums)
         # Times of the work between two frames that postponed the start of the next frame. They count for that frame.
         self._postponed = list(self._sums)
+        self.user_before_ns = 0
         self._usual_idle: dict[str, deque[int]] = {kind: deque(maxlen=REMEMBERED_LAPS) for kind in (FINISH, SWAP)}
         self._queued = drawers()
         self.last = read()
@@ -354,11 +355,12 @@ class LapRecorder:
         frame begins here, so all earlier laps are dropped that did not postpone it."""
         began_ns = self.last.wall_ns
         self.lap(UNCOUNTED, kind)
-        if until_ns <= began_ns:
-            return
+        if until_ns > began_ns:
+            if begins:
+                self._sums = self._postponed
+            self._sums[STOLEN] += max(0, self.last.wall_ns - until_ns)
         if begins:
-            self._sums = self._postponed
-        self._sums[STOLEN] += max(0, self.last.wall_ns - until_ns)
+            self.user_before_ns = self._sums[USER]
 
     def swapped(self, blocks: bool) -> FrameCosts:
         """Ends the lap of the swap and returns the frame's costs. blocks: the swap waits for the display. If `blocks`

@@ -12,6 +12,7 @@ from itertools import product
 from twixt.render.draw.bodies.body_draws import BodyDraws
 from twixt.render.draw.bodies.body_programs import CAST_KINDS, MESH_POSES, PASSES, SPHERE_PASSES, STRETCHED
 from twixt.render.draw.bodies.shape_draws import LEAST, OF_ONE_DEPTH, cast_passes
+from twixt.render.draw.flat.dots_and_lines import DotsAndLines
 from twixt.render.draw.frame.frame_block import FrameTarget, FrameUniforms, SceneView
 from twixt.render.draw.frame.layers import Layer, place
 from twixt.render.draw.frame.snapshot_ring import FEW
@@ -28,7 +29,7 @@ NOTHING = 0, 0, 0, 0  # an empty scissor rectangle
 
 
 class ProgramPreparation:
-    """Compiles the programs of bodies, meshes and marks that the next pictures may need."""
+    """Compiles the programs of bodies, meshes, marks and rings that the next pictures may need."""
 
     def __init__(
         self,
@@ -38,9 +39,11 @@ class ProgramPreparation:
         meshes: MeshDrawing,
         marks: MarkDrawing,
         lit: LitPictures,
+        flat: DotsAndLines,
     ) -> None:
         self._target, self._uniforms = target, uniforms
         self._bodies, self._meshes, self._marks, self._lit = bodies, meshes, marks, lit
+        self._flat = flat
 
     def prepare(self, view: SceneView, present_motion: str) -> bool:
         """Compiles one program. Returns False if all programs are compiled already. view: view of the last picture.
@@ -68,7 +71,7 @@ class ProgramPreparation:
                     bodies.draw(name, [layer], most=1)
                 target.uncut()
                 return True
-        return self._prepare_meshes(view)
+        return self._prepare_others(view)
 
     def _views(self, view: SceneView) -> list[SceneView]:
         """Returns this view, the view of its shadow map, and the view for draws that are not multisampled."""
@@ -76,10 +79,11 @@ class ProgramPreparation:
             return [view]
         return [view, view._replace(level=view.level._replace(samples=1)), self._lit.light_view]
 
-    def _prepare_meshes(self, view: SceneView) -> bool:
+    def _prepare_others(self, view: SceneView) -> bool:
         self._target.framebuffer.scissor = NOTHING
         self._uniforms.bind()
         is_more = self._meshes.prepare() or any(self._marks.prepare(seen) for seen in self._views(view))
+        is_more = is_more or self._flat.prepare()
         self._target.uncut()
         return is_more
 

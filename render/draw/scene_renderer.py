@@ -93,7 +93,7 @@ class SceneRenderer:
             context, self._target, self._bodies, self._meshes, self._materials.uniforms, self._marks
         )
         self._preparation = ProgramPreparation(
-            self._target, self._uniforms, self._bodies, self._meshes, self._marks, self._lit
+            self._target, self._uniforms, self._bodies, self._meshes, self._marks, self._lit, self._flat
         )
         if scene.outline is not None:
             self._flat.outline.set(scene.outline)
@@ -428,7 +428,8 @@ class SceneRenderer:
 
     def _draw_bodies(self, view: SceneView, layers: list[PlacedLayer]) -> None:
         scene, bodies = view.scene, self._bodies
-        self._solids.draw(view, layers, self._flat.are_drawn or self._marks.are_drawn, self._has_planes)
+        has_others = self._flat.are_among_bodies or self._marks.are_drawn
+        self._solids.draw(view, layers, has_others, self._has_planes)
         self._marks.draw(view)
         count = max((layer.bodies for layer in layers), default=0)
         if view.level.shadows and not view.is_mapped and has_shadows(scene, count, view.floor):

@@ -47,6 +47,11 @@ class EventCounts:
             self._frames.append((present_ns, counts))
             self.has_any = True
 
+    @property
+    def are_zero(self) -> bool:
+        """True if there were no events in the last second."""
+        return not self._frames
+
     def by_name(self, names: Mapping[int, str], most: int) -> dict[str, int]:
         """Events a second by name, the most frequent first. names: names by their numbers. most: largest number of
         entries. If there are more names, the last entry is `OTHERS`."""

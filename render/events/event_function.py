@@ -37,8 +37,11 @@ SLOW_NS = 30_000_000
 
 
 class EventFunction(Protocol):
-    """A function for `--on-event module:function`. It is called in the viewer's process, once for each event, in order,
-    as soon as the first frame that has reached the event's instant is shown."""
+    """A function for `--on-event module:function`.
+
+    It is called in the viewer's process, once for each event, in order, as soon as the first frame that has reached the
+    event's instant is shown.
+    """
 
     def __call__(self, event: Event, /) -> object:
         """Receives one event.
@@ -91,7 +94,7 @@ class CalledFunction:
             ends_ns = now_ns()
         if ends_ns - began_ns > SLOW_NS and not self._slow_ms:
             self._slow_ms = (ends_ns - began_ns) / 1e6
-            waits = f"; {self.waiting:,} events wait for the next frames" if self.waiting else ""
+            waits = f"; {self.waiting:,} more wait for the next frames" if self.waiting else ""
             print_notice(f"{self._slow_text}{waits}; let a thread do what takes long")
 
     @property

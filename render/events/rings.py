@@ -16,7 +16,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.ring.events import NO_BODY
 from twixt.render.events.event_queue import EventQueue
 from twixt.render.interpolation.poses import Poses
 
@@ -78,8 +77,8 @@ class PictureRings:
             rings = rings[time.present_ns - rings["began_ns"] < RING_NS]
         due = self.queue.due(time.draw_time_ns, time.world_epoch)
         if time.rate and len(due):
-            late_ns = (time.draw_time_ns - due["sim_time_ns"]) / time.rate
-            due = due[late_ns <= MOST_LATE_NS]
+            oldest_ns = time.draw_time_ns - time.rate * MOST_LATE_NS
+            due = due[np.searchsorted(due["sim_time_ns"], oldest_ns) :]
         if len(due):
             rings = np.concatenate((rings, _begun(due, time.present_ns, poses_of)))[-MOST_RINGS:]
         self._rings = rings
@@ -94,15 +93,16 @@ class PictureRings:
 
 def ring_radius_px(strength: NDArray[np.floating]) -> NDArray[np.float64]:
     """Final radius of the rings of events of these strengths, in pixels at content scale 1."""
-    return np.minimum(LEAST_PX + DOUBLING_PX * np.log2(1.0 + np.maximum(strength.astype(np.float64), 0.0)), MOST_PX)
+    return np.minimum(LEAST_PX + DOUBLING_PX * np.log2(1.0 + np.fmax(strength.astype(np.float64), 0.0)), MOST_PX)
 
 
 def _begun(due: NDArray[np.void], present_ns: int, poses_of: Callable[[NDArray[np.intp]], Poses]) -> NDArray[np.void]:
-    """Rings of the events `due`, dtype `_RING`, the strongest last. Of too many events, the strongest are taken."""
-    due = due[~np.isnan(due["position"][:, 0]) | (due["body"] != NO_BODY)]
-    strength = due["strength"]
-    if len(due) > MOST_RINGS:
-        due = due[np.sort(np.argpartition(strength, -MOST_RINGS)[-MOST_RINGS:])]
+    """Rings of the events `due`, dtype `_RING`, in their order. Of too many events, the strongest are taken."""
+    chosen = np.flatnonzero(~np.isnan(due["position"][:, 0]) | (due["body"] >= 0))
+    if len(chosen) > MOST_RINGS:
+        strongest = np.argpartition(due["strength"][chosen], -MOST_RINGS)[-MOST_RINGS:]
+        chosen = chosen[np.sort(strongest)]
+    due = due[chosen]
     rings = np.zeros(len(due), _RING)
     rings["position"], rings["began_ns"] = due["position"], present_ns
     rings["radius_px"] = ring_radius_px(due["strength"])

@@ -20,6 +20,7 @@ from twixt.render.events.rings import LINE_PX, FrameTime, PictureRings
 __all__ = ["FrameTime", "ShownEvents"]
 
 if TYPE_CHECKING:
+    from twixt.ipc.snapshot import Snapshot
     from twixt.render.draw.scene_renderer import SceneRenderer
     from twixt.render.events.viewer_events import ViewerEvents
     from twixt.render.interpolation.poses import Poses
@@ -38,7 +39,7 @@ class WatchedPicture(Protocol):
 
     name: str
 
-    def watch(self, watcher: str, rows: NDArray[np.intp] | None) -> None: ...
+    def watch(self, watcher: str, rows: NDArray[np.intp] | None, past: Sequence[Snapshot] | None) -> None: ...
     def unwatch(self, watcher: str) -> None: ...
     def watched(self, watcher: str) -> Poses: ...
 
@@ -58,7 +59,7 @@ class ShownEvents:
         content_scale: Callable[[], float] = lambda: 1.0,
     ) -> None:
         self._counts = EventCounts()
-        self.needs_copies = False
+        self.needs_copies = self._has_counts = False
         self._events, self._content_scale = events, content_scale
         self._rings: dict[str, PictureRings] = {}
         self._copied_ns = 0  # present time of the last frame that used copies of snapshots
@@ -67,8 +68,8 @@ class ShownEvents:
 
     @property
     def are_moving(self) -> bool:
-        """True if the last frame contained rings."""
-        return any(map(len, self._rings.values()))
+        """True if the last frame contained rings, or counts that are not zero yet."""
+        return self._has_counts or any(map(len, self._rings.values()))
 
     @property
     def facts(self) -> EventFacts | None:
@@ -78,9 +79,13 @@ class ShownEvents:
         return EventFacts(self._counts.by_name(self._events.names, MOST_NAMES), self._events.lost)
 
     def draw(
-        self, picture: WatchedPicture, time: FrameTime, renderer: SceneRenderer, make_copies: Callable[[Any], object]
+        self,
+        picture: WatchedPicture,
+        time: FrameTime,
+        renderer: SceneRenderer,
+        copies: Callable[[Any], Sequence[Snapshot]],
     ) -> None:
-        """Draws the rings over the picture that `renderer` drew last. make_copies: `History.copy_latest`."""
+        """Draws the rings over the picture that `renderer` drew last. copies: `History.drawable_copies`."""
         if self._events is None or not self._rings:
             return
         time = time._replace(world_epoch=time.world_epoch - self._events.worlds_before)
@@ -91,8 +96,7 @@ class ShownEvents:
 
         def poses_of(rows: NDArray[np.intp]) -> Poses:
             self.needs_copies, self._copied_ns = True, time.present_ns
-            make_copies(renderer.bodies)
-            picture.watch(WATCHER, rows)
+            picture.watch(WATCHER, rows, copies(renderer.bodies))
             poses = picture.watched(WATCHER)
             picture.unwatch(WATCHER)
             return poses
@@ -102,11 +106,13 @@ class ShownEvents:
             scale = self._content_scale()
             renderer.rings(*rings.rows(time.present_ns, scale), LINE_PX * scale)
 
-    def end_frame(self, present_ns: int, pictures: Sequence[WatchedPicture]) -> None:
-        """Ends a frame with these pictures: counts the events, and forgets the rings of other pictures."""
+    def end_frame(self, present_ns: int, pictures: Sequence[WatchedPicture], has_panels: bool) -> None:
+        """Ends a frame with these pictures: counts the events, and forgets the rings of other pictures. has_panels: True
+        if panels show the counts."""
         if self._events is None:
             return
         self._counts.add(present_ns, self._events.due)
+        self._has_counts = has_panels and not self._counts.are_zero
         if self.needs_copies and present_ns - self._copied_ns > COPIES_NS:
             self.needs_copies = False
         if len(self._rings) > len(pictures):

@@ -62,7 +62,7 @@ START_PHASES = {
 RENDER_COSTS = {
     "draw": "drawing and waiting for it to be complete",
     "upload": "reading snapshots and bringing them to the GPU",
-    "user": "the user's own drawing",
+    "user": "the user's own drawing, and the function of --on-event",
     "gc": "collecting garbage",
     "stolen": "others had the processor, or the process was stopped",
     "other": "events, log, and all between frames",

@@ -21,7 +21,7 @@ CAUSES = {
     "display_late": ("the display was late", "display late"),
     "draw": ("drawing took too long", "drawing"),
     "upload": ("reading snapshots took too long", "reading"),
-    "user": ("the program's own drawing took too long", "own drawing"),
+    "user": ("the program's own drawing or on_event took too long", "own drawing or on_event"),
     "gc": ("garbage was collected", "garbage"),
     "stolen": ("other programs took the cores", "cores taken"),
     "other": ("other work of the viewer took too long", "other work"),

@@ -354,12 +354,12 @@ class Stage:
             if picture is self.main and self._drawing is not None:
                 words = [*words, *self._draw_users(self._drawing, drawn, marks, present_ns)]
             time = FrameTime(drawn.main.draw_time_ns, head.world_epoch, present_ns, self._rate)
-            self.shown_events.draw(picture, time, self.renderer, self.history.copy_latest)
+            self.shown_events.draw(picture, time, self.renderer, self.history.drawable_copies)
             if words:
                 self.labels += place(words, matrices, around, size_px[1], viewport)
         self.renderer.end_pictures()
         self._present_ns = present_ns
-        self.shown_events.end_frame(present_ns, pictures)
+        self.shown_events.end_frame(present_ns, pictures, has_panels)
         if self.history.copies and not self.needs_copies:
             self.history.drop_copies()
         return drawn

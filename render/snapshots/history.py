@@ -233,6 +233,14 @@ class History:
                     scene_version=head.scene_version,
                 )
 
+    def drawable_copies(
+        self, read: Callable[[int], tuple[NDArray[np.void], dict[str, NDArray[np.generic]]]]
+    ) -> list[Snapshot]:
+        """Private copies of the latest snapshots that may be drawn again, oldest first. read: as for `copy_latest`."""
+        self.copy_latest(read)
+        slots = self.drawable
+        return [entry.copy for entry in self._entries if entry.copy is not None and entry.slot in slots]
+
     def drop_copies(self) -> None:
         """Drops the private copies of all snapshots. Call this when nothing is computed from copies any more."""
         for entry in self._entries:

@@ -272,9 +272,9 @@ class FrameLoop:
         return presents.planned(self._pacer.next_frame(now_ns))
 
     def _draw(self, present_ns: int, events: list[Event]) -> DrawnPicture | None:
-        display, stage, size_px = self.display, self.stage, self.display.framebuffer_size
-        if display.resizes != self._resizes:
-            self._resizes = display.resizes
+        stage, size_px = self.stage, self.display.framebuffer_size
+        if self.display.resizes != self._resizes:
+            self._resizes = self.display.resizes
             self.renderer.forget_pixels()
             self.governor.forget()
         shown = stage.draw(present_ns, size_px, self.input.tool.draw, self.input.settings.overlay)
@@ -379,8 +379,8 @@ class FrameLoop:
         if self.intake.make_room():
             self.timer.laps.lap(UPLOAD)
         if not self.is_starting:
-            work_ns, hand_over_ns = times.work_end_ns - times.start_ns, self.spare.hand_over_ns(times)
-            cost = FrameCost(work_ns, hand_over_ns, row.user_ns, row.gc_ns, row.stolen_ns)
+            work_ns, user_ns = times.work_end_ns - times.start_ns, row.user_ns - self.timer.laps.user_before_ns
+            cost = FrameCost(work_ns, self.spare.hand_over_ns(times), user_ns, row.gc_ns, row.stolen_ns)
             interval_ns, is_short = self._pacer.own_interval_ns, sharing.shortage.is_short
             self.renderer.level = self.governor.frame(cost.judged_ns, interval_ns, is_short)
             if reason := self.governor.change_reason:

@@ -53,6 +53,7 @@ SHOWN = (
     Shown("pendulum", "A pendulum with sliders, and its energy as a live plot", "pendulum:Pendulum", has_overlay=True),
     Shown("mesh_file", "A mesh from a file, twice", "mesh_file:Gears", needs="mesh"),
     Shown("pong", "A game in 2D: orthographic, flat colours, outlines", "pong:Pong"),
+    Shown("bounce", "Events: a ring where and when a ball hits the floor", "bounce:Bounce --physics-hz 5"),
     Shown(
         "paper_figure",
         "A figure for a paper: high resolution, without a window",

@@ -22,7 +22,7 @@ from twixt.sim.world.world_guard import check_world
 ACTUATED = """<mujoco><worldbody><body><joint name="hinge" axis="0 1 0"/><geom size="0.1"/></body></worldbody>
 <actuator><motor joint="hinge" ctrlrange="-1 1"/></actuator></mujoco>"""
 # Those that show how little it takes.
-SHORT = ("mujoco_dropin", "humanoid_policy", "model_loop", "mesh_file", "pong", "paper_figure", "orbit")
+SHORT = ("mujoco_dropin", "humanoid_policy", "model_loop", "mesh_file", "pong", "paper_figure", "orbit", "bounce")
 
 
 def named(module: str) -> dict[str, object]:
@@ -64,6 +64,20 @@ def test_the_ball_of_the_game_stays_in_its_field_and_a_missed_one_is_a_cut() -> 
     jumps = np.linalg.norm(np.diff(places, axis=0), axis=1) > 0.3
     assert jumps.any()
     assert (jumps == (np.diff(epochs) != 0)).all()
+
+
+@pytest.mark.parametrize("physics_hz", [60, 10, 5])
+def test_balls_touch_the_floor_at_their_events_and_are_never_below_it(physics_hz: int) -> None:
+    example = named("bounce")
+    world, radius, hits = example["Bounce"](), example["RADIUS"], []  # type: ignore[operator]
+    world.emit = lambda name, **given: hits.append((name, given["body"], given["position"][2], given["strength"]))
+    for _ in range(20 * physics_hz):
+        hits.clear()
+        world.step(1 / physics_hz)
+        height = world.bodies.position[:, 2] - radius
+        assert (height >= 0).all()
+        assert [body for _, body, _, _ in hits] == np.flatnonzero(height == 0).tolist()
+        assert all(name == "hit" and z == 0 and 0 < strength < 9 for name, _, z, strength in hits)
 
 
 @pytest.mark.parametrize("module", ["mujoco_dropin", "model_loop", "own_loop", "event_log"])

@@ -68,8 +68,8 @@ def test_an_argument_that_there_is_not_is_named_with_the_nearest_and_all_there_a
 
 def test_all_public_classes_that_take_arguments_are_in_the_list_above() -> None:
     classes = {getattr(twixt, name) for name in twixt.__all__ if isinstance(getattr(twixt, name), type)}
-    made_by_twixt = {twixt.View, twixt.UserEvent, twixt.Snapshot, twixt.DrawFrame}
-    for_types = {twixt.ViewerOptions, twixt.DrawFunction, twixt.InterpolationMethod}
+    made_by_twixt = {twixt.View, twixt.Event, twixt.UserEvent, twixt.Snapshot, twixt.DrawFrame}
+    for_types = {twixt.ViewerOptions, twixt.DrawFunction, twixt.EventFunction, twixt.InterpolationMethod}
     without = {twixt.Marks, twixt.World, twixt.TwixtError, *made_by_twixt, *for_types}
     assert classes - without == {call for call, _, _ in CALLS if isinstance(call, type)}
 

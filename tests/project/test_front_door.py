@@ -91,7 +91,8 @@ def test_the_viewer_of_an_engine_is_a_module_by_every_way_of_import() -> None:
 
 
 def test_names_for_a_users_program_load_nothing_that_draws() -> None:
-    names = ["View", "UserEvent", "Snapshot", "DrawFrame", "DrawFunction", "InterpolationMethod", "ViewerOptions"]
+    names = ["View", "UserEvent", "Snapshot", "DrawFrame", "DrawFunction", "EventFunction", "Event"]
+    names += ["InterpolationMethod", "ViewerOptions"]
     done = run(f"import sys, twixt\nfor name in {names}: getattr(twixt, name)\nprint(*sys.modules)")
     assert not {"moderngl", "glfw", "imgui_bundle", "PIL", "mujoco", "click"} & set(done.stdout.split()), done.stderr
     done = run("import sys, twixt\ntwixt.Snapshot\nprint(*sys.modules)")

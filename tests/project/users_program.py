@@ -46,6 +46,8 @@ class Orbit(twixt.World):
         self.plot("phase", first=self.phase[0])
         self.marks.clear()
         self.marks.add("arrow", self.bodies.position, to=self.bodies.position + UP, size=0.02)
+        self.emit("turn", body=0, position=self.bodies.position[0], strength=2.0, values=(1, 2), text="first")
+        self.emit_many("beads", body=np.arange(self.count), position=self.bodies.position[: self.count], at=0.0)
 
     def on_key(self, event: twixt.UserEvent) -> None:
         if event.key_name == "left" and event.action == "press":
@@ -124,7 +126,15 @@ class Latest:
         self.snapshot = None
 
 
+def on_event(event: twixt.Event) -> None:
+    """For `--on-event users_program:on_event`."""
+    place = event.position or (0.0, 0.0, 0.0)
+    seconds: float = event.sim_time + event.late_ms / 1e3
+    print(event.name, event.body, place[2], event.strength, sum(event.values), event.text, seconds)
+
+
 drawing: twixt.DrawFunction = draw
+event_function: twixt.EventFunction = on_event
 method: twixt.InterpolationMethod = Latest()
 
 
@@ -156,6 +166,8 @@ def loop(**options: Unpack[twixt.ViewerOptions]) -> twixt.View:
             if kick.pressed():
                 state[:, 2] += 1
             state = advance(state, view.forces(), gravity.value)
+            view.emit("step", body=1, at=t)
+            view.emit_many("kicked", body=[0, 1], strength=np.ones(2))
             view.publish(
                 position=[goal.position, state[1]],
                 orientation=turns,
@@ -196,7 +208,11 @@ def step_model(path: str, **options: Unpack[twixt.ViewerOptions]) -> None:
     with mujoco_viewer.launch_passive(model, data, **options) as viewer:
         if viewer.is_running():
             mujoco.mj_step(model, data)
+            viewer.emit("stepped", body=0, strength=data.time)
+            viewer.emit_many("bodies", body=np.arange(model.nbody))
             viewer.sync()
+    with mujoco_viewer.launch_passive(model, data, viewer=False, events="contacts") as viewer:
+        viewer.sync()
     with twixt.show(twixt.mujoco_viewer.scene(model), viewer=False, camera="still") as view:
         twixt.mujoco_viewer.publish(view, data)
 

@@ -208,12 +208,17 @@ class DotsAndLines:
         self._dots: Dots | None = None
         self._lines: SmoothLines | None = None
         self._rings: Rings | None = None
-        self._in_frame = self._in_last_frame = False
+        self._any_frames = self._among_frames = 0  # see `note`
 
     @property
     def are_drawn(self) -> bool:
-        """True if the current or the previous frame contains dots or lines."""
-        return self._in_frame or self._in_last_frame
+        """True if the current or the previous frame contains dots, lines or rings."""
+        return self._any_frames > 0
+
+    @property
+    def are_among_bodies(self) -> bool:
+        """True if the current or the previous frame contains dots or lines, which bodies may hide."""
+        return self._among_frames > 0
 
     def dots(self) -> Dots:
         """Draws the dots. Call `Dots.set` first, and then `draw` with this object."""
@@ -230,9 +235,23 @@ class DotsAndLines:
         self._rings = self._rings or Rings(self._context)
         return self._rings
 
+    def prepare(self) -> bool:
+        """Compiles the program of rings, so that the frame of the first event does not wait for it. Returns False if it
+        is compiled already. Set an empty scissor rectangle before the call."""
+        if self._rings is not None:
+            return False
+        rings = self.rings()
+        rings.set(np.zeros((1, 3)), np.ones(1), np.ones(1), 1.0)
+        self._context.enable_only(moderngl.BLEND | rings.flags)
+        rings.draw()
+        return True
+
     def note(self, rows: FlatRows) -> None:
         """Records that the current frame draws these rows."""
-        self._in_frame = self._in_frame or rows.count > 0
+        if rows.count:
+            self._any_frames = 2  # the current frame and the next one
+            if rows.flags & moderngl.DEPTH_TEST:
+                self._among_frames = 2
 
     def draw(self, rows: FlatRows, target: FrameTarget, viewport: Viewport) -> None:
         """Draws the rows that were set last. They are drawn into the picture at `viewport`."""
@@ -247,7 +266,8 @@ class DotsAndLines:
 
     def end_frame(self) -> None:
         """Ends the frame."""
-        self._in_last_frame, self._in_frame = self._in_frame, False
+        self._any_frames = max(0, self._any_frames - 1)
+        self._among_frames = max(0, self._among_frames - 1)
 
 
 def _colors(values: ArrayLike, count: int) -> NDArray[np.uint8]:

@@ -17,7 +17,7 @@ from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL
 
 RING = np.dtype([("position", "<f4", 3), ("radius_px", "<f4"), ("alpha", "<f4")])
 # Number of straight parts of the band. Pixels outside the circle are left out, so it may be coarse.
-PARTS = 24
+PARTS = 16
 
 _VERTEX = (
     "#version 330 core\n"

@@ -90,9 +90,12 @@ def test_a_viewer_that_attaches_while_events_are_appended_misses_none_from_then_
 def test_events_after_the_end_are_dropped_and_those_before_it_stay_readable(channel: Any) -> None:
     host = channel.open()
     link = channel.attach()
+    assert host.appended_events == 0
     host.append_events(records_of(1, 1), NAMES)
+    assert host.appended_events == 1
     host.end()
     host.append_events(records_of(2, 1), [*NAMES, "late"])
+    assert host.appended_events == 0
     assert link.wait(BOUND_S)
     assert times_of(link.events) == [1]
 

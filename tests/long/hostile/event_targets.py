@@ -13,7 +13,10 @@ from tests.long.hostile.target import Target
 from twixt.ipc.ring import events as at
 from twixt.ipc.ring.events import EVENT, EventReader, event_count, event_of
 from twixt.ipc.session import wire
+from twixt.render.events.event_counts import EventCounts
 from twixt.render.events.event_queue import EventQueue
+from twixt.render.events.rings import MOST_RINGS, FrameTime, PictureRings
+from twixt.render.interpolation.poses import Poses
 
 HEADER, NUMBERS = (0, 24), (at.LATEST * 8, at.BEGUN * 8 + 8 - at.LATEST * 8)
 NAMES = (at.NAMES_OFFSET, 64 * 8)
@@ -45,20 +48,45 @@ class EventRingTarget(Target):
         places = [HEADER] if draw.random() < 0.1 else [NUMBERS, NAMES, RECORDS, RECORDS]
         self.fed = spoilt = self.mutator.bytes(self._corpus, places)
         mapped: Any = LiveBytes(spoilt)
+        words = mapped.view.cast("Q")
+        latest = words[at.LATEST]
+        if draw.random() < 0.8:
+            words[at.LATEST] = 0  # all events are from after the viewer attached
         reader = EventReader(mapped)
-        queue = EventQueue(reader.attached_at)
-        for _ in range(3):
+        words[at.LATEST] = latest
+        queue, counts = EventQueue(reader.attached_at), EventCounts()
+        rings = PictureRings(EventQueue(reader.attached_at))
+        for present_ns in (0, 100_000_000, 2_000_000_000):
             if reader.has_unread:
                 lost = reader.lost
                 batch = reader.unread()
                 assert len(batch.records) <= EVENT_SLOTS
                 assert reader.lost >= lost
                 queue.add(batch)
+                rings.queue.add(batch)
                 json.dumps(event_count(batch.records, reader.names))
-            use(queue.due(draw.choice(TIMES_NS), draw.choice((0, 1, 2, (1 << 32) - 1))), reader)
+            draw_time_ns, world_epoch = draw.choice(TIMES_NS), draw.choice((0, 1, 2, (1 << 32) - 1))
+            due = queue.due(draw_time_ns, world_epoch)
+            use(due, reader)
+            counts.add(present_ns, due)
+            json.dumps(counts.by_name(reader.names, 9))
+            rings.advance(FrameTime(draw_time_ns, world_epoch, present_ns, draw.choice((0.0, 1.0))), poses_of)
+            assert len(rings) <= MOST_RINGS
+            assert all(np.isfinite(values).all() for values in rings.rows(present_ns))
             changed = self.mutator.bytes([bytes(mapped.view)], [NUMBERS, NAMES, RECORDS])
             mapped.view[at.LATEST * 8 :] = changed[at.LATEST * 8 :]
         reader.close()
+
+
+def poses_of(rows: Any) -> Poses:
+    """Those of the bodies of these indices, of which there are three."""
+    assert (np.diff(rows) > 0).all()
+    assert (rows >= 0).all()
+    count = int((rows < 3).sum())
+    return Poses(
+        0, np.zeros((count, 3)), np.zeros((count, 4), "f4"), np.ones(count, "f4"), np.zeros((count, 4), "u1"),
+        np.ones(count, bool),
+    )  # fmt: skip
 
 
 def use(records: Any, reader: EventReader) -> None:

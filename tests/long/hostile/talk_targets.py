@@ -97,6 +97,7 @@ def ring_of_events() -> tuple[memory.Memory, EventWriter]:
     writer.add_names(["hit", "über", "episode end"])
     records = np.zeros(EVENTS, EVENT)
     records["sim_time_ns"], records["name"] = np.arange(EVENTS) * 8_000_000, np.arange(EVENTS) % 3 + 1
+    records["position"][::2] = records["values"][:, 2:] = np.nan
     records["strength"], records["text"], records["body"] = 1, b"floor", np.arange(EVENTS) - 1
     writer.append(records)
     return made, writer

@@ -179,6 +179,7 @@ def test_work_between_frames_counts_where_it_postponed_the_start_of_the_next_fra
         until_ns = machine.wall_ns + 4 * MS
         machine.sleep(4)
         meter.waited(until_ns, begins=True)
+        assert meter.user_before_ns == cost.user_ns, "it is no part of the frame's own work"
         assert meter.swapped(blocks=True) == cost
         machine.sleep(4)
         meter.waited(machine.wall_ns, begins=True)

@@ -113,7 +113,7 @@ def test_a_slow_function_is_reported_once_and_leaves_time_for_frames(capsys: pyt
     assert called.waiting == 20
     printed = capsys.readouterr().err
     assert printed == (
-        "twixt: --on-event: my:f took 50 ms in one frame, so frames come late; 2 events wait for the next frames; let a "
+        "twixt: --on-event: my:f took 50 ms in one frame, so frames come late; 2 more wait for the next frames; let a "
         "thread do what takes long\n"
     )
     assert called.messages == ("--on-event: my:f took 50 ms in one frame, so frames come late, 20 events wait",)

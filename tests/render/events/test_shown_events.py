@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.render.events.seen import Seen, records
-from tests.render.scene.staged import ONE, along_x
+from tests.render.scene.staged import MS, ONE, SIZE_PX, START_NS, along_x
 from twixt.ipc.scene import Camera, Scene, Sphere
 from twixt.ipc.snapshot import VISIBLE, new_bodies
 from twixt.render.events.rings import MOST_RINGS
@@ -59,6 +59,16 @@ def test_a_ring_lies_over_its_place_at_every_scale_and_camera(window):
             px = (240 / 2 / np.tan(np.radians(camera.fov_y_deg) / 2) / 10) if height is None else 240 / 8
             assert middle(ring) == pytest.approx((159.5 + px, 119.5 - px), abs=1.0)
             assert 24 <= ring.any(axis=1).sum() <= 34
+
+
+def test_bodies_do_not_hide_rings(window):
+    """A ring around a point of contact would otherwise be half inside the floor."""
+    show = Seen(window, ONE, still)
+    show.emit(300, position=(0, 2, 0), strength=0)  # behind the ball, and smaller than it
+    before = show.pixels(0).astype(int)
+    ring = changed(show, 400, before)
+    assert ring.sum() > 40
+    assert middle(ring) == pytest.approx((159.5, 119.5), abs=1)
 
 
 def test_places_behind_the_camera_get_no_ring(window):
@@ -180,3 +190,80 @@ def test_thousands_of_events_make_a_bounded_number_of_rings(window):
     show.emit(*[300] * 10_000, body=0)
     show.draw(310)
     assert show.rings == {"main": MOST_RINGS}
+
+
+def test_where_only_changed_areas_are_drawn_anew_rings_leave_no_trace(window):
+    """The frames say, as the viewer's do, that nothing else was drawn over the picture."""
+    scene = Scene([Sphere(0.1)], camera=Camera((0, -10, 3), (0, 0, 1)))
+    show = Seen(window, scene, along_x(speed=0.1))
+    plain = Seen(window, scene, along_x(speed=0.1), has_rings=False)
+
+    def frame(each: Seen, at_ms: float) -> np.ndarray:
+        each.draw(at_ms)
+        each.stage.renderer.mark_covered(())
+        each.stage.renderer.finish()
+        return each.stage.renderer.read_pixels()
+
+    expected = [frame(plain, at_ms) for at_ms in range(0, 2400, 16)]
+    show.emit(1200, position=(-1.0, 0.0, 2.0), strength=15)
+    show.emit(1300, body=0, strength=15)
+    differ = [bool((frame(show, at_ms) != expected[number]).any()) for number, at_ms in enumerate(range(0, 2400, 16))]
+    begun = 1200 // 16
+    assert not any(differ[:begun])
+    assert all(differ[begun : (1300 + 400) // 16])
+    assert not any(differ[1720 // 16 :])
+
+
+def test_a_ring_stays_within_its_half(window):
+    show = Seen(window, ONE, still, split=(("linear", ""), ("", "")))
+    show.draw(100)
+    show.choose(split=True)
+    before = show.pixels(200).astype(int)
+    show.emit(300, position=(0, 0, 0), strength=1e9)
+    ring = changed(show, 310, before)
+    assert ring[:, :159].any()
+    assert ring[:, 161:].any()
+    assert not ring[:, 159:161].any()
+
+
+def test_sizes_follow_the_content_scale(window):
+    heights = []
+    for scale in (1.0, 2.0):
+        show = Seen(window, ONE, still)
+        show.stage.shown_events._content_scale = lambda scale=scale: scale
+        show.emit(300, position=(0, 0, 2), strength=3)
+        heights.append(changed(show, 300, show.pixels(0).astype(int)).any(axis=1).sum())
+    assert heights[1] == pytest.approx(2 * heights[0], abs=2)
+
+
+def test_panels_know_of_events_only_if_there_was_one(window):
+    show = Seen(window, ONE, still)
+    show.writer.add_names(["hit", "slip"])
+    show.draw(100)
+    assert show.stage.shown_events.facts is None
+    show.emit(150, 160, 170, name=[1, 2, 2])
+    show.draw(200)
+    facts = show.stage.shown_events.facts
+    assert facts is not None
+    assert list(facts.rates.items()) == [("slip", 2), ("hit", 1)]
+    assert facts.lost == 0
+    show.draw(1300)
+    facts = show.stage.shown_events.facts
+    assert facts is not None
+    assert facts.rates == {}
+
+
+def test_while_panels_show_counts_frames_go_on_until_they_are_zero(window):
+    show = Seen(window, ONE, still)
+    show.emit(300)
+
+    def moves(at_ms: int, has_panels: bool) -> bool:
+        show.stage.events.receive()
+        show.stage.draw(START_NS + at_ms * MS, SIZE_PX, has_panels=has_panels)
+        return show.stage.moves_by_itself
+
+    show.draw(290)
+    assert moves(310, has_panels=True)
+    assert not moves(400, has_panels=False)
+    assert moves(1300, has_panels=True)
+    assert not moves(1311, has_panels=True)

@@ -7,9 +7,9 @@ import pytest
 from tests.render.measure.runs import FRAME_NS, MS, START_NS, even
 from twixt.ipc.config.flags import Config
 from twixt.render.measure import report
-from twixt.render.measure.frame_log import FrameLog
+from twixt.render.measure.frame_log import FrameLog, read_log
 from twixt.render.measure.frame_rows import FrameRow
-from twixt.render.measure.report_keys import START_PHASES
+from twixt.render.measure.report_keys import START_PHASES, check
 
 SPREAD = {"mean", "p50", "p90", "p99", "max"}
 # As they were agreed, by hand: a key that goes missing or changes its name breaks other people's readers.
@@ -275,7 +275,7 @@ def test_the_printed_report_has_judder_and_what_frames_were_late_by(capsys):
     report.show(built(rows), full=True)
     printed = capsys.readouterr().out
     assert "motion.judder" in printed
-    assert "own drawing took too long in 4 of them" in printed.replace("\n", " ")
+    assert "own drawing or on_event took too long in 4 of them" in printed.replace("\n", " ")
     assert "render late by: 4 user" in printed
 
 
@@ -290,3 +290,57 @@ def test_the_short_report_names_the_flag_for_all_figures_and_the_full_one_has_th
     assert "physics.publish_interval_ms" in full
     assert all(f"- {line}" in full for line in made["conditions"])
     assert not any(f"- {line}" in short for line in made["conditions"])
+
+
+def test_events_are_counted_by_both_processes_and_their_lateness_is_that_of_frames():
+    rows = [row._replace(events=3, event_late_ns=row.frame * MS) if row.frame % 2 else row for row in even(100)]
+    counts = {"emitted": 160, "dropped": 4}
+    made = built(rows, PHYSICS | {"events": counts}, events={"delivered": 155, "lost": 5, "reset": 0})["events"]
+    assert {key: value for key, value in made.items() if key != "late_ms"} == counts | {
+        "delivered": 155, "lost": 5, "reset": 0,
+    }  # fmt: skip
+    assert (made["late_ms"]["max"], made["late_ms"]["p50"]) == (99.0, 50.0)
+    assert built(rows, physics=PHYSICS)["events"] | {"late_ms": None} == {
+        "emitted": None, "dropped": None, "delivered": 150, "lost": None, "reset": None, "late_ms": None,
+    }, "what a log has"  # fmt: skip
+
+
+def test_a_log_has_its_events_and_an_older_log_none(tmp_path):
+    rows = [row._replace(events=2, event_late_ns=7 * MS) for row in even(10)]
+    log = FrameLog(str(tmp_path / "new.csv"))
+    for row in rows:
+        log.add(row)
+    log.close()
+    made = report.of_log(read_log(str(tmp_path / "new.csv")), "twixt report")["events"]
+    assert (made["delivered"], made["late_ms"]["p99"]) == (20, 7.0)
+    lines = (tmp_path / "new.csv").read_text().splitlines()
+    keep = [i for i, name in enumerate(lines[0].split(",")) if name not in ("events", "event_late_ns")]
+    older = "\n".join(",".join(line.split(",")[i] for i in keep) for line in lines) + "\n"
+    (tmp_path / "older.csv").write_text(older)
+    made = report.of_log(read_log(str(tmp_path / "older.csv")), "twixt report")
+    assert made["events"]["delivered"] is None
+    assert "no frame was the first to reach an event of the program: no events.late_ms" in made["conditions"]
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_a_run_without_events_does_not_show_any(capsys, full):
+    none = {"emitted": 0, "dropped": 0}
+    report.show(built(physics=PHYSICS | {"events": none}, events={"delivered": 0, "lost": 0, "reset": 0}), full=full)
+    lines = capsys.readouterr().out.splitlines()
+    assert not [line for line in lines if line.lstrip().startswith("events")]
+    rows = [row._replace(events=1, event_late_ns=MS) for row in even(120)]
+    report.show(built(rows, events={"delivered": 120, "lost": 3, "reset": 0}), full=full)
+    line = next(
+        line
+        for line in capsys.readouterr().out.splitlines()
+        if line.startswith("events") and "." not in line.split()[0]
+    )
+    assert "delivered" in line
+    assert "lost" in line
+
+
+def test_limits_on_events_hold_or_break():
+    rows = [row._replace(events=1, event_late_ns=25 * MS) for row in even(120)]
+    made = built(rows, events={"delivered": 120, "lost": 0, "reset": 0})
+    assert check(made, ["events.lost>0", "events.late_ms.p99>30"]) == []
+    assert check(made, ["events.late_ms.p99>20"]) == ["events.late_ms.p99>20: events.late_ms.p99 is 25"]

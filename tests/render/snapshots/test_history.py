@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.snapshot import Head
+from twixt.ipc.snapshot import Head, new_bodies
 from twixt.render.playback import PlaybackClock
 from twixt.render.snapshots.history import History
 
@@ -261,3 +261,18 @@ def test_snapshots_may_be_drawn_again_from_the_one_before_the_oldest_pair_in_use
     assert history.drawable == set(slots[2:])
     history.pair(5, "first")
     assert history.drawable == set(slots)
+
+
+def test_copies_are_made_of_the_snapshots_that_may_be_drawn_again():
+    history = held([0, 10, 20, 30, 40])
+    history.pair(25)
+    slots = []
+
+    def read(slot: int):
+        slots.append(slot)
+        return new_bodies(1), {}
+
+    assert [copy.sim_time_ns for copy in history.drawable_copies(read)] == [10, 20, 30, 40]
+    assert len(slots) == 5
+    history.drawable_copies(read)
+    assert len(slots) == 5

@@ -11,7 +11,7 @@ import pytest
 from tests.sim.emitted import Emitted
 from tests.sim.lab import MakeHost
 from twixt.ipc.errors import InvalidType, InvalidValue
-from twixt.ipc.ring.events import Event
+from twixt.ipc.ring.events import EVENT, Event
 
 NAN, INF = math.nan, math.inf
 
@@ -97,6 +97,11 @@ def test_numbers_and_texts_that_data_can_produce_are_corrected_and_reported_once
     assert len(emitted.warnings) == 1
     assert emitted.warnings[0].startswith("event 'hit': ")
     assert warning in emitted.warnings[0]
+
+
+def test_a_record_has_no_part_of_a_position_that_is_not_finite(emitted: Emitted) -> None:
+    emitted.emit("hit", position=(1, NAN, 3))
+    assert np.isnan(np.frombuffer(bytes(emitted.buffer.pending), EVENT)["position"]).all()
 
 
 def test_values_that_are_not_finite_stay_in_their_places(emitted: Emitted) -> None:

@@ -201,8 +201,9 @@ def test_programs_made_ahead_leave_no_trace_and_none_to_make(studio):
     while renderer.prepare():
         made += 1
     # Programs for all that is drawn and all that large and many spheres need, for two kinds of motion, but what is made;
-    # and spheres of a cheaper picture, for the motion that is drawn; and the program that enlarges small pictures.
-    assert made == 6 * 2 - 3 + 4 + 1
+    # and spheres of a cheaper picture, for the motion that is drawn; and the programs of rings and of
+    # enlarging small pictures.
+    assert made == 6 * 2 - 3 + 4 + 2
     np.testing.assert_array_equal(renderer.read_pixels(), before)
     programs = dict(renderer._bodies.programs._made)
     for method in ("none", "auto", "hermite", "linear"):

@@ -197,3 +197,30 @@ def test_the_world_of_a_file_emits_contacts_with_a_setting_and_its_state_is_the_
             world.reset()
     with pytest.raises(TwixtError, match="^events must be contacts or left out, got 'all'"):
         make_world(world_of_file("falling.xml"), [("events", "all")], 0)
+
+
+@pytest.mark.parametrize(("end", "ball"), [(".5 0 0", ".4 .2 0"), ("0 .5 0", "-.2 .4 0")])
+def test_the_speed_of_a_body_that_turns_is_that_of_its_point_at_the_contact(end: str, ball: str) -> None:
+    bar = Model(f"""<mujoco><option gravity="0 0 0"/><worldbody>
+        <body><freejoint/><geom type="capsule" size=".05" fromto="0 0 0 {end}" mass="1"/></body>
+        <body pos="{ball}"><freejoint/><geom size=".05" mass="1"/></body></worldbody></mujoco>""")
+    bar.data.qvel[5] = 2.0
+    bar.run(0.2)
+    ((_, begun),) = bar.found
+    assert begun["body"].tolist() == [1]
+    invweight = bar.model.body_invweight0[1:, 0].sum()
+    assert begun["strength"] * invweight == pytest.approx([2.0 * 0.4], rel=0.1)
+
+
+def test_an_event_that_is_later_than_the_published_state_waits_for_its_own(launch: Launch) -> None:
+    handle, reader = launch(FALLING, publish_hz=0.1)
+    handle.emit("later", at=0.1)
+    mujoco.mj_step(handle.m, handle.d)
+    handle.sync()
+    reader.until(lambda: handle._publisher.published >= 2)  # the first state, and this one because no other follows
+    assert events_of(reader) == []
+    for _ in range(60):
+        mujoco.mj_step(handle.m, handle.d)
+        handle.sync()
+    reader.until(lambda: reader._link.events.has_unread)
+    assert [(event.name, event.sim_time) for event in events_of(reader)] == [("later", 0.1)]
