@@ -87,11 +87,15 @@ class CalledFunction:
         began_ns = ends_ns = now_ns()
         while self._waiting and ends_ns - began_ns < MOST_CALLING_NS:
             records, names = self._waiting[0]
-            record = records[0]
-            self._take(1)
-            late_ms = late_ns(int(record["sim_time_ns"])) / 1e6
-            self._call(event_of(record, names.get(int(record["name"]), "?"), late_ms))
-            ends_ns = now_ns()
+            passed = 0
+            for record, instant_ns, name in zip(
+                records, records["sim_time_ns"].tolist(), records["name"].tolist(), strict=True
+            ):
+                self._call(event_of(record, names.get(name, "?"), late_ns(instant_ns) / 1e6))
+                passed, ends_ns = passed + 1, now_ns()
+                if ends_ns - began_ns >= MOST_CALLING_NS:
+                    break
+            self._take(passed)
         if ends_ns - began_ns > SLOW_NS and not self._slow_ms:
             self._slow_ms = (ends_ns - began_ns) / 1e6
             waits = f"; {self.waiting:,} more wait for the next frames" if self.waiting else ""
