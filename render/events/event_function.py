@@ -57,13 +57,13 @@ class EventFunction(Protocol):
 class CalledFunction:
     """A user's function, and the events that wait for it. name: the text that was given to `--on-event`.
 
-    calls, failures: number of calls, and of those that raised an exception. lost: number of events that were dropped
-    because MOST_HELD others waited.
+    calls, failures: number of calls, and of those that raised an exception. left_out: number of events that the
+    function does not receive because MOST_HELD later ones waited. waiting: number of events that wait.
     """
 
     def __init__(self, function: EventFunction, name: str) -> None:
         self.name = name
-        self.calls = self.failures = self.lost = 0
+        self.calls = self.failures = self.left_out = 0
         self._function = function
         self._failed = ""  # the first exception, as one line
         self._slow_ms = 0.0  # duration of the calls of the first slow frame
@@ -77,9 +77,9 @@ class CalledFunction:
         self._waiting.append((records, names))
         self.waiting += len(records)
         while self.waiting > MOST_HELD:
-            dropped = min(self.waiting - MOST_HELD, len(self._waiting[0][0]))
-            self.lost += dropped
-            self._take(dropped)
+            count = min(self.waiting - MOST_HELD, len(self._waiting[0][0]))
+            self.left_out += count
+            self._take(count)
 
     def call(self, late_ns: Callable[[int], int], now_ns: Callable[[], int]) -> None:
         """Calls the function for the events that wait, for at most about MOST_CALLING_NS. late_ns: lateness of an event
@@ -109,13 +109,13 @@ class CalledFunction:
             found.append(f"{FLAG}: {self._failed} ({self.failures:,} of {self.calls:,} calls)")
         if self._slow_ms:
             waits = f", {self.waiting:,} events wait" if self.waiting else ""
-            lost = f", {self.lost:,} are lost" if self.lost else ""
-            found.append(f"{self._slow_text}{waits}{lost}")
+            left_out = f", {self.left_out:,} are left out" if self.left_out else ""
+            found.append(f"{self._slow_text}{waits}{left_out}")
         return tuple(found)
 
     def close(self) -> None:
         """Prints the number of events that were not passed to the function, if there are any."""
-        if left := self.waiting + self.lost:
+        if left := self.waiting + self.left_out:
             print_notice(f"{FLAG}: {left:,} events were not passed to {self.name}, because its calls took too long")
 
     @property

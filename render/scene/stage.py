@@ -23,7 +23,8 @@ from twixt.ipc.snapshot import Snapshot
 from twixt.ipc.trace import spans as kinds
 from twixt.render.cores.thread_time import DRAW, USER
 from twixt.render.draw.scene_renderer import SceneRenderer
-from twixt.render.events.shown_events import FrameTime, ShownEvents
+from twixt.render.events.rings import FrameTime
+from twixt.render.events.shown_events import ShownEvents
 from twixt.render.interpolation import create
 from twixt.render.playback import PlaybackClock
 from twixt.render.scene.attachments import Attachments

@@ -394,5 +394,5 @@ def test_damaged_memory_ends_the_events_and_not_the_viewer(run: Runs, capsys: py
     made.made.time._due.clear()
     made.frames(20)
     printed = capsys.readouterr().err
-    assert printed.count("the ring of events is damaged") == 1
+    assert printed.count("the ring buffer of events is damaged") == 1
     assert "the viewer goes on without events" in printed
