@@ -125,8 +125,8 @@ LEGEND = (
     "the first and the last drawn instant of the viewer; lost, reset: as the viewer reports them; not passed: the "
     "function took too long",
     "late: time from the event's instant to the instant that its frame draws, in ms of display time; in its frame: "
-    "delivered in the first frame that reaches its instant, or could read it; within an interval: not later than that frame came after the one "
-    "before. All others are those over which the draw time jumped or ran fast, after a stall or while the viewer stood",
+    "delivered in the first frame that reaches its instant, or could read it; within an interval: not later than that "
+    "frame came after the one before. All others are those over which the draw time jumped or ran fast, after a stall or while the viewer stood",
 )
 
 

@@ -13,7 +13,7 @@ from twixt.ipc.ring.events import MOST_NAMES
 
 # Time over which events are counted, in ns of display time.
 COUNTED_NS = 1_000_000_000
-OTHERS = "others"
+OTHERS = "all other names"
 
 
 class EventFacts(NamedTuple):

@@ -366,8 +366,7 @@ class Stage:
         return drawn
 
     def pass_still(self, present_ns: int) -> int:
-        """Advances the clocks without drawing. Otherwise the clocks would have to catch up in the next frame. Returns
-        the draw time of the left picture."""
+        """Advances the clocks without drawing, so that they need not catch up. Returns the left picture's draw time."""
         return [picture.advance_to(present_ns) for picture in reversed(self.pictures)][-1]
 
     @property
