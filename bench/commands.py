@@ -307,10 +307,16 @@ add(
     """Events in viewers: each once, in order, in its frame.
 
     \b
-    Four minutes with all cases; a first look:
+    All cases take four minutes. A short run:
     python -m bench events --seconds 10 --only trouble
     """,
-    option("--seconds", type=FiniteRange(min=4, max=3600), default=60.0, show_default=True, help="of three viewers"),
+    option(
+        "--seconds",
+        type=FiniteRange(min=4, max=3600),
+        default=60.0,
+        show_default=True,
+        help="length of the case with three viewers",
+    ),
     option(
         "--only",
         type=Read("names", read_names(*EVENT_CASES)),

@@ -1,4 +1,4 @@
-"""Measures the cost of emitting events in a loop of one's own, and of making them visible with the next state.
+"""Measures the cost of emitting events in a user's loop, and of publishing them with the next state.
 
 A record of 64 bytes must be packed and copied for each event. So the limit of one event is a call of `struct` and one
 of `bytearray`, and the limit of many events is the copy of their bytes.

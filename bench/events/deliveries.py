@@ -1,8 +1,9 @@
 """Compares the events that a world emitted with those that a viewer delivered.
 
 The expected events of a viewer are those from its first drawn instant to its last one, and those that were emitted
-after it attached and have an earlier instant: its first frame delivers them, and their lateness says how late. An event belongs to the first
-frame whose draw time has reached it, or, if it was emitted later than that, to the first frame that could read it.
+after it attached and have an earlier instant: its first frame delivers them, and their lateness says how late. An event
+belongs to the first frame whose draw time has reached it, or, if it was emitted later than that, to the first frame
+that could read it.
 
 Pure: reads files that are already loaded, and no clock.
 """
@@ -32,10 +33,11 @@ class Deliveries:
     expected events that were not delivered. twice, unordered, foreign: calls for an event that came before, that
     belongs before the last one, or that was not expected. before: calls for events from before the first drawn instant.
     damaged: calls whose event differs from the emitted one.
-    late_frames: for each number of frames after the right one, the number of events, or UNKNOWN. late_ms: number of events for each
-    bar of `LATE_MS`, and above. within_frame: share of the events that are not later than their frame's interval, in
-    percent. jumped: events that are later than the interval because the draw time jumped over them, after a stall.
-    emitted_late: events that were emitted after the picture had passed their instant.
+    late_frames: number of events by the number of frames after the right one; key UNKNOWN if no frame is known.
+    late_ms: number of events for each bar of `LATE_MS`, and above. late_p50_ms, late_p99_ms, late_max_ms: median, 99th
+    percentile and largest lateness, in ms of display time. within_frame: share of the events that are not later than
+    their frame's interval, in percent. jumped: events that are later than the interval because the draw time jumped
+    over them, after a stall. emitted_late: events that were emitted after the picture had passed their instant.
     """
 
     expected: int
@@ -62,6 +64,7 @@ class Deliveries:
 
     @property
     def is_disordered(self) -> bool:
+        """True if an event was delivered twice, out of order or changed, or was not expected."""
         return bool(self.twice or self.unordered or self.foreign or self.damaged)
 
     @property
@@ -75,8 +78,9 @@ class Deliveries:
 
 def compare(emitted: Records, delivered: Records, log: FrameTable, begin_ns: int, is_split: bool = False) -> Deliveries:
     """Compares the events of one viewer. emitted: (n,) of dtype EMITTED, in the order of delivery. delivered: (k,) of
-    dtype DELIVERED. log: the viewer's frame log. begin_ns: instant at which the viewer was started. is_split: True for a split view. Its log has the draw times of the
-    right picture, so those of the left one, which decides, are computed from the lateness of the events."""
+    dtype DELIVERED. log: the viewer's frame log. begin_ns: instant at which the viewer was started. is_split: True for
+    a split view. Its log has the draw times of the right picture, so those of the left one, which decides, are computed
+    from the lateness of the events."""
     drawn = log.packed[~log.is_text("mode", "none")]
     if is_split:
         drawn = _of_left_picture(drawn, delivered)
@@ -163,9 +167,8 @@ def _of_left_picture(drawn: Records, delivered: Records) -> Records:
 def _rates(plan_rate: NDArray[Any], frames: NDArray[np.int64], first: Records, second: Records) -> NDArray[np.float64]:
     """Rate by which the lateness of the first event of each frame was computed. The log has the rate of the newest plan.
     The first two events of a frame show which of the plans' rates it was."""
-    running = np.maximum.accumulate(
-        np.where(plan_rate > 0, np.arange(len(plan_rate)), 0)
-    )  # in a pause, the rate before
+    # in a pause, the rate before it
+    running = np.maximum.accumulate(np.where(plan_rate > 0, np.arange(len(plan_rate)), 0))
     rates: NDArray[np.float64] = plan_rate[running][frames]
     known = np.unique(plan_rate[plan_rate > 0])
     if len(known):

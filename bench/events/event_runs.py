@@ -51,7 +51,8 @@ LOSS = re.compile(r"([\d,]+) events (are lost|were dropped|were not passed)")
 
 @dataclass(frozen=True)
 class Viewer:
-    """A viewer of a run. at: share of the time of events after which it attaches; None if it does so at once. options: fields of its `Config`."""
+    """A viewer of a run. at: share of the time of events after which it attaches; None if it does so at once. options:
+    fields of its `Config`."""
 
     name: str
     at: float | None = None
@@ -89,8 +90,8 @@ class Case:
 
 @dataclass(frozen=True)
 class ViewerRun:
-    """What one viewer of a run did. lost, reset: numbers in the viewer's report; None if they are not there. unpassed:
-    number of events for which the viewer had no time to call the function, as it says at its end. notices: lines on
+    """Result of one viewer of a run. lost, reset: numbers in the viewer's report; None if they are not there. unpassed:
+    number of events that were not passed to the function, as the viewer reports at its end. notices: lines on
     standard error about events that were not delivered. failure: reason why there are no figures."""
 
     viewer: str
@@ -160,7 +161,7 @@ def _measured(case: Case, display: Screen, folder: str, free: float | None) -> C
 
 
 class Session:
-    """A run that goes on: starts its viewers and does the actions when their time comes."""
+    """A run in progress. Starts its viewers and does the actions at their times."""
 
     def __init__(
         self, case: Case, name: str, folder: str, link: Link, display: Screen, keyboard: Keyboard | None,
@@ -204,7 +205,7 @@ class Session:
             child.until(partial(_is_longer, self._path(number, "csv"), DRAWN_BYTES), "it drew")
 
     def result(self, number: int, emitted: np.ndarray) -> ViewerRun:
-        """Figures of a viewer, which ends. emitted: (n,) of dtype EMITTED."""
+        """Waits for the end of a viewer, and returns its figures. emitted: (n,) of dtype EMITTED."""
         viewer, child = self._case.viewers[number], self._viewers[number]
         failure = child.failure(TIMEOUT_S)
         lines = _event_lines(child)
@@ -270,7 +271,7 @@ class Session:
             time.sleep(POLL_S)
 
     def _pass(self, seconds: float) -> None:
-        """Waits for a wall time, and goes on receiving."""
+        """Waits for `seconds` of wall time, and goes on receiving."""
         ends_s = time.monotonic() + seconds
         while time.monotonic() < ends_s:
             self._newest_s()

@@ -122,11 +122,11 @@ COLUMNS = (
 )
 LEGEND = (
     "emitted: by the world, which keeps a list of its events; dropped: too many for one step; to deliver: those between "
-    "the first and the last drawn instant of the viewer; lost, reset: as the viewer reports "
-    "them; not passed: the function took too long",
+    "the first and the last drawn instant of the viewer; lost, reset: as the viewer reports them; not passed: the "
+    "function took too long",
     "late: time from the event's instant to the instant that its frame draws, in ms of display time; in its frame: "
-    "delivered in the first frame that reaches its instant, or could read it; within an interval: not later than that frame came after the one "
-    "before. All others are those over which the draw time jumped, after a stall or a pause of the viewer",
+    "delivered in the first frame that reaches its instant, or could read it; within an interval: not later than that "
+    "frame came after the one before. All others are those over which the draw time jumped or ran fast, after a stall or while the viewer stood",
 )
 
 

@@ -221,10 +221,13 @@ class Config:
     draw: str | None = window_flag(
         None, "a function of your own that draws into every frame, module:function", str, "MODULE:FUNCTION"
     )
-    events: bool = window_flag(True, "show the program's events as rings that fade; --no-events leaves them out")
+    events: bool = window_flag(
+        True, "a ring that fades for each of the program's events; --no-events leaves out the rings"
+    )
     on_event: str | None = window_flag(
         None,
-        "a function of your own that gets each event of the program in the frame that shows it, module:function",
+        "a function of your own that the viewer calls with each event of the program, when the frame that shows it is "
+        "on the screen, module:function",
         str,
         "MODULE:FUNCTION",
     )

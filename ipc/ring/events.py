@@ -1,7 +1,7 @@
-"""The ring of events: what happens in steps, as records of 64 bytes in shared memory beside the snapshots.
+"""The ring buffer of events: records of 64 bytes in shared memory, beside the snapshots.
 
-A program emits events (`World.emit`, `View.emit`). A viewer delivers each event once, in the frame whose draw time
-passes the event's instant.
+A program emits events (`World.emit`, `View.emit`). A viewer delivers each event once, in the first frame whose draw
+time has reached the event's instant.
 
     0      identity: magic, format, number of slots       written once, before a reader maps it
     64     latest: number of the last complete record
@@ -53,10 +53,10 @@ EVENT = np.dtype(
 NO_EVENTS: Final = np.zeros(0, EVENT)
 NO_EVENTS.flags.writeable = False
 
-
 MAGIC = int.from_bytes(b"twixtevt", "little")
 # Number of slots: 2 MiB. A viewer that was stopped for 10 s loses nothing while 3,000 events a second are emitted.
 SLOTS = 32_768
+# Indices of the words `latest` and `begun`, and offsets of names and records in bytes.
 LATEST, BEGUN = CACHE_LINE // WORD, 2 * CACHE_LINE // WORD
 NAMES_OFFSET = 4096
 RECORDS_OFFSET = NAMES_OFFSET + (MOST_NAMES + 1) * CACHE_LINE
@@ -107,20 +107,15 @@ def event_of(record: np.void, name: str, late_ms: float = 0.0) -> Event:
     )
 
 
-def event_count(records: NDArray[np.void], names: dict[int, str]) -> dict[str, int]:
-    """Number of events of each name. names: names by their numbers."""
-    counts = np.bincount(records["name"], minlength=1)
-    return {names.get(number, "?"): int(counts[number]) for number in np.flatnonzero(counts).tolist()}
-
-
 def memory_bytes(slots: int = SLOTS) -> int:
-    """Size of the memory of a ring with `slots` slots, in bytes."""
+    """Size of the memory of a ring buffer with `slots` slots, in bytes."""
     return RECORDS_OFFSET + slots * EVENT.itemsize
 
 
 class EventWriter:
-    """The only writer of a ring of events. At most one thread may use it at a time. Records of an append that was
-    interrupted (Ctrl-C) are all visible, which `latest` tells, or none of them is, and the next append replaces them.
+    """The only writer of a ring buffer of events. At most one thread may use it at a time. After an append that was
+    interrupted (Ctrl-C), either all of its records are visible or none of them is; `latest` tells which. If none is, the
+    next append replaces them.
 
     memory: memory with zeros, at least `memory_bytes(slots)` bytes long. names: the names so far; the number of a name
     is its place, counted from 1.
@@ -142,7 +137,7 @@ class EventWriter:
         return 0 if self.memory.closed else words[LATEST]
 
     def add_names(self, names: Sequence[str]) -> None:
-        """Adds the names behind those that the ring has. names: all names so far, at most MOST_NAMES, each of at most
+        """Adds the names behind those that the ring buffer has. names: all names so far, at most MOST_NAMES, each of at most
         NAME_BYTES bytes in UTF-8."""
         for name in names[len(self.names) :]:
             start = NAMES_OFFSET + (len(self.names) + 1) * CACHE_LINE
@@ -184,7 +179,7 @@ class EventBatch(NamedTuple):
 
 
 class EventReader:
-    """A reader of a ring of events. Only one thread may use it.
+    """A reader of a ring buffer of events. Only one thread may use it.
 
     attached_at: number of the newest record when the reader was made. lost: number of records that were overwritten
     before they were read, since then. names: the names by their numbers; records that `unread` has returned have
@@ -197,13 +192,13 @@ class EventReader:
         self.names: dict[int, str] = {}
         self._fence = fence or make_fence()
         if memory.size < RECORDS_OFFSET:
-            raise LayoutError(f"a ring of events is at least {RECORDS_OFFSET} bytes, got {memory.size}")
+            raise LayoutError(f"a ring buffer of events has at least {RECORDS_OFFSET} bytes, got {memory.size}")
         self._words: sequence.Words = memory.view[:NAMES_OFFSET].cast("Q")
         magic, version, slots = (self._words[index] for index in range(3))
         room = min(SLOTS, (memory.size - RECORDS_OFFSET) // EVENT.itemsize)
         if magic != MAGIC or version != FORMAT or not 0 < slots <= room:
             raise LayoutError(
-                f"this memory is no ring of events of this version: {magic:#x}, format {version}, {slots} slots in "
+                f"this memory is not a ring buffer of events of this version: {magic:#x}, format {version}, {slots} slots in "
                 f"{memory.size} bytes; run viewer and simulation from the same version"
             )
         self._slots = slots
@@ -213,7 +208,7 @@ class EventReader:
 
     @property
     def has_unread(self) -> bool:
-        """True if `unread` has records to return. This test loads only one word."""
+        """True if `unread` has records to return. Loads only one word."""
         return self._open_words[LATEST] != self._read
 
     def unread(self) -> EventBatch:
@@ -223,7 +218,7 @@ class EventReader:
         latest = sequence.read_latest(words, self._fence, LATEST)
         if latest < self._read:
             raise LayoutError(
-                f"the ring of events is damaged: {latest} appended, but {self._read} read; restart the simulation"
+                f"the ring buffer of events is damaged: {latest} appended, but {self._read} read; restart the simulation"
             )
         first = max(self._read, latest - slots)
         place, count = first % slots, latest - first

@@ -179,8 +179,8 @@ class Link:
 
     @property
     def events(self) -> EventReader:
-        """Reader of the program's events. Read it after the snapshots of a frame: the events of a
-        snapshot are visible before the snapshot is."""
+        """Reader of the program's events. Read it after the snapshots of a frame: the events of a step are visible
+        before its snapshot is."""
         if self._events is None:
             raise LinkError("this link is not attached (any more); use attach()")
         return self._events

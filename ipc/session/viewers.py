@@ -109,7 +109,7 @@ class HostRequests(Protocol):
     """Methods of the host that the service thread calls.
 
     describe_for_viewer returns the description of the simulation. report_for_viewer returns the report's blocks.
-    share_events returns message fields for a viewer, and a descriptor of the ring of events, which the caller owns.
+    share_events returns message fields for a viewer, and a descriptor of the ring buffer of events, which the caller owns.
     """
 
     scene: WrittenScene

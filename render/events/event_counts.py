@@ -13,12 +13,12 @@ from twixt.ipc.ring.events import MOST_NAMES
 
 # Time over which events are counted, in ns of display time.
 COUNTED_NS = 1_000_000_000
-OTHERS = "others"
+OTHERS = "all other names"
 
 
 class EventFacts(NamedTuple):
     """Values about events that the panels show. rates: events a second by name. lost: number of events that the viewer
-    missed."""
+    could not read or hold in time."""
 
     rates: Mapping[str, int]
     lost: int = 0
@@ -33,9 +33,8 @@ class EventCounts:
     def __init__(self) -> None:
         self.has_any = False
         self._sums = np.zeros(MOST_NAMES + 1, np.int64)  # by the number of the name
-        self._frames: deque[tuple[int, NDArray[np.int64]]] = (
-            deque()
-        )  # present time and counts of the frames with events
+        # present time and counts of the frames with events
+        self._frames: deque[tuple[int, NDArray[np.int64]]] = deque()
 
     def add(self, present_ns: int, due: NDArray[np.void]) -> None:
         """Adds a frame. due: events that the frame was the first to reach, (k,) of dtype EVENT."""

@@ -57,13 +57,13 @@ class EventFunction(Protocol):
 class CalledFunction:
     """A user's function, and the events that wait for it. name: the text that was given to `--on-event`.
 
-    calls, failures: number of calls, and of those that raised an exception. lost: number of events that were dropped
-    because MOST_HELD others waited.
+    calls, failures: number of calls, and of those that raised an exception. left_out: number of events that the
+    function does not receive because MOST_HELD later ones waited. waiting: number of events that wait.
     """
 
     def __init__(self, function: EventFunction, name: str) -> None:
         self.name = name
-        self.calls = self.failures = self.lost = 0
+        self.calls = self.failures = self.left_out = 0
         self._function = function
         self._failed = ""  # the first exception, as one line
         self._slow_ms = 0.0  # duration of the calls of the first slow frame
@@ -77,9 +77,9 @@ class CalledFunction:
         self._waiting.append((records, names))
         self.waiting += len(records)
         while self.waiting > MOST_HELD:
-            dropped = min(self.waiting - MOST_HELD, len(self._waiting[0][0]))
-            self.lost += dropped
-            self._take(dropped)
+            count = min(self.waiting - MOST_HELD, len(self._waiting[0][0]))
+            self.left_out += count
+            self._take(count)
 
     def call(self, late_ns: Callable[[int], int], now_ns: Callable[[], int]) -> None:
         """Calls the function for the events that wait, for at most about MOST_CALLING_NS. late_ns: lateness of an event
@@ -87,11 +87,15 @@ class CalledFunction:
         began_ns = ends_ns = now_ns()
         while self._waiting and ends_ns - began_ns < MOST_CALLING_NS:
             records, names = self._waiting[0]
-            record = records[0]
-            self._take(1)
-            late_ms = late_ns(int(record["sim_time_ns"])) / 1e6
-            self._call(event_of(record, names.get(int(record["name"]), "?"), late_ms))
-            ends_ns = now_ns()
+            passed = 0
+            for record, instant_ns, name in zip(
+                records, records["sim_time_ns"].tolist(), records["name"].tolist(), strict=True
+            ):
+                self._call(event_of(record, names.get(name, "?"), late_ns(instant_ns) / 1e6))
+                passed, ends_ns = passed + 1, now_ns()
+                if ends_ns - began_ns >= MOST_CALLING_NS:
+                    break
+            self._take(passed)
         if ends_ns - began_ns > SLOW_NS and not self._slow_ms:
             self._slow_ms = (ends_ns - began_ns) / 1e6
             waits = f"; {self.waiting:,} more wait for the next frames" if self.waiting else ""
@@ -105,13 +109,13 @@ class CalledFunction:
             found.append(f"{FLAG}: {self._failed} ({self.failures:,} of {self.calls:,} calls)")
         if self._slow_ms:
             waits = f", {self.waiting:,} events wait" if self.waiting else ""
-            lost = f", {self.lost:,} are lost" if self.lost else ""
-            found.append(f"{self._slow_text}{waits}{lost}")
+            left_out = f", {self.left_out:,} are left out" if self.left_out else ""
+            found.append(f"{self._slow_text}{waits}{left_out}")
         return tuple(found)
 
     def close(self) -> None:
         """Prints the number of events that were not passed to the function, if there are any."""
-        if left := self.waiting + self.lost:
+        if left := self.waiting + self.left_out:
             print_notice(f"{FLAG}: {left:,} events were not passed to {self.name}, because its calls took too long")
 
     @property

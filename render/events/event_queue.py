@@ -1,7 +1,7 @@
 """Events that were received and are not due yet.
 
 Always: each event is returned at most once, in the order in which it was emitted, by the first call whose draw time has
-reached its instant. Events of an older world than the drawn one are dropped. Pure: reads no clock.
+reached its instant. Events of an older world than the drawn one are removed. Pure: reads no clock.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 
 from twixt.ipc.ring.events import NO_EVENTS, EventBatch
 
-# Largest number of events that are held: 8 MiB. Of more events, the oldest are dropped and counted as lost.
+# Largest number of events that are held: 8 MiB. Of more events, the oldest are removed and counted as lost.
 MOST_HELD = 131_072
 
 
 class EventQueue:
     """Events of one simulation. attached_at: number of the newest event when the viewer attached. Events up to this
-    number are in the past if the first draw time is after them. Past events are dropped and not counted. Later events
+    number are in the past if the first draw time is after them. Past events are removed and not counted. Later events
     are all returned, also those from before the first draw time.
 
-    lost: number of events that were dropped because too many were held. reset: number of events that were dropped
+    lost: number of events that were removed because too many were held. reset: number of events that were removed
     because their world was reset before they were drawn.
     """
 

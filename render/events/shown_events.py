@@ -17,8 +17,6 @@ from twixt.render.events.event_counts import EventCounts, EventFacts
 from twixt.render.events.event_queue import EventQueue
 from twixt.render.events.rings import LINE_PX, FrameTime, PictureRings
 
-__all__ = ["FrameTime", "ShownEvents"]
-
 if TYPE_CHECKING:
     from twixt.ipc.snapshot import Snapshot
     from twixt.render.draw.scene_renderer import SceneRenderer
@@ -31,7 +29,7 @@ WATCHER = "events"  # name under which poses are watched: see Picture.watch
 # snapshots back from a GPU takes longer than to copy them when they arrive.
 COPIES_NS = 1_000_000_000
 # Largest number of names in the panels; more names are summed.
-MOST_NAMES = 9
+MOST_SHOWN_NAMES = 9
 
 
 class WatchedPicture(Protocol):
@@ -45,11 +43,10 @@ class WatchedPicture(Protocol):
 
 
 class ShownEvents:
-    """What is shown of `events`, or nothing if `events` is None. has_rings: False if only counts are shown.
+    """Rings and counts of `events`; nothing if `events` is None. has_rings: False if only counts are shown.
     content_scale: function that returns the number of pixels per unit of size.
 
-    needs_copies: True if private copies of snapshots are wanted, because events
-    without a position are at their bodies.
+    needs_copies: True if private copies of snapshots are wanted, because events without a position are at their bodies.
     """
 
     def __init__(
@@ -76,7 +73,7 @@ class ShownEvents:
         """Values for the panels; None if there never was an event."""
         if self._events is None or not self._counts.has_any:
             return None
-        return EventFacts(self._counts.by_name(self._events.names, MOST_NAMES), self._events.lost)
+        return EventFacts(self._counts.by_name(self._events.names, MOST_SHOWN_NAMES), self._events.lost)
 
     def draw(
         self,

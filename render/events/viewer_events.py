@@ -3,7 +3,7 @@
 An event is delivered in the first frame whose draw time has reached its instant. If it was received after that frame,
 it is delivered in the next one. In a split view the left picture decides. A frame shows what is drawn, so with the
 interpolation method `latest` the newest snapshot's instant counts, and with `none` that of the snapshot that is shown.
-While a picture stands still, nothing falls due. While the window is hidden, nothing is drawn, and the draw time of the
+While a picture stands still, no event becomes due. While the window is hidden, nothing is drawn, and the draw time of the
 playback clock decides, once a second.
 
 Always: an event is delivered at most once, in order, and never before its instant. Events that are not delivered are
@@ -24,7 +24,7 @@ from twixt.render.events.event_function import CalledFunction, load
 from twixt.render.events.event_queue import EventQueue
 
 # Largest lateness in ns. Draw time and rate come from shared memory. If it is damaged, they may be any number.
-MOST_LATE_NS = 1 << 61
+LATENESS_LIMIT_NS = 1 << 61
 
 
 class ViewerEvents:
@@ -58,7 +58,7 @@ class ViewerEvents:
 
     def receive(self) -> bool:
         """Reads the events that are new. Call it after the snapshots of the frame were read. Returns True if there were
-        some. This test loads only one word."""
+        some. If there are none, it loads only one word."""
         if not self._reader.has_unread or self._damage:
             return False
         try:
@@ -106,7 +106,7 @@ class ViewerEvents:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Number of events that were delivered, lost, and dropped by a reset, in all simulations of this window."""
+        """Number of events that were delivered, lost, and not drawn before a reset, in all simulations of this window."""
         own = {"delivered": self._delivered, "lost": self.lost, "reset": self._queue.reset}
         return {name: count + self._earlier[name] for name, count in own.items()}
 
@@ -123,7 +123,7 @@ class ViewerEvents:
 
     @property
     def lost(self) -> int:
-        """Number of events that were overwritten or too many."""
+        """Number of events that this viewer could not read or hold in time."""
         return self._reader.lost + self._queue.lost
 
     @property
@@ -133,4 +133,4 @@ class ViewerEvents:
     def _late_ns(self, instant_ns: int) -> int:
         """Display time from an instant to the draw time, in ns. After a reset, an event that waited for the user's
         function may have a later instant. Its lateness is 0."""
-        return round(min(max(0, self._draw_time_ns - instant_ns) / self._rate, MOST_LATE_NS))
+        return round(min(max(0, self._draw_time_ns - instant_ns) / self._rate, LATENESS_LIMIT_NS))

@@ -23,7 +23,8 @@ from twixt.ipc.snapshot import Snapshot
 from twixt.ipc.trace import spans as kinds
 from twixt.render.cores.thread_time import DRAW, USER
 from twixt.render.draw.scene_renderer import SceneRenderer
-from twixt.render.events.shown_events import FrameTime, ShownEvents
+from twixt.render.events.rings import FrameTime
+from twixt.render.events.shown_events import ShownEvents
 from twixt.render.interpolation import create
 from twixt.render.playback import PlaybackClock
 from twixt.render.scene.attachments import Attachments
@@ -365,8 +366,7 @@ class Stage:
         return drawn
 
     def pass_still(self, present_ns: int) -> int:
-        """Advances the clocks without drawing. Otherwise the clocks would have to catch up in the next frame. Returns
-        the draw time of the left picture."""
+        """Advances the clocks without drawing, so that they need not catch up. Returns the left picture's draw time."""
         return [picture.advance_to(present_ns) for picture in reversed(self.pictures)][-1]
 
     @property

@@ -25,8 +25,8 @@ PACKED = struct.Struct(f"<qIi3ff{MOST_VALUES}fB{TEXT_BYTES}s")
 AT_STEP = -(1 << 63)
 NOWHERE, NO_VALUES = (math.nan,) * 3, (math.nan,) * MOST_VALUES
 # Largest index of a body that a record can hold, and largest time of an event in seconds.
-LARGEST_BODY, LATEST_S = (1 << 31) - 1, 9.2e9
-# Columns of the fields of records, as numbers of 4 bytes.
+LARGEST_BODY, LARGEST_AT_S = (1 << 31) - 1, 9.2e9
+# Columns of the fields in records that are read as rows of numbers of 4 bytes, and number of columns.
 PLACES = {name: EVENT.fields[name][1] // 4 for name in ("body", "position", "strength", "values")}  # type: ignore[index]
 WORDS = EVENT.itemsize // 4
 
@@ -84,8 +84,9 @@ def packed_events(
 ) -> bytes | bytearray:
     """Records of n events, as bytes. Their world epoch is 0, and their time AT_STEP if `at` is None.
 
-    call: "emit" or "emit_many". `emit_many` takes a row for each event, or one for all. number: number of the name. The
-    other arguments are those of `World.emit_many`. Raises TwixtError.
+    call: "emit" or "emit_many". `emit_many` takes a row for each event, or one for all. number: number of the name.
+    text: its bytes in UTF-8. report: receives the corrections. The other arguments are those of `World.emit_many`.
+    Raises TwixtError.
     """
     takes_rows = call == "emit_many"
     given = {
@@ -111,7 +112,10 @@ def packed_events(
             points = points.astype(np.float32)
             if not np.isfinite(points).all():
                 is_wrong = ~np.isfinite(points).all(axis=-1)
-                report("position", _fault(name, "position", given["position"], is_wrong, "the event has no place"))
+                report(
+                    "position",
+                    _fault(name, "position", given["position"], is_wrong, "the event is delivered without it"),
+                )
                 points[is_wrong] = np.nan
             _write(floats, "position", points)
         if (strengths := given["strength"]) is not None:
@@ -134,7 +138,7 @@ def packed_events(
             is_finite = np.isfinite(times)
             if not is_finite.all():
                 report("at", _fault(name, "at", times, ~is_finite, "the event is put at the end of its step"))
-            times_ns = np.rint(np.clip(times, -LATEST_S, LATEST_S) * 1e9)
+            times_ns = np.rint(np.clip(times, -LARGEST_AT_S, LARGEST_AT_S) * 1e9)
             floats.view("<i8")[:, 0] = np.where(is_finite, times_ns, AT_STEP)
     return packed
 
@@ -151,7 +155,8 @@ def _array(call: str, field: str, value: Any, kinds: str, row: tuple[int, ...], 
             what = f"{what} of shape ({row[0]},)" + (f" or (n, {row[0]})" if takes_rows else "")
         else:
             what = f"{what} of shape (n,), or one for all" if takes_rows else f"a {what[:-1]}"
-        hint = "" if takes_rows else "; for many events at once use emit_many"
+        is_many = array.ndim > len(row) and not takes_rows
+        hint = "; for many events at once use emit_many" if is_many else ""
         raise array_refusal(array, kinds)(f"{call}({field}) must be {what}, got {_got(value, array)}{hint}")
     return array
 
@@ -205,11 +210,11 @@ def _write(floats: NDArray[np.float32], field: str, values: NDArray[np.float32])
 
 
 def _fault(name: str, field: str, values: NDArray[Any] | None, is_wrong: NDArray[np.bool_], rule: str) -> str:
-    """Reports the first wrong value of a field."""
+    """Text that reports the first wrong value of a field."""
     assert values is not None
     first = values[np.flatnonzero(is_wrong)[0]] if is_wrong.ndim else values
     found = np.array2string(first, separator=", ") if first.ndim else f"{first:g}"
-    return f"event {name!r}: its {field} is {found}; {rule}"
+    return f"event {name!r} has {field}={found}; {rule}"
 
 
 def _got(value: Any, array: NDArray[Any]) -> str:

@@ -4,7 +4,7 @@
 appends them to the ring of the host. So an event becomes visible before the snapshot of its step, and also if that
 snapshot is not published.
 
-Always: `emit` never waits. A wrong type is refused with an error; a value that data can produce (not finite, out of
+Always: `emit` never waits. A wrong type is refused with an error; a value that data can produce (not finite, outside
 the step, a body that does not exist) is corrected and reported once in a run. Any thread may emit. Published events are
 in the order of their world epochs and times, also after a publish that was interrupted. Copies of the buffer, such as
 in a copied world, and forked children emit nothing.
@@ -41,19 +41,19 @@ MOST_A_STEP = 16_384
 OTHER = "other"  # name of the events whose name is one too many
 SIZE = EVENT.itemsize
 MOST_BYTES = MOST_A_STEP * SIZE
-# Number of events up to which `flush` handles each by itself. The array operations for one event take as long as this
+# Largest number of events that `flush` completes one by one. The array operations for one event take as long as this
 # takes for 30 events.
 FEW = 24
-# Time, world epoch and body, with which a record begins.
+# First fields of a record: time, world epoch and body.
 BEGINNING = struct.Struct("<qIi")
 # The values that follow k given ones.
 PADDING = tuple(NO_VALUES[given:] for given in range(len(NO_VALUES) + 1))
 
 
 class _Publishing(NamedTuple):
-    """A flush that has not come to its end. appended_before: number of events that the host had appended before it.
-    size: number of pending bytes that are published, or held. held: bytes that stay pending. number: number of
-    published events. last: world epoch and time of the last one."""
+    """A flush that has not ended. appended_before: number of events that the host had appended before it. size: number
+    of pending bytes that the flush took. held: those of them that stay pending. number: number of published events.
+    last: world epoch and time of the last one."""
 
     appended_before: int
     size: int
@@ -192,7 +192,7 @@ class EventBuffer:
         self._remove_published()
 
     def report(self) -> dict[str, Any]:
-        """The block `events` of the report, as far as the program knows it."""
+        """The part of the report's block `events` that the program knows."""
         return {"emitted": self.emitted, "dropped": self.dropped}
 
     def close_in_child(self) -> None:
@@ -266,8 +266,8 @@ class EventBuffer:
             first = int(np.flatnonzero(is_missing)[0])
             self._warn_once(
                 "body",
-                f"event {self._name_of(records[first])!r} has body {given[first]}, but there are {count} bodies after its "
-                "step; it is delivered without a body; give the index of a body that exists",
+                f"event {self._name_of(records[first])!r} has body {given[first]}, but the number of bodies after its step "
+                f"is {count}; it is delivered without a body; give the index of a body that exists",
             )
         numbers = given if rows is None else rows[np.clip(given, 0, max(0, count - 1))] if count else given
         return np.where(is_missing | (given == NO_BODY), NO_BODY, numbers)

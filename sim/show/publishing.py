@@ -280,7 +280,7 @@ class Publishing:
                 raise
 
     def _flush_events(self, sim_time_ns: int, bodies: int) -> None:
-        """Publishes the events that belong to the state of this time."""
+        """Publishes the events that belong to the state of this time. bodies: number of bodies in it."""
         events, last_ns, dropped = self._events, self._now.sim_time_ns, self._events.dropped
         previous_ns = sim_time_ns if last_ns is None else min(last_ns, sim_time_ns)
         events.flush(previous_ns, sim_time_ns, self._publisher.plan.world_epoch, bodies, self._now.rows_by_id())

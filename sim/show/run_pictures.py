@@ -49,7 +49,8 @@ class RunPictures:
 
         Args:
             name: Name of the event, 1 to 40 bytes in UTF-8, without control characters.
-            body: Index of the body to which it happened, as in the next publish. With `ids`, the index of its row there.
+            body: Index of the body to which it happened, in the next publish. With `ids`, the index of its row there; the
+                viewer gets the number of the body's record.
             position: Point in the world, (3,), metres.
             strength: How strong it was, >= 0, in a unit of your choice.
             values: Up to four numbers.

@@ -112,7 +112,8 @@ def show(
         keys: False to leave the keyboard to your program.
         draw: "module:function", your own function that draws into every frame (see `DrawFunction`).
         events: False to draw no rings for events (see `View.emit`).
-        on_event: "module:function", your own function that gets each event in the frame that shows it (see `Event`).
+        on_event: "module:function", your own function that the viewer's process calls with each event (see
+            `EventFunction`).
         slow_render_ms: Shortest time of a frame, in ms. Real work fills it.
         viewer_nice: Nice value of the viewer's process, 0 to 19.
         offscreen: True to draw without a window.

@@ -155,11 +155,11 @@ class World:
 
             self.emit("hit", body=i, position=point, strength=speed, at=t)
 
-        Every viewer delivers each event once, in the frame whose draw time passes the event's instant, whether or not a
-        snapshot of its step is drawn. At its place, or at its body, a ring is drawn that fades. Events are not part of
-        the state. An event of `step` or `on_key` belongs to that step, an event of `reset` to the new state; a reset
-        drops events that were not drawn yet. In `__init__`, without a run, in copies of a world and in forked children,
-        this method does nothing.
+        Every viewer delivers each event once, in the first frame whose draw time has reached the event's instant,
+        whether or not a snapshot of its step is drawn. A ring that fades is drawn at its position or its body; the
+        function of `on_event` receives it. Events are not part of the state. An event of `step` or `on_key` belongs to
+        that step, an event of `reset` to the new state. Events that were not drawn before a reset are not delivered. In
+        `__init__`, without a run, in copies of a world and in forked children, this method does nothing.
 
         A call takes about a microsecond and never waits. One step may emit 16,384 events, and a program may use 254
         names. Further events are dropped, and events of further names are called "other". Numbers that are not finite,
@@ -170,14 +170,14 @@ class World:
             name: Name of the event, 1 to 40 bytes in UTF-8, without control characters.
             body: Index of the body to which it happened. If the body does not exist after the step, the event has none.
             position: Point in the world, (3,), metres. If a number is not finite, the event has no position.
-            strength: How strong it was, >= 0, in a unit of your choice. The ring grows with it. A negative number, or
-                one that is not finite, counts as 0.
+            strength: How strong it was, >= 0, in a unit of your choice. A stronger event has a larger ring. A negative
+                number, or one that is not finite, counts as 0.
             values: Up to four numbers, stored as float32. A number that is not finite becomes NaN; NaN at the end is
                 left out.
             text: Short text, up to 15 bytes in UTF-8. A longer text is cut at a character; control characters become
                 spaces.
-            at: Simulated time at which it happened, in seconds, within the step. By default the end of the step. A time
-                outside the step is moved into it, and NaN counts as the default.
+            at: Simulated time at which it happened, the event's instant, in seconds. It is within the step, by default
+                at its end. A time outside the step is moved into it, and NaN counts as the default.
 
         Raises:
             TwixtError: An argument has a wrong type or shape, `body` is negative, or `name` is empty, too long or has
@@ -202,9 +202,8 @@ class World:
 
             self.emit_many("hit", body=balls, position=points, strength=speeds)
 
-        n is the length of the arrays, which must agree. An argument may also be one value that serves all events. If
-        there is no array, one event is emitted. All else is as for `emit`. The events keep their order if they have the
-        same time.
+        n is the length of the arrays, which must agree. An argument may also be one value for all events. If there is
+        no array, one event is emitted. Events with the same time keep their order. All else is as for `emit`.
 
         Args:
             name: Name of the events.

@@ -1,5 +1,5 @@
-"""Draws round dots and thin lines among the bodies, and rings over them. Dots and lines show trails, the user's own drawing, thin marks, and the
-scene's outline.
+"""Draws round dots and thin lines among the bodies, and rings over them. Dots and lines show trails, the user's own
+drawing, thin marks, and the scene's outline.
 
 Each call uploads all rows at once into a reused buffer, and makes one draw call. A row is a dot or a line. A line is a
 quad in the plane of the picture. It has the same width at every distance. The edges of dots and lines fade over one

@@ -214,12 +214,13 @@ class Handle:
         text: str = "",
         at: float | None = None,
     ) -> None:
-        """Emits an event: something that happened in the state of `data` that the next `sync` shows.
+        """Emits an event: something that happened in the present state of `data`. Call `sync` after it.
 
             viewer.emit("hit", body=mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_BODY, "ball"), strength=3.0)
 
-        Viewers deliver it when they draw this state, also if `sync` does not publish it because no frame would show it.
-        All else is as for `World.emit`. After `close`, this method does nothing.
+        Viewers deliver it in the first frame whose draw time has reached the event's instant, even if `sync` does not
+        publish this state because no frame would show it. All else is as for `World.emit`. After `close`, this method
+        does nothing.
 
         Args:
             name: Name of the event, 1 to 40 bytes in UTF-8, without control characters.
@@ -228,8 +229,8 @@ class Handle:
             strength: How strong it was, >= 0, in a unit of your choice.
             values: Up to four numbers.
             text: Short text, up to 15 bytes in UTF-8.
-            at: Simulated time at which it happened, in seconds. By default `data.time`. An event whose time is later than
-                that of the published states waits for its state.
+            at: Simulated time at which it happened, in seconds, by default `data.time`. If it is later than the state
+                that is published next, the event waits until a state has reached it.
 
         Raises:
             TwixtError: In the same cases as in `World.emit`.

@@ -1,4 +1,4 @@
-"""The ring of events under the model checker: the real `EventWriter` and `EventReader`, their stories and promises.
+"""The ring buffer of events under the model checker: the real `EventWriter` and `EventReader`, their stories and promises.
 
 The one idea: a record is a word here, and so is a name: any two bytes of one are alike to the model. What a record
 holds is its number. Every record has the name that is added with the first.
@@ -44,7 +44,7 @@ LOOKS = (
 
 
 class EventMemory:
-    """Plain memory for a ring of events, and what a `Memory` is to the ring."""
+    """Plain memory for a ring buffer of events, and what a `Memory` is to the ring."""
 
     def __init__(self, slots: int) -> None:
         self.index, self.slots, self.size, self.closed = 0, slots, ring.memory_bytes(slots), False

@@ -1,4 +1,4 @@
-"""The ring of events between real processes. Races are bounded, and print the conditions they were run under."""
+"""The ring buffer of events between real processes. Races are bounded, and print the conditions they were run under."""
 
 from __future__ import annotations
 

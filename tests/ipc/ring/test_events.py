@@ -1,4 +1,4 @@
-"""The ring of events in one process: each record once, in order, whole, with its name; what was overwritten counted."""
+"""The ring buffer of events in one process: each record once, in order, whole, with its name; what was overwritten counted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.sim.interrupts import Interrupt, on_its_own_thread
 from twixt.ipc.ring import events, memory
-from twixt.ipc.ring.events import EVENT, NO_EVENTS, EventReader, EventWriter, event_count, event_of
+from twixt.ipc.ring.events import EVENT, EventReader, EventWriter, event_of
 from twixt.ipc.ring.layout import CACHE_LINE, LayoutError
 
 SLOTS = 8
@@ -320,7 +320,7 @@ def test_a_forked_child_appends_nothing_and_reads_nothing(shared: tuple[EventWri
 def test_memory_that_is_no_ring_of_events_is_refused(word: int, value: int) -> None:
     ring = Ring()
     ring.word(word, value)
-    with pytest.raises(LayoutError, match="no ring of events of this version.*same version"):
+    with pytest.raises(LayoutError, match="not a ring buffer of events of this version.*same version"):
         EventReader(ring.memory)
 
 
@@ -392,10 +392,3 @@ def test_an_event_has_what_its_record_has() -> None:
     assert event_of(record[0], "hit", 1.0) == events.Event("hit", 1.5, 3, (1.0, 2.0, 3.0), 0.5, (4.0, 5.0), "grün", 1.0)
     record["body"], record["position"][0, 1], record["values"], record["text"] = events.NO_BODY, np.nan, np.nan, b""
     assert event_of(record[0], "hit") == events.Event("hit", 1.5, strength=0.5)
-
-
-def test_events_are_counted_by_name() -> None:
-    made = records_of(1, 5)
-    made["name"] = 1, 2, 2, 9, 1
-    assert event_count(made, {1: "hit", 2: "goal"}) == {"hit": 2, "goal": 2, "?": 1}
-    assert event_count(NO_EVENTS, {}) == {}

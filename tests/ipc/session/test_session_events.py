@@ -281,7 +281,7 @@ def test_a_descriptor_that_is_no_ring_of_events_is_refused(name: str, content: s
         socket.send_fds(connection, [wire.encode("events", {"size": size}, descriptors=1)], [descriptor])
         os.close(descriptor)
 
-    with FakeHost(name) as fake, fake.answering(say), pytest.raises(TwixtError, match="memory|ring of events"):
+    with FakeHost(name) as fake, fake.answering(say), pytest.raises(TwixtError, match="memory|ring buffer of events"):
         session.attach(name, BOUND_S)
 
 

@@ -11,7 +11,7 @@ from tests.long.hostile.mutate import Mutator
 from tests.long.hostile.talk_targets import EVENT_SLOTS, ToViewerTarget, framed, ring_of_events
 from tests.long.hostile.target import Target
 from twixt.ipc.ring import events as at
-from twixt.ipc.ring.events import EVENT, EventReader, event_count, event_of
+from twixt.ipc.ring.events import EVENT, EventReader, event_of
 from twixt.ipc.session import wire
 from twixt.render.events.event_counts import EventCounts
 from twixt.render.events.event_queue import EventQueue
@@ -64,7 +64,6 @@ class EventRingTarget(Target):
                 assert reader.lost >= lost
                 queue.add(batch)
                 rings.queue.add(batch)
-                json.dumps(event_count(batch.records, reader.names))
             draw_time_ns, world_epoch = draw.choice(TIMES_NS), draw.choice((0, 1, 2, (1 << 32) - 1))
             due = queue.due(draw_time_ns, world_epoch)
             use(due, reader)
@@ -101,7 +100,7 @@ def use(records: Any, reader: EventReader) -> None:
 
 
 class EventsMessageTarget(ToViewerTarget):
-    """The message that brings the ring of events: left out, doubled, misplaced, of another size, with another
+    """The message that brings the ring buffer of events: left out, doubled, misplaced, of another size, with another
     descriptor or none. All other messages are as a simulation sends them."""
 
     spoils_all = False

@@ -258,7 +258,7 @@ class ToViewerTarget(Talk):
         return stream
 
     def _place_of_events(self, stream: list[tuple[bytes, list[int]]]) -> int:
-        """Before which message of the stream the ring of events comes."""
+        """Before which message of the stream the ring buffer of events comes."""
         return 1
 
     def _said_of_events(self, others: list[int]) -> list[tuple[bytes, list[int]]]:

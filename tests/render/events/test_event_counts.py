@@ -27,4 +27,4 @@ def test_the_most_frequent_come_first_and_the_rest_is_summed():
     counts = EventCounts()
     counts.add(0, records([0] * 6, name=[2, 2, 2, 1, 1, 3]))
     assert list(counts.by_name(NAMES, 8).items()) == [("slip", 3), ("hit", 2), ("crack", 1)]
-    assert list(counts.by_name(NAMES, 2).items()) == [("slip", 3), ("others", 3)]
+    assert list(counts.by_name(NAMES, 2).items()) == [("slip", 3), ("all other names", 3)]

@@ -139,7 +139,7 @@ def test_the_events_that_wait_are_bounded_and_the_oldest_are_dropped(monkeypatch
     called = CalledFunction(received.append, "my:f")
     called.add(records(4), NAMES)
     called.add(records(4, 2), NAMES)
-    assert (called.waiting, called.lost) == (5, 3)
+    assert (called.waiting, called.left_out) == (5, 3)
     called.call(late_ns, Clock().now_ns)
     assert [event.name for event in received] == ["hit"] + 4 * ["goal"]
 

@@ -16,7 +16,7 @@ import pytest
 
 from tests.render.events.emitting_physics import PARTS, EmittingPhysics
 from tests.render.viewer.virtual_viewer import MS, STEP_NS, VirtualViewer
-from twixt.ipc.ring.events import LATEST, Event
+from twixt.ipc.ring.events import LATEST, SLOTS, Event
 from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.session import open_listener
 from twixt.ipc.session.host import Host
@@ -166,6 +166,7 @@ def test_changes_of_method_clock_and_split_repeat_and_lose_nothing(run: Runs) ->
         made.frames(25)
         made.choose(**settings)
     made.frames(50)
+    assert len(made.numbers) > 50
     assert made.numbers == list(range(len(made.numbers)))
     for number, frame, _ in made.received:
         assert made.drawn[frame][1] >= made.physics.emitted[number].instant_ns
@@ -253,13 +254,12 @@ def test_a_viewer_that_was_stopped_for_ten_seconds_gets_all_in_order(run: Runs) 
 def test_what_was_overwritten_is_counted_and_said_once(run: Runs, capsys: pytest.CaptureFixture[str]) -> None:
     made = run()
     made.frames(60)
-    before = len(made.physics.emitted)
     step_ns = made.physics.tick * STEP_NS
     for _ in range(5):
         made.physics.emit(*[step_ns] * 10_000)
     made.frames(60)
     lost = made.made.loop.events.counts["lost"]
-    assert lost == len(made.physics.emitted[:before]) - made.numbers.index(made.numbers[-1]) or lost > 50_000 - 32_768
+    assert lost >= 50_000 - SLOTS
     assert made.numbers == sorted(set(made.numbers))
     assert len(made.numbers) + lost == made.numbers[-1] + 1, "each is delivered or counted"
     text = f"{lost:,} events are lost: there were more than this viewer could read or hold"
@@ -296,9 +296,7 @@ def test_a_restarted_simulation_goes_on_with_the_same_function(run: Runs) -> Non
     made.frames(100)
     assert made.numbers == list(range(len(made.numbers)))
     assert len(made.numbers) > 100
-    assert [again.emitted[n].instant_ns <= made.drawn[one.frame][1] for n, one in enumerate(made.received)].count(
-        False
-    ) == 0
+    assert all(again.emitted[n].instant_ns <= made.drawn[one.frame][1] for n, one in enumerate(made.received))
     counts = made.made.loop.events.counts
     assert counts["delivered"] == len(first) + len(made.received)
     assert counts["reset"] == emitted - len(first), "what the first simulation emitted and nobody has seen"
@@ -311,7 +309,7 @@ def test_a_viewer_that_attaches_late_gets_none_of_the_past(run: Runs) -> None:
     made = run()
     made.frames(100)
     events = made.made.loop.events
-    late = attach(made.made.host.name if hasattr(made.made.host, "name") else made.made.link.name)
+    late = attach(made.made.host.name)
     made.received.clear()
     drawn_ns = made.drawn[-1][1]
     made.made.loop.follow(late)
@@ -394,5 +392,5 @@ def test_damaged_memory_ends_the_events_and_not_the_viewer(run: Runs, capsys: py
     made.made.time._due.clear()
     made.frames(20)
     printed = capsys.readouterr().err
-    assert printed.count("the ring of events is damaged") == 1
+    assert printed.count("the ring buffer of events is damaged") == 1
     assert "the viewer goes on without events" in printed

@@ -13,7 +13,7 @@ from twixt.render.overlay.overlay import LAYOUTS_AT_ONCE
 from twixt.render.overlay.panel_state import REMEMBERED, PlotHistory
 
 FACTS = EventFacts({"hit": 40, "slip": 3})
-NAMES = EventFacts({f"name {number}": 9 - number for number in range(8)} | {"others": 1}, lost=12)
+NAMES = EventFacts({f"name {number}": 9 - number for number in range(8)} | {"all other names": 1}, lost=12)
 EVENTS_PX = (570, 136)  # position of the section's line, with two diagnostics
 RIGHT = slice(528, 792)
 

@@ -85,7 +85,7 @@ def test_simulated_time_may_be_negative(emitted: Emitted) -> None:
 def test_a_time_that_is_not_finite_counts_as_the_end_of_the_step(emitted: Emitted, at: float) -> None:
     emitted.emit("hit", at=at)
     assert emitted.flush() == [Event("hit", 2.0)]
-    assert emitted.warnings == [f"event 'hit': its at is {at}; the event is put at the end of its step (reported once)"]
+    assert emitted.warnings == [f"event 'hit' has at={at}; the event is put at the end of its step (reported once)"]
 
 
 def test_events_from_before_a_reset_belong_to_the_new_state_without_a_warning(emitted: Emitted) -> None:
@@ -174,7 +174,7 @@ def test_a_body_that_does_not_exist_is_left_out_and_reported_once(emitted: Emitt
         emitted.emit("hit", body=body)
     assert [event.body for event in emitted.flush(bodies=3)] == [2, None, None, None]
     assert emitted.warnings == [
-        "event 'hit' has body 3, but there are 3 bodies after its step; it is delivered without a body; give the index of "
+        "event 'hit' has body 3, but the number of bodies after its step is 3; it is delivered without a body; give the index of "
         "a body that exists (reported once)"
     ]
 
@@ -183,7 +183,7 @@ def test_the_body_of_an_event_is_the_row_that_was_passed_with_ids(emitted: Emitt
     emitted.emit_many("hit", body=[0, 1, 2])
     emitted.emit("goal")
     assert [event.body for event in emitted.flush(bodies=9, rows=np.array([7, 4]))] == [7, 4, None, None]
-    assert "has body 2, but there are 2 bodies" in emitted.warnings[0]
+    assert "has body 2, but the number of bodies after its step is 2" in emitted.warnings[0]
     emitted.emit("hit", body=0)
     assert [event.body for event in emitted.flush(2.0, 3.0, rows=np.zeros(0, np.int64))] == [None]
 

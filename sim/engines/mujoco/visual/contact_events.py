@@ -1,4 +1,4 @@
-"""Events for contacts that begin: the option `events="contacts"` of `launch_passive` and of a model file.
+"""Events for contacts that begin: the option `events="contacts"` of `launch_passive`, and of the world of a model file.
 
 A contact begins if MuJoCo lists a pair of geoms in `data.contact`, and did not list it in the last REST_S of simulated
 time. So a resting contact that breaks for a few steps is one contact, and so is a bounce lower than about 3 mm.
@@ -57,7 +57,7 @@ class ContactEvents:
         self.restart()
 
     def restart(self) -> None:
-        """Makes the next `look` count all contacts as old ones."""
+        """Makes the next `look` treat all contacts as old ones."""
         self._content, self._pairs, self._time_s, self._is_first = b"", set[Pair](), 0.0, True
         self._apart_s.clear()
 
@@ -67,8 +67,8 @@ class ContactEvents:
             emit_many(NAME, **begun._asdict())
 
     def look(self) -> BegunContacts | None:
-        """The contacts of the current state that have begun. None if there are none, after one microsecond if the pairs
-        of geoms stay the same."""
+        """The contacts of the current state that have begun, or None. If the pairs of geoms are those of the last call,
+        this takes about one microsecond."""
         data, before_s = self._data, self._time_s
         self._time_s = time_s = data.time
         content = data.contact.geom.tobytes() if data.ncon else b""
