@@ -49,10 +49,11 @@ class ViewerEvents:
         self._damage = ""  # why no events are read any more
         self._is_loss_printed = False
         self._function: CalledFunction | None = None
-        self._earlier = {"delivered": 0, "lost": 0, "reset": 0}  # counts of earlier simulations
+        self._earlier = {"delivered": 0, "lost": 0, "reset": 0, "pending": 0}  # counts of earlier simulations
         if before is not None:
             self._function, self._earlier = before._function, before.counts
-            self._earlier["reset"] += len(before._queue)
+            self._earlier["reset"] += self._earlier["pending"]
+            self._earlier["pending"] = 0
         elif on_event is not None:
             self._function = load(on_event)
 
@@ -106,8 +107,10 @@ class ViewerEvents:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Number of events that were delivered, lost, and not drawn before a reset, in all simulations of this window."""
-        own = {"delivered": self._delivered, "lost": self.lost, "reset": self._queue.reset}
+        """Number of events that were delivered, lost, not drawn before a reset, and not reached by a frame yet, in all
+        simulations of this window."""
+        queue = self._queue
+        own = {"delivered": self._delivered, "lost": self.lost, "reset": queue.reset, "pending": len(queue)}
         return {name: count + self._earlier[name] for name, count in own.items()}
 
     @property
@@ -117,7 +120,9 @@ class ViewerEvents:
         return (*found, self._loss_text) if self.lost else found
 
     def close(self) -> None:
-        """Prints the number of events that the user's function did not receive, if there are any."""
+        """Reads the last events, so that `counts` is complete. Prints the number of events that the user's function did
+        not receive, if there are any."""
+        self.receive()
         if self._function is not None:
             self._function.close()
 

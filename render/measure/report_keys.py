@@ -96,7 +96,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "wake_error_us": SPREAD,
     },
     "causes": dict.fromkeys(("physics_late", "render_late", "display_late"), FIGURE) | {"render_late_parts": COUNTS},
-    "events": dict.fromkeys(("emitted", "dropped", "delivered", "lost", "reset"), FIGURE) | {"late_ms": SPREAD},
+    "events": dict.fromkeys(("emitted", "dropped", "delivered", "lost", "reset", "pending"), FIGURE) | {"late_ms": SPREAD},
 }  # fmt: skip
 # Names of the figures below a key, for each kind of key that has several figures.
 BELOW = {SPREAD: STATISTICS, NAMES: tuple(LOW_1_PERCENT), PHASES: tuple(START_PHASES), COUNTS: tuple(RENDER_COSTS)}

@@ -112,7 +112,11 @@ def _spread_text(spread: dict[str, float | None]) -> str:
 
 def _events_text(events: Report) -> str:
     """Counts of events that are not 0, and their lateness. Empty if there were no events."""
-    counts = [f"{events[name]} {name}" for name in ("emitted", "dropped", "delivered", "lost") if events.get(name)]
+    counts = [
+        f"{events[name]} {name}"
+        for name in ("emitted", "dropped", "delivered", "lost", "reset", "pending")
+        if events.get(name)
+    ]
     late = _spread_text(events.get("late_ms") or {})
     return ", ".join(counts) + (f"; late by {late}" if late and counts else "")
 

@@ -33,7 +33,7 @@ from twixt import Bodies, Scene, Sphere, World
 
 class Grows(World):
     def __init__(self):
-        self.bodies, self.scene, self.made = Bodies(1000), Scene([Sphere()] * 1000), 0
+        self.bodies, self.scene, self.made = Bodies(2200), Scene([Sphere()] * 2200), 0
     def step(self, dt):
         self.made += 1
         while self.made == 110 and not os.path.exists("seen"):
@@ -120,7 +120,7 @@ def test_a_viewer_that_may_open_no_more_files_harms_nobody(start: Starter, most:
 
 
 def test_a_simulation_out_of_descriptors_goes_on_and_lets_viewers_in_when_there_are_some(start: Starter) -> None:
-    lab = limited(start, "-n 20", "sim", "metronome", "--name", "lab")
+    lab = limited(start, "-n 24", "sim", "metronome", "--name", "lab")
     until(lambda: memories(set(lab.pids())), "the simulation has made its memory")
     links = []
     try:
@@ -131,7 +131,7 @@ def test_a_simulation_out_of_descriptors_goes_on_and_lets_viewers_in_when_there_
                 refused = str(error)
                 break
         else:
-            pytest.fail("20 descriptors were enough for eight viewers")
+            pytest.fail("24 descriptors were enough for eight viewers")
         assert links
         assert "Traceback" not in refused
         for link in links:
@@ -200,22 +200,22 @@ def test_more_than_its_control_group_leaves_is_refused_with_both_figures(start: 
 def test_no_memory_to_grow_into_is_said_once_and_the_old_segment_goes_on(start: Starter) -> None:
     (start.folder / "grows.py").write_text(GROWS)
     free = start("sim", "grows:Grows", "--steps", "120", "--hash", "--name", "free")
-    # Of 1024 bytes each: 1,100 bodies in sixteen slots, and not 1,200.
+    # Of 1024 bytes each: 2,300 bodies in sixteen slots, and not 2,400. The ring buffer of events takes 2,068.
     run = limited(
-        start, "-f 1200", "sim", "grows:Grows", "--steps", "120", "--hash", "--json", "figures.json", "--name", "lab"
+        start, "-f 2400", "sim", "grows:Grows", "--steps", "120", "--hash", "--json", "figures.json", "--name", "lab"
     )
     until(lambda: memories(set(run.pids())), "the simulation has made its memory")
     with closing(attach("lab", timeout_s=PATIENCE_S)) as link:
         until(lambda: link.poll() or link.status.get("warning"), "viewers are told")
         # How many there are by then depends on how long the attempt to make room took.
-        told = r"viewers are shown 1,100 of [\d,]+ bodies, for there is no room"
+        told = r"viewers are shown 2,300 of [\d,]+ bodies, for there is no room"
         assert re.match(told, link.status["warning"]), link.status["warning"]
-        until(lambda: link.poll() or len(link.newest_bodies()) == 1100, "the first are shown")
+        until(lambda: link.poll() or len(link.newest_bodies()) == 2300, "the first are shown")
         shown_ns = newest(link).sim_time_ns
         (start.folder / "seen").touch()
         newest(link, lambda snapshot: snapshot.sim_time_ns > shown_ns)  # they go on
     assert (free.end(), run.end()) == (0, 0)
-    one_line(run, "viewers are shown 1,100 of", "could not be made")
+    one_line(run, "viewers are shown 2,300 of", "could not be made")
     assert run.out == free.out, "the world is as it would have been"
     assert json.loads((start.folder / "figures.json").read_text())["physics"]["published"] > 20
     assert run.left() == []

@@ -49,7 +49,8 @@ MARK_PROGRAMS = [
 
 
 def picture(context: moderngl.Context, level: Level = FULL) -> np.ndarray:
-    """Two of each shape between two snapshots, above a ground with shadows, with dots, lines, panes, a sheet and an image."""
+    """Two of each shape between two snapshots, above a ground with shadows, with dots, lines, rings, panes, a sheet
+    and an image."""
     context.framebuffer([context.renderbuffer(SIZE_PX, 4)], context.depth_renderbuffer(SIZE_PX)).use()
     scene = Scene(SHAPES * 2, outline=((-3, -2, 0), (3, 2, 3)))
     older, newer = new_bodies(2 * len(SHAPES)), new_bodies(2 * len(SHAPES))
@@ -67,6 +68,7 @@ def picture(context: moderngl.Context, level: Level = FULL) -> np.ndarray:
     places = np.stack([across, across * 0, across * 0 + 2.5], axis=1)
     renderer.points(places, (255, 80, 80, 255), 5)
     renderer.lines(places[:-1], places[1:] + np.array([0, 0, 0.5]), (80, 255, 80, 255))
+    renderer.rings(places[::3] - (0, 0, 1.0), np.full(3, 9.0), np.full(3, 0.8), 2.0)
     renderer.end_pictures()
     panes, sheet = Panes(), Sheet()
     with sheet.drawing(SIZE_PX, [Rectangle(4, 4, 44, 24)], (0.2, 0.2, 0.6, 0.8)):

@@ -136,7 +136,10 @@ def test_each_event_comes_once_within_one_frame_of_its_instant(run: Runs, clock:
     assert 0 < max(row.event_late_ns for row in rows[100:]) < max(steps_ns)
     if clock != "newest-two":  # this clock moves in uneven steps
         assert max(steps_ns) < made.made.refresh_ns + MS
-    assert made.made.loop.events.counts == {"delivered": len(made.received), "lost": 0, "reset": 0}
+    pending = len(made.physics.emitted) - len(made.received)
+    made.made.loop.events.close()  # reads the last events
+    counts = {"delivered": len(made.received), "lost": 0, "reset": 0, "pending": pending}
+    assert made.made.loop.events.counts == counts
 
 
 @pytest.mark.parametrize("every", [2, 7])
@@ -278,8 +281,7 @@ def test_a_reset_drops_what_was_not_drawn(run: Runs) -> None:
     counts = made.made.loop.events.counts
     assert counts["reset"] > 0
     assert counts["delivered"] == len(made.received)
-    waiting = len(made.made.loop.events._queue)
-    assert sum(counts.values()) + waiting == len(made.physics.emitted)
+    assert sum(counts.values()) == len(made.physics.emitted)
 
 
 def test_a_restarted_simulation_goes_on_with_the_same_function(run: Runs) -> None:
@@ -345,7 +347,8 @@ def test_a_hidden_window_delivers_by_the_clock_and_nothing_is_lost(run: Runs, mo
     made.made.display.is_hidden = False
     made.frames(60)
     assert made.numbers == list(range(len(made.numbers)))
-    assert made.made.loop.events.counts == {"delivered": len(made.numbers), "lost": 0, "reset": 0}
+    counts = made.made.loop.events.counts
+    assert (counts["delivered"], counts["lost"], counts["reset"]) == (len(made.numbers), 0, 0)
 
 
 def test_an_event_wakes_a_viewer_that_rests(run: Runs) -> None:
