@@ -47,6 +47,8 @@ LONGEST = (
     "tests/end_to_end/test_own_loop.py",
     "tests/long/soak/test_soak.py",
     "tests/end_to_end/test_keys.py",
+    "tests/render/events/test_viewer_events.py",
+    "tests/end_to_end/test_events.py",
     "tests/cli/test_runs_in_turns.py",
     "tests/project/test_suite.py",
     "tests/end_to_end/test_standard_streams.py",
