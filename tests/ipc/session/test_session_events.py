@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import os
-import resource
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import weakref
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.ipc.conftest import open_descriptors
 from tests.ipc.session.test_link import FakeHost
 from twixt.ipc import session
 from twixt.ipc.errors import TwixtError
@@ -28,6 +29,7 @@ from twixt.ipc.session import service, viewers, wire
 Until = Callable[[Callable[[], Any]], Any]
 BOUND_S = 60.0
 NAMES = ["hit"]
+ROOT = Path(__file__).parents[3]
 
 
 def records_of(first: int, count: int) -> Any:
@@ -157,38 +159,45 @@ def test_a_forked_child_appends_nothing(channel: Any) -> None:
 # A host that cannot be made.
 
 
-def test_a_host_for_which_descriptors_are_short_leaves_none_of_those_it_made(name: str, nothing_left: None) -> None:
-    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
-    listener = session.open_listener(name)
+# Makes hosts with 0, 1, 2 ... descriptors left, until one can be made. Prints how many it took.
+SHORT_OF_DESCRIPTORS = """
+import os, resource, sys
+from tests.ipc.conftest import open_descriptors
+from twixt.ipc import session
+from twixt.ipc.errors import TwixtError
+from twixt.ipc.scene import Scene, Sphere
+
+listener = session.open_listener(sys.argv[1])
+limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+for left in range(64):
+    before, taken = open_descriptors(), []
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(int(one.split()[0]) for one in before) + 64, limits[1]))
     try:
-        opened = 0
         while True:
-            before = open_descriptors()
-            spare, reserved = [os.dup(0)], []
-            # Descriptors below the limit are used up but for `opened` of them.
-            resource.setrlimit(resource.RLIMIT_NOFILE, (spare[0] + 40, limits[1]))
-            try:
-                while True:
-                    spare.append(os.dup(0))
-            except OSError:
-                for _ in range(opened):
-                    reserved.append(spare.pop())
-                for descriptor in reserved:
-                    os.close(descriptor)
-            try:
-                made = session.Host(listener, Scene([Sphere()]), 1)
-                break
-            except (TwixtError, OSError):
-                opened += 1
-            finally:
-                resource.setrlimit(resource.RLIMIT_NOFILE, limits)
-                for descriptor in spare:
-                    os.close(descriptor)
-            assert open_descriptors() == before, f"with {opened - 1} descriptors"
-        made.end()
-        assert opened >= 6, "two memories and a pair of sockets"
-    finally:
-        listener.close()
+            taken.append(os.dup(0))
+    except OSError:
+        for descriptor in taken[len(taken) - left :]:
+            os.close(descriptor)
+    try:
+        made = session.Host(listener, Scene([Sphere()]), 1)
+    except (TwixtError, OSError):
+        made = None
+    resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    for descriptor in taken[: len(taken) - left]:
+        os.close(descriptor)
+    if made is not None:
+        break
+    assert open_descriptors() == before, f"with {left} descriptors"
+made.end()
+print(left)
+"""
+
+
+def test_a_host_for_which_descriptors_are_short_leaves_none_of_those_it_made(name: str) -> None:
+    command = [sys.executable, "-c", SHORT_OF_DESCRIPTORS, name]
+    ran = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=BOUND_S)
+    assert ran.returncode == 0, ran.stderr
+    assert int(ran.stdout) >= 6, "two memories and a pair of sockets"
 
 
 @pytest.mark.parametrize("short", ["memory for events", "thread", "ring"])
