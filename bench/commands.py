@@ -86,6 +86,13 @@ def read_names(*known: str) -> Callable[[str], tuple[str, ...]]:
     return read
 
 
+def names_option(flag: str, known: tuple[str, ...]) -> click.Option:
+    """An option that takes some of the names `known`, separated by commas; by default all."""
+    names = ", ".join(known)
+    read = Read("names", read_names(*known))
+    return option(flag, type=read, default=",".join(known), metavar="NAMES", help=f"which of {names}  [default: all]")
+
+
 class FiniteRange(click.FloatRange):
     """A range of finite numbers. `click.FloatRange` would accept nan and, without an upper bound, inf."""
 
@@ -288,13 +295,7 @@ add(
     Half an hour with all that is measured by default; a first look:
     python -m bench view --seconds 10 --turns 1 --scenes one-ball,orbit
     """,
-    option(
-        "--scenes",
-        type=Read("names", read_names(*VIEW_SCENES)),
-        default=",".join(VIEW_SCENES),
-        metavar="NAMES",
-        help=f"which of {', '.join(VIEW_SCENES)}  [default: all]",
-    ),
+    names_option("--scenes", VIEW_SCENES),
     option("--seconds", type=FiniteRange(min=0.5, max=3600), default=30.0, show_default=True, help="of each run"),
     option("--turns", type=click.IntRange(1, 1000), default=2, show_default=True, help="runs of each scene and view"),
     option("--plot", metavar="FILE", help="draw pictures of the scenes by both views (PNG)"),
@@ -317,13 +318,7 @@ add(
         show_default=True,
         help="length of the case with three viewers",
     ),
-    option(
-        "--only",
-        type=Read("names", read_names(*EVENT_CASES)),
-        default=",".join(EVENT_CASES),
-        metavar="NAMES",
-        help=f"which of {', '.join(EVENT_CASES)}  [default: all]",
-    ),
+    names_option("--only", EVENT_CASES),
     TO_JSON,
     TO_PAGE,
 )
