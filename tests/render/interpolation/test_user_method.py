@@ -159,7 +159,7 @@ def test_what_is_not_finite_is_hidden_and_counted():
         ("my_methods:function", r"my_methods:function must be a class with add, sample, reset"),
         ("my_methods:Refusing", r"my_methods:Refusing.__init__ raised KeyError: 'colour'"),
         ("my_crash:Any", r"importing my_crash raised ModuleNotFoundError"),
-        ("my_methods.py:Shifted:", r"is written module:name"),
+        ("my_methods.py:Shifted:", r"must be module:name"),
     ],
 )
 def test_what_cannot_be_used_is_refused(reference, said):

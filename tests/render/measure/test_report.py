@@ -132,7 +132,7 @@ def test_without_physics_answer_its_rate_is_the_one_seen():
     made = built(physics=None)
     assert made["physics"]["rate"]["p50"] == 1.0
     assert made["physics"]["steps"] is None
-    assert any("physics did not answer" in line for line in made["conditions"])
+    assert any("physics did not send its figures" in line for line in made["conditions"])
 
 
 def test_figures_beyond_the_agreed_ones_stay():
@@ -190,7 +190,7 @@ def test_a_refresh_that_the_frames_contradict_is_the_probes_and_said():
     display = DISPLAY | {"swap_blocks": True, "refresh_measured_hz": 86.0}
     made = report.build(report.FinishedRun(rows, PHYSICS, display, Config()))
     assert made["display"]["refresh_measured_hz"] == 86.0
-    assert any("shows late frames as they come" in said for said in made["conditions"])
+    assert any("shows late frames at once" in said for said in made["conditions"])
     agreeing = report.build(report.FinishedRun(rows, PHYSICS, display | {"refresh_measured_hz": 99.0}, Config()))
     assert agreeing["display"]["refresh_measured_hz"] == pytest.approx(100.0, rel=1e-3)
 
@@ -198,7 +198,7 @@ def test_a_refresh_that_the_frames_contradict_is_the_probes_and_said():
 @pytest.mark.parametrize(
     ("source", "says"),
     [
-        ("display", "present is what the display said"),
+        ("display", "is the time that the display reported"),
         ("fence", "the fence after the swap"),
         ("swap", "the present time of a frame is the return of its swap, in motion"),
         ("timer", "does not wait for the display"),
