@@ -97,7 +97,7 @@ class Answers:
         self._out.append((swap_number, now_ns))
         self._unanswered += 1
         if self._unanswered > MOST_OPEN:
-            silence = "stopped to answer" if self.answered else "never answers"
+            silence = "stopped answering" if self.answered else "never answers"
             self.give_up(f"{silence}: {MOST_OPEN} frames without a report")
         return self._out.popleft()[0] if len(self._out) > MOST_OPEN else None
 

@@ -89,7 +89,7 @@ def test_every_type_that_crosses_may_be_declared(dtype: str) -> None:
         (lambda: Column("f4", 0), "from 1 to 64 values per body, got 0"),
         (lambda: Column("f4", 65), "got 65"),
         (lambda: Column("f4", True), "got True"),
-        (lambda: Column("f4", rule="cubic"), "one of linear, angle, none, latest, or module:function"),
+        (lambda: Column("f4", rule="cubic"), "one of linear, angle, none, latest, or your own module:function"),
         (lambda: Column("f4", rule=None), "got None"),  # type: ignore[arg-type]
         (lambda: Column("f4", rule=lambda old, new, alpha: new), "defined at the top of a module"),
         (lambda: Column("f4", rule=column_rules.made_inside()), "functions inside functions"),

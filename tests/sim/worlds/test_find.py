@@ -265,5 +265,5 @@ def test_a_folder_that_was_deleted_under_the_user_is_said_in_one_line(
     gone.mkdir()
     monkeypatch.chdir(gone)
     gone.rmdir()
-    assert "the current folder, which is gone (No such file or directory); cd to one" in refused("my_orbit:Orbit")
+    assert "does not exist (No such file or directory); cd to an existing folder" in refused("my_orbit:Orbit")
     assert load_world("metronome").bodies.position.shape == (1, 3)
