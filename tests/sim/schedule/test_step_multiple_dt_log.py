@@ -132,12 +132,12 @@ def test_a_disk_that_fills_ends_the_log_with_a_whole_line_and_not_the_world(
 @pytest.mark.parametrize(
     ("other", "says"),
     [
-        (Origin("verlet", 3, 1 / 60, ORIGIN.settings), "with 'world balls', this one has 'world verlet'"),
-        (Origin("balls", 4, 1 / 60, ORIGIN.settings), "with 'seed 3', this one has 'seed 4'"),
-        (Origin("balls", 3, 1 / 50, ORIGIN.settings), "this one has 'dt 0.02'"),
-        (Origin("balls", 3, 1 / 60, (("count", "5"),)), "this one has 'set count=5'"),
-        (Origin("balls", 3, 1 / 60), "with 'set count=500', this one has ''"),
-        (Origin("balls", 3, 1 / 60, (*ORIGIN.settings, ("a", "1"))), "with '', this one has 'set a=1'"),
+        (Origin("verlet", 3, 1 / 60, ORIGIN.settings), "with 'world balls', but this run has 'world verlet'"),
+        (Origin("balls", 4, 1 / 60, ORIGIN.settings), "with 'seed 3', but this run has 'seed 4'"),
+        (Origin("balls", 3, 1 / 50, ORIGIN.settings), "but this run has 'dt 0.02'"),
+        (Origin("balls", 3, 1 / 60, (("count", "5"),)), "but this run has 'set count=5'"),
+        (Origin("balls", 3, 1 / 60), "with 'set count=500', but this run has ''"),
+        (Origin("balls", 3, 1 / 60, (*ORIGIN.settings, ("a", "1"))), "with '', but this run has 'set a=1'"),
     ],
 )
 def test_the_log_of_another_run_is_refused(tmp_path: Path, other: Origin, says: str) -> None:
