@@ -259,7 +259,7 @@ def test_a_library_that_is_missing_is_said_and_is_no_error(clock):
         raise OSError("libnothing.so: cannot open")
 
     times = PresentTimes(missing, Display(clock).fence)
-    assert times.silence == "not asked"
+    assert times.silence == "not requested"
     times.begin()
     assert "libnothing" in times.silence
     frames(times, Display(clock), 3)
