@@ -195,7 +195,7 @@ add(
     several("--display", "displays", "only this one"),
     several("--work", "works", "only this one"),
     option("--quick", is_flag=True, help="few works, short traces: shows that it works"),
-    option("--fail", is_flag=True, help="exit with 1 when a bar is not met"),
+    option("--fail", is_flag=True, help="exit with 1 if a target is not met"),
     TO_JSON,
     TO_PAGE,
     option("--plot", metavar="FILE", help="draw costs by work, and four runs frame by frame (PNG)"),
