@@ -58,6 +58,8 @@ COSTS = {
 }
 # Name of the costs that are measured only on request.
 PEERS = "peers"
+# Tables of `evenness`.
+EVENNESS_TABLES = ("free", "busy", "sway")
 # Scenes of `view.scenes`.
 VIEW_SCENES = (
     "one-ball", "explosion", "pile", "orbit", "planet", "teleporter", "swarm", "runner", "flat", "two-groups", "fountain"
@@ -253,35 +255,16 @@ add(
 add(
     "evenness",
     "evenness:run",
-    """Evenness of worlds on free cores and under busy programs.
+    """Evenness of whole runs: free cores, busy cores, sway.
 
-    \b
-    An hour with all that is measured by default; a first look:
-    python -m bench evenness --xvfb --seconds 10 --turns 2 --worlds metronome
+    Ten minutes with all that is measured by default. Keep the machine free of other programs meanwhile. It starts its
+    own displays (Xvfb and sway); they open no window on yours.
     """,
-    option("--xvfb", "display", flag_value="xvfb", help="on an Xvfb of its own, whose swap waits for nothing"),
-    option(
-        "--sway", "display", flag_value="sway", help="on a sway of its own, whose swap waits for 60 refreshes a second"
-    ),
-    option("--seconds", type=FiniteRange(min=0.5, max=3600), default=60.0, show_default=True, help="of each run"),
-    option("--turns", type=click.IntRange(1, 1000), default=5, show_default=True, help="runs of each case"),
-    option(
-        "--load",
-        "loads",
-        type=Read("none,loops", read_names("none", "loops")),
-        default="none,loops",
-        show_default=True,
-        metavar="NAMES",
-        help="free cores, and a busy program at normal priority on each core",
-    ),
-    option(
-        "--worlds",
-        type=Read("names", read_names("balls", "metronome", "swarm")),
-        default="balls,metronome,swarm",
-        show_default=True,
-        metavar="NAMES",
-        help="which; swarm is one of 2,000",
-    ),
+    names_option("--tables", EVENNESS_TABLES),
+    option("--here", is_flag=True, help="on this display instead of an Xvfb"),
+    option("--seconds", type=FiniteRange(min=0.5, max=3600), default=8.0, show_default=True, help="of each run"),
+    option("--turns", type=click.IntRange(1, 1000), default=3, show_default=True, help="runs of each case"),
+    option("--quick", is_flag=True, help="one short run for each table: shows that it works, not how even"),
     BEFORE,
     TO_JSON,
     TO_PAGE,
