@@ -197,7 +197,7 @@ add(
     several("--display", "displays", "only this one"),
     several("--work", "works", "only this one"),
     option("--quick", is_flag=True, help="few works, short traces: shows that it works"),
-    option("--fail", is_flag=True, help="exit with 1 when a bar is not met"),
+    option("--fail", is_flag=True, help="exit with 1 when a target is not met"),
     TO_JSON,
     TO_PAGE,
     option("--plot", metavar="FILE", help="draw costs by work, and four runs frame by frame (PNG)"),
@@ -313,6 +313,12 @@ add(
     argument("picture", type=click.Path()),
     option("--from-ms", type=FiniteRange(min=0), help="after the command's start [the middle]"),
     option("--length-ms", type=FiniteRange(min=0, min_open=True), default=100.0, show_default=True),
+)
+add(
+    "movie",
+    "movie:run",
+    "Records the moving picture of README (WebP) on an Xvfb.",
+    argument("movie", type=click.Path()),
 )
 
 
