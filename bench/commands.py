@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import math
+import os
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -362,4 +363,5 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def typed() -> str:
-    return " ".join([PROGRAM, *sys.argv[1:]])
+    """The command line, with the names of files instead of absolute paths, which mean nothing on other machines."""
+    return " ".join([PROGRAM, *(os.path.basename(word) if os.path.isabs(word) else word for word in sys.argv[1:])])
