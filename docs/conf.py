@@ -22,6 +22,8 @@ include_patterns = ["*.md", "docs/**.md", "examples/*.py"]
 exclude_patterns = [".*", "build", "dist", "out"]  # folders that Sphinx does not search
 myst_heading_anchors = 4  # with the names that GitHub gives them
 myst_enable_extensions = ["html_image"]
+myst_disable_syntax = ["myst_line_comment", "myst_block_break", "myst_target", "myst_role"]  # not known on GitHub
+smartquotes = False  # quotes in texts are often code
 
 html_theme = "furo"
 html_title = "twixt"
@@ -30,7 +32,7 @@ html_static_path = ["site.css"]
 html_css_files = ["site.css"]
 
 HEADING = re.compile(r"^## (.+)$", re.MULTILINE)
-LINK = re.compile(r"\]\(([\w./-]+)\.md\)")
+LINK = re.compile(r"\[([^]]+)\]\(([\w./-]+)\.md\)")
 FIRST_PAGE = """<!doctype html><title>twixt</title>
 <meta http-equiv="refresh" content="0; url=docs/index.html"><a href="docs/index.html">All pages</a>
 """
@@ -44,7 +46,8 @@ def read_page(_app: Sphinx, page: str, text: list[str]) -> None:
     if page == root_doc:
         _, *parts = HEADING.split(text[0])
         for heading, below in zip(parts[::2], parts[1::2], strict=True):
-            lines = [":hidden:", f":caption: {heading}", "", *dict.fromkeys(LINK.findall(below))]
+            pages = [f"{name} <{path}>" for name, path in LINK.findall(below)]
+            lines = [":hidden:", f":caption: {heading}", "", *pages]
             text[0] += "\n```{toctree}\n" + "\n".join(lines) + "\n```\n"
 
 
