@@ -12,7 +12,8 @@ of the newer snapshot. A mark that is only in the newer snapshot is shown from t
 
 A mark may have a text: `label` is drawn beside the mark, and a mark of the kind "text" is only a text. Texts are
 published with the marks, so they may change in each step. A mark with `body` is attached to a body: a viewer places it
-in the frame of the body as drawn. Marks are lit and depth-tested like bodies. They cast no shadow.
+in the frame of the body as drawn. Marks are lit and depth-tested like bodies. Opaque marks near bodies cast shadows at
+the quality levels `best` and `mapped shadows`, but thin lines cast none.
 
 Always: an `add` that raises changes nothing. Marks are not part of a world's state, and the hash of the state does
 not include them.
