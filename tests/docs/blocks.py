@@ -2,7 +2,7 @@
 
 A fenced block has a language. `python`: all of a page are one program, run in order in one namespace. A comment
 `<!-- invisible-code-block: python ... -->` belongs to that program; a reader does not see it. A block whose first line
-is `# my_file.py` is that file instead. `console`: one command a line, with a comment after two spaces and `#`.
+is `# my_file.py` is that file as well. `console`: one command a line, with a comment after two spaces and `#`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Block(NamedTuple):
 
     @property
     def file_name(self) -> str:
-        """Name of the file that the block is; "" if it belongs to the page's program."""
+        """Name of the file that the block also is; "" for none."""
         named = FILE_NAME.match(self.text) if self.language == "python" else None
         return named.group(1) if named else ""
 

@@ -18,16 +18,19 @@ from typing import Any
 import twixt
 from tests.docs.blocks import blocks_of
 
-# From the first frame of a viewer that has no `seconds`, so that a loop has time to publish and a frame to show it.
-SECONDS = 0.4
+# How long a viewer without `seconds` runs, from its first frame: a loop has time to publish, and frames to show it.
+# Programs that draw offscreen wait for their pictures, and end by themselves.
+SECONDS, OFFSCREEN_SECONDS = 0.5, 30.0
+SIZE_PX = (320, 240)
 
 
 def ending(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, which opens a viewer, with an end."""
+    """The function, which opens a viewer, with an end, and with a small window if the page does not choose another."""
 
     @wraps(function)
     def limited(*args: Any, **options: Any) -> Any:
-        options.setdefault("seconds", SECONDS)
+        options.setdefault("size_px", SIZE_PX)
+        options.setdefault("seconds", OFFSCREEN_SECONDS if options.get("offscreen") else SECONDS)
         return function(*args, **options)
 
     return limited
@@ -50,9 +53,7 @@ def main(page: str) -> None:
             continue
         if block.file_name:
             Path(block.file_name).write_text(block.text)
-            runpy.run_path(block.file_name, run_name="__main__")
-        else:
-            exec(compile("\n" * (block.line - 1) + block.text, page, "exec"), namespace)
+        exec(compile("\n" * (block.line - 1) + block.text, page, "exec"), namespace)
 
 
 if __name__ == "__main__":
