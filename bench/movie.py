@@ -20,11 +20,12 @@ from bench.processes import HERE, process
 from bench.screens import mapped_screen
 from bench.view.observer import open_screen
 from bench.view.pixels import Pixels
-from twixt import Bodies, Box, Camera, Scene, Sphere
 from twixt.ipc.config.files import check_file
 from twixt.ipc.errors import FINISHED, TwixtError
+from twixt.ipc.scene import Box, Camera, Scene, Sphere
 from twixt.sim.process.viewer_command import twixt_command
 from twixt.sim.reproducible_math import sin_cos
+from twixt.sim.world.bodies import Bodies
 from twixt.sim.world.world import FormulaWorld
 
 PHYSICS_HZ, FPS, LOOP_S, WARM_UP_S = 8, 30, 6, 4.0
