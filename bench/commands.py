@@ -307,6 +307,17 @@ add(
     TO_PAGE,
 )
 add(
+    "latency",
+    "latency.latency_bench:run",
+    """When a published state is seen, for each way to publish.
+
+    For `twixt run`, `twixt.show` and MuJoCo's `sync`, each playback clock and several rates, on an Xvfb: five minutes.
+    """,
+    option("--quick", is_flag=True, help="two short runs: shows that it works"),
+    TO_JSON,
+    TO_PAGE,
+)
+add(
     "trace",
     "trace_plot:run",
     "Picture of a section of a `twixt run --profile` trace.",
