@@ -20,14 +20,16 @@ from tests.docs.blocks import blocks_of
 
 # How long a viewer without `seconds` runs, from its first frame: a loop has time to publish, and frames to show it.
 # Programs that draw offscreen wait for their pictures, and end by themselves.
-SECONDS, OFFSCREEN_SECONDS = 1.0, 30.0
+SECONDS, OFFSCREEN_SECONDS = 0.5, 30.0
+SIZE_PX = (320, 240)
 
 
 def ending(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, which opens a viewer, with an end."""
+    """The function, which opens a viewer, with an end, and with a small window if the page does not choose another."""
 
     @wraps(function)
     def limited(*args: Any, **options: Any) -> Any:
+        options.setdefault("size_px", SIZE_PX)
         options.setdefault("seconds", OFFSCREEN_SECONDS if options.get("offscreen") else SECONDS)
         return function(*args, **options)
 

@@ -16,8 +16,8 @@ from bench.commands import group as bench_group
 from tests.displays.rigs import Display, xvfb
 from tests.docs.blocks import NOT_RUN, ROOT, Block, Command, blocks_of, commands_of, pages
 from tests.end_to_end.processes import Run, Starter, starter, until
+from tests.forked import Forks
 from twixt.cli.command_line import commands as twixt_commands
-from twixt.cli.command_line import group
 from twixt.ipc.session import running
 
 SECONDS = "0.3"
@@ -30,7 +30,7 @@ EXPECTED = "twixt: no viewer was asked for"
 # Ten runs, as `tests/cli/test_runs_in_turns.py` makes them: its words are read, it is not run.
 READ_ONLY = {"--against", "--repeat"}
 # Programs of the system, and of a shell. They are not run: they would change this machine, or need another one.
-SYSTEM = {"apt-get", "cd", "docker", "eval", "export", "fish", "git", "sh", "source", "ssh", "sudo", "xvfb-run", "."}
+SYSTEM = {"apt-get", "docker", "eval", "export", "fish", "git", "sh", "source", "ssh", "sudo", "xvfb-run", "."}
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 PAGES = [str(page.relative_to(ROOT)) for page in pages()]
 
@@ -47,10 +47,9 @@ def screen() -> Iterator[Display]:
 
 @pytest.fixture
 def start(screen: Display, tmp_path: Path) -> Iterator[Starter]:
-    """Starts programs in an empty folder, on a display."""
+    """Starts programs in a folder with the examples, on a display."""
     with starter(tmp_path, screen.environ) as starts:
-        for name in ("examples", "docs"):
-            (tmp_path / name).symlink_to(ROOT / name)
+        shutil.copytree(ROOT / "examples", tmp_path / "examples", ignore=shutil.ignore_patterns("__pycache__"))
         yield starts
 
 
@@ -78,7 +77,7 @@ def test_every_block_has_a_language_and_what_can_be_run_is_run() -> None:
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if {b.language for b in page_blocks(page)} & {"python", "console"}]
 )
-def test_the_code_of_a_page_runs(start: Starter, page: str) -> None:
+def test_the_code_of_a_page_runs(start: Starter, forked: Forks, page: str) -> None:
     blocks = page_blocks(page)
     if any(block.language == "python" for block in blocks):
         run = run_page(start, ROOT / page)
@@ -88,20 +87,23 @@ def test_the_code_of_a_page_runs(start: Starter, page: str) -> None:
         assert running() == []
     for block in blocks:
         if block.language == "console":
-            run_commands(start, commands_of(block), f"{page}:{block.line}")
+            run_commands(start, forked, commands_of(block), f"{page}:{block.line}")
 
 
-def run_commands(start: Starter, commands: list[Command], place: str) -> None:
+def run_commands(start: Starter, forked: Forks, commands: list[Command], place: str) -> None:
     """Runs them in order. Simulations with a name run beside the commands that follow, until the last one has ended."""
     beside: list[Run] = []
+    folder = start.folder
     for command in commands:
         program, *words = command.words
         what = f"{place}: {command}"
         name = Path(program).name
         if name == "twixt":
-            run_twixt(start, command, words, what, beside, is_last=command is commands[-1])
+            run_twixt(start, forked, command, what, beside, is_last=command is commands[-1])
         elif name in ("python", "python3"):
             run_python(start, command, words, what)
+        elif name == "cd":
+            start.folder = start.folder / words[0]
         elif name == "make":
             assert all(re.search(rf"^{re.escape(word)}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
                        for word in words if "=" not in word), what  # fmt: skip
@@ -114,25 +116,26 @@ def run_commands(start: Starter, commands: list[Command], place: str) -> None:
         run.interrupt()
         run.end()
         assert "Traceback" not in run.err, run.err
+    start.folder = folder
 
 
-def run_twixt(start: Starter, command: Command, words: list[str], what: str, beside: list[Run], is_last: bool) -> None:
+def run_twixt(start: Starter, forked: Forks, command: Command, what: str, beside: list[Run], is_last: bool) -> None:
+    words = list(command.words[1:])
     named = words[0] if words and words[0] in twixt_commands else ""
     if READ_ONLY & set(words):
-        group().make_context("twixt", list(words), resilient_parsing=False).close()
-        twixt_commands[named].build(named).make_context(named, list(words[1:])).close()
+        twixt_commands[named].build(named).make_context(named, words[1:]).close()
         return
-    if named in ENDLESS or not named:
-        if not (named == "sim" and not is_last) and not {"--steps", "--help", "--version"} & set(words):
-            words = [*words, "--seconds", SECONDS]
+    if named == "sim" and not is_last:
         run = start(*words, **command.environ)
-        if named == "sim" and not is_last:
-            name = words[words.index("--name") + 1]
-            until(lambda: any(path.name.startswith(name) for path in start.runtime_folder.rglob("*")), f"{name} runs")
-            beside.append(run)
-            return
-    else:
-        run = start(*words, **command.environ)
+        name = words[words.index("--name") + 1]
+        until(lambda: any(path.name.startswith(name) for path in start.runtime_folder.rglob("*")), f"{name} runs")
+        beside.append(run)
+        return
+    if (named in ENDLESS or not named) and not {"--steps", "--help", "--version"} & set(words):
+        words += ["--seconds", SECONDS]
+        if named != "sim" and "--size" not in words:
+            words += ["--size", "320x240"]
+    run = start(*words, **command.environ) if command.environ else start.forked(forked, *words)
     if "--fail-if" in words and run.end() == LIMIT_BROKEN:
         assert "limit broken" in run.err
         return
