@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import math
+import os
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -58,6 +59,8 @@ COSTS = {
 }
 # Name of the costs that are measured only on request.
 PEERS = "peers"
+# Tables of `evenness`.
+EVENNESS_TABLES = ("free", "busy", "sway")
 # Scenes of `view.scenes`.
 VIEW_SCENES = (
     "one-ball", "explosion", "pile", "orbit", "planet", "teleporter", "swarm", "runner", "flat", "two-groups", "fountain"
@@ -195,7 +198,7 @@ add(
     several("--display", "displays", "only this one"),
     several("--work", "works", "only this one"),
     option("--quick", is_flag=True, help="few works, short traces: shows that it works"),
-    option("--fail", is_flag=True, help="exit with 1 when a bar is not met"),
+    option("--fail", is_flag=True, help="exit with 1 when a target is not met"),
     TO_JSON,
     TO_PAGE,
     option("--plot", metavar="FILE", help="draw costs by work, and four runs frame by frame (PNG)"),
@@ -253,35 +256,16 @@ add(
 add(
     "evenness",
     "evenness:run",
-    """Evenness of worlds on free cores and under busy programs.
+    """Evenness of whole runs: free cores, busy cores, sway.
 
-    \b
-    An hour with all that is measured by default; a first look:
-    python -m bench evenness --xvfb --seconds 10 --turns 2 --worlds metronome
+    Ten minutes with all that is measured by default. Keep the machine free of other programs meanwhile. It starts its
+    own displays (Xvfb and sway); they open no window on yours.
     """,
-    option("--xvfb", "display", flag_value="xvfb", help="on an Xvfb of its own, whose swap waits for nothing"),
-    option(
-        "--sway", "display", flag_value="sway", help="on a sway of its own, whose swap waits for 60 refreshes a second"
-    ),
-    option("--seconds", type=FiniteRange(min=0.5, max=3600), default=60.0, show_default=True, help="of each run"),
-    option("--turns", type=click.IntRange(1, 1000), default=5, show_default=True, help="runs of each case"),
-    option(
-        "--load",
-        "loads",
-        type=Read("none,loops", read_names("none", "loops")),
-        default="none,loops",
-        show_default=True,
-        metavar="NAMES",
-        help="free cores, and a busy program at normal priority on each core",
-    ),
-    option(
-        "--worlds",
-        type=Read("names", read_names("balls", "metronome", "swarm")),
-        default="balls,metronome,swarm",
-        show_default=True,
-        metavar="NAMES",
-        help="which; swarm is one of 2,000",
-    ),
+    names_option("--tables", EVENNESS_TABLES),
+    option("--here", is_flag=True, help="on this display instead of an Xvfb"),
+    option("--seconds", type=FiniteRange(min=0.5, max=3600), default=8.0, show_default=True, help="of each run"),
+    option("--turns", type=click.IntRange(1, 1000), default=3, show_default=True, help="runs of each case"),
+    option("--quick", is_flag=True, help="one short run for each table: shows that it works, not how even"),
     BEFORE,
     TO_JSON,
     TO_PAGE,
@@ -323,6 +307,17 @@ add(
     TO_PAGE,
 )
 add(
+    "latency",
+    "latency.latency_bench:run",
+    """When a published state is seen, for each way to publish.
+
+    For `twixt run`, `twixt.show` and MuJoCo's `sync`, each playback clock and several rates, on an Xvfb: five minutes.
+    """,
+    option("--quick", is_flag=True, help="two short runs: shows that it works"),
+    TO_JSON,
+    TO_PAGE,
+)
+add(
     "trace",
     "trace_plot:run",
     "Picture of a section of a `twixt run --profile` trace.",
@@ -330,6 +325,12 @@ add(
     argument("picture", type=click.Path()),
     option("--from-ms", type=FiniteRange(min=0), help="after the command's start [the middle]"),
     option("--length-ms", type=FiniteRange(min=0, min_open=True), default=100.0, show_default=True),
+)
+add(
+    "movie",
+    "movie:run",
+    "Records the moving picture of README (WebP) on an Xvfb.",
+    argument("movie", type=click.Path()),
 )
 
 
@@ -373,4 +374,5 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def typed() -> str:
-    return " ".join([PROGRAM, *sys.argv[1:]])
+    """The command line, with the names of files instead of absolute paths, which mean nothing on other machines."""
+    return " ".join([PROGRAM, *(os.path.basename(word) if os.path.isabs(word) else word for word in sys.argv[1:])])

@@ -234,8 +234,8 @@ _NEW["flags"] = VISIBLE
 # Names of the two columns. Only the writer sets them, and a viewer does not list them.
 CORRECTION, CORRECTED_NS = "correction", "corrected_ns"
 OFFSET_WIDTH = 7
-# Simulated time in which an offset decays to 37 %, in ns. The decay is slow enough that no jump is visible. After
-# three times this duration the offset is no longer visible.
+# Time constant of the decay in simulated time, in ns: 37 % of an offset is left after this time, and 5 % after three
+# times this duration. The decay is slow enough that no jump is visible.
 CORRECTION_TAU_NS = 100_000_000
 # Number of time constants after which an offset counts as 0. Less than a millionth of the offset remains then.
 OVER_AFTER_TAU = 14.0

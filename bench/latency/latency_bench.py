@@ -1,0 +1,133 @@
+"""Measures when a published state is seen: `python -m bench latency`. The programs and their viewers are real, on an
+Xvfb.
+
+Always: progress goes to standard error. Ctrl-C ends the measurement, and the figures so far are shown. A failed run is
+reported and has no figure.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from bench.latency.latency_runs import (
+    COLUMNS,
+    FPS,
+    LATEST,
+    OWN_PACE,
+    RATE_SHIFT,
+    RATES_HZ,
+    RUN,
+    SECONDS,
+    SHOW,
+    START_S,
+    SYNC,
+    WAYS,
+    Case,
+    CaseRun,
+    measured,
+)
+from bench.pages import CUT_SHORT, Notes, Results, Table, TableColumn, collected, document_of
+from bench.processes import free_cores
+from bench.screens import Screen, screen
+from twixt.cli.progress import Say
+from twixt.cli.turns import run_in_turns
+from twixt.ipc.errors import FAILED, FINISHED, INTERRUPTED
+from twixt.render.measure.report import machine
+
+SCHEMA = "twixt-latency/1"
+AUTO = COLUMNS[0]
+WAY_NAMES = {
+    RUN: "`twixt run`, from the due instant",
+    SHOW: "`show`, loop of `real_time()`",
+    OWN_PACE: "`show`, without `real_time()`",
+    SYNC: "MuJoCo, `sync`",
+}
+LEGEND = (
+    f"each cell: mean / 99th percentile, in ms; {FPS} frames a second, 640x480, one body, software rendering; each run "
+    f"takes {SECONDS:g} s, of which the first {START_S:g} s is left out",
+    f"each rate is higher by {100 * RATE_SHIFT:.2g} %, so that the states do not keep one phase relative to the frames",
+)
+# Cases and length in seconds of a short run.
+QUICK_CASES, QUICK_SECONDS = (Case(RUN, 60, AUTO), Case(SHOW, 60, LATEST)), START_S + 1.0
+
+
+class Row(NamedTuple):
+    """A row of the table: all clocks for one way to publish and one rate."""
+
+    way: str
+    rate_hz: int
+    runs: dict[str, CaseRun]
+
+    def cell(self, column: str) -> str | None:
+        run = self.runs.get(column)
+        if run is None:
+            return None
+        return "failed" if run.figures is None else f"{run.figures.mean_ms:.0f} / {run.figures.p99_ms:.0f}"
+
+
+def _column(name: str) -> TableColumn:
+    title = f'`interpolation="{LATEST}"`' if name == LATEST else f"clock `{name}`"
+    return TableColumn(title, lambda row: row.cell(name), in_terminal=name, right=True)
+
+
+TABLE = (
+    TableColumn("way to publish", lambda row: WAY_NAMES[row.way]),
+    TableColumn("states a second", lambda row: f"{row.rate_hz}", right=True),
+    *(_column(name) for name in COLUMNS),
+)
+
+
+def cases(quick: bool = False) -> list[Case]:
+    """All cases, in the order of measurement. A loop that sets its own pace is measured only with the usual clock."""
+    if quick:
+        return list(QUICK_CASES)
+    return [
+        Case(way, rate_hz, column)
+        for way in WAYS
+        for rate_hz in RATES_HZ
+        for column in ((AUTO,) if way == OWN_PACE else COLUMNS)
+    ]
+
+
+def run(results: Results, quick: bool) -> int:
+    """Measures all cases. Shows and writes the results, and returns the exit code. Raises TwixtError before anything
+    is measured."""
+    results.check_files()
+    chosen, seconds = cases(quick), QUICK_SECONDS if quick else SECONDS
+    free = [free_cores()]
+    with screen("xvfb") as shown:
+        runs, interrupted = collected(lambda say: _runs(chosen, seconds, shown, say), is_logged=True)
+        free.append(free_cores())
+    where = machine() | {"kernel": platform.release(), "display": shown.about, "free_cores": free}
+    write_results(runs, results, where | (CUT_SHORT if interrupted else {}))
+    return INTERRUPTED if interrupted else FAILED if any(one.failure for one in runs) else FINISHED
+
+
+def rows_of(runs: Sequence[CaseRun]) -> list[Row]:
+    """Rows of the table, in the order of measurement."""
+    rows: dict[tuple[str, int], Row] = {}
+    for one in runs:
+        way, rate_hz, column = one.case
+        rows.setdefault((way, rate_hz), Row(way, rate_hz, {})).runs[column] = one
+    return list(rows.values())
+
+
+def write_results(runs: Sequence[CaseRun], results: Results, where: dict[str, Any]) -> None:
+    """Shows the figures and writes the files. Raises TwixtError."""
+    failures = [f"{one.case.name}: no figures: {one.failure}" for one in runs if one.failure]
+    before, after = ("unknown" if cores is None else f"{cores:.2f}" for cores in where["free_cores"])
+    conditions = (
+        f"{where['processor']}, {where['cores']} cores, {where['system']}; {where['display']}; cores free before the "
+        f"runs: {before}, after them: {after}"
+    )
+    cut = [where["cut_short"]] if "cut_short" in where else []
+    table, notes = Table(TABLE, rows_of(runs)), Notes([*LEGEND, conditions, *cut, *failures])
+    document = document_of(SCHEMA, results.command, where, [], runs)
+    results.write(document, page=[f"Made by `{results.command}`.", table, notes], shown=[table, notes])
+
+
+def _runs(chosen: Sequence[Case], seconds: float, display: Screen, say: Say) -> Iterator[CaseRun]:
+    made = run_in_turns(chosen, lambda case: measured(case, seconds, display), len(chosen), say, lambda case: case.name)
+    return (run for _, run in made)
