@@ -98,7 +98,7 @@ $(VENV)/ready: THEN = :
 $(VENV)/ready-to-run $(VENV)/ready: NEXT = ; the first start compiles the drawing code, which takes a second or two
 
 $(VENV)/ready-for-docs: requirements-docs.txt | docs-packages
-$(VENV)/ready-for-docs: SAYS = into $(VENV), to build the pages: half a minute, 80 MB
+$(VENV)/ready-for-docs: SAYS = into $(VENV), to build the pages: about half a minute, 100 MB
 $(VENV)/ready-for-docs: THEN = :
 
 # If the creation of a virtual environment was interrupted, it has a python and no pip. It is then made again.

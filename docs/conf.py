@@ -28,6 +28,7 @@ smartquotes = False  # quotes in texts are often code
 html_theme = "furo"
 html_title = "twixt"
 html_copy_source = False
+html_use_index = False
 html_static_path = ["site.css"]
 html_css_files = ["site.css"]
 
