@@ -192,14 +192,14 @@ class EventReader:
         self.names: dict[int, str] = {}
         self._fence = fence or make_fence()
         if memory.size < RECORDS_OFFSET:
-            raise LayoutError(f"a ring buffer of events has at least {RECORDS_OFFSET} bytes, got {memory.size}")
+            raise LayoutError(f"a ring buffer of events must have at least {RECORDS_OFFSET} bytes, got {memory.size}")
         self._words: sequence.Words = memory.view[:NAMES_OFFSET].cast("Q")
         magic, version, slots = (self._words[index] for index in range(3))
         room = min(SLOTS, (memory.size - RECORDS_OFFSET) // EVENT.itemsize)
         if magic != MAGIC or version != FORMAT or not 0 < slots <= room:
             raise LayoutError(
                 f"this memory is not a ring buffer of events of this version: {magic:#x}, format {version}, {slots} slots in "
-                f"{memory.size} bytes; run viewer and simulation from the same version"
+                f"{memory.size} bytes; use the same version of twixt for the simulation and the viewer"
             )
         self._slots = slots
         self._records = _records_of(memory, slots)
@@ -218,7 +218,8 @@ class EventReader:
         latest = sequence.read_latest(words, self._fence, LATEST)
         if latest < self._read:
             raise LayoutError(
-                f"the ring buffer of events is damaged: {latest} appended, but {self._read} read; restart the simulation"
+                f"the ring buffer of events is damaged: it has {latest} events, but {self._read} were read; "
+                "restart the simulation"
             )
         first = max(self._read, latest - slots)
         place, count = first % slots, latest - first
@@ -249,7 +250,7 @@ class EventReader:
     def _open_words(self) -> sequence.Words:
         if self.memory.closed:  # also in a forked child, where an access would be a segmentation fault
             raise LayoutError(
-                "this channel is closed, or belongs to the process that forked this one; attach again in this process"
+                "this channel is closed, or belongs to the parent of this forked process; attach again in this process"
             )
         return self._words
 

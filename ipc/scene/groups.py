@@ -41,17 +41,24 @@ LAST_BODY = (1 << 31) - 1
 @named_arguments
 @dataclass(frozen=True)
 class Group:
-    """A group of bodies that are drawn with their own interpolation method, or later than the other bodies.
+    """A group of bodies with their own interpolation method, or with a delay.
 
     Args:
         bodies: Indices of the bodies, in any order. They are stored as a tuple.
-        interpolation: One of twixt.ipc.config.flags.INTERPOLATIONS, or module:Class. If `interpolation` is None, the
-            group has the interpolation method of the run.
-        delay_ms: Delay of this group, in ms of simulated time. The group is drawn in an earlier state than the other
-            bodies.
+        interpolation: "auto", "hermite", "linear", "none", "latest", "catmull", "quadratic", "extrapolate", "kalman",
+            "chase", or "module:Class". None for the interpolation method of the run.
+        delay_ms: Delay of this group, in ms of simulated time, from 0 to 10,000. The group is drawn in an earlier
+            state than the other bodies.
 
     Raises:
-        TwixtError: An argument is invalid. The error is a SceneError.
+        TwixtError: An argument is invalid. The error is also a ValueError.
+
+    Examples:
+        ```python
+        from twixt import Group, Scene, Sphere
+
+        scene = Scene([Sphere(0.2)] * 10, groups={"ghosts": Group([8, 9], "linear", delay_ms=200)})
+        ```
     """
 
     bodies: Sequence[int]
@@ -81,21 +88,28 @@ class Group:
 @named_arguments
 @dataclass(frozen=True)
 class ColorBy:
-    """The colour of each body shows a number. A column has this number for each body.
+    """Colours bodies by a number: by the value of a column.
 
-    The number is first clamped to the range from `low` to `high`. The body's colour is then interpolated linearly: it
-    is `low_color` at `low` and `high_color` at `high`. It replaces the red, green and blue of the body and of its
-    shapes.
+    The number is clamped to the range from `low` to `high`. The body's colour is then interpolated linearly: it is
+    `low_color` at `low` and `high_color` at `high`. It replaces red, green and blue of the body and of its shapes.
 
     Args:
-        column: Name of the column.
+        column: Name of a column with one number for each body.
         low: Number at which a body has the colour `low_color`.
         high: Number at which a body has the colour `high_color`. It must differ from `low`.
-        low_color: Red, green and blue, each from 0 to 1, or np.uint8 from 0 to 255.
-        high_color: Red, green and blue, as for `low_color`.
+        low_color: Red, green and blue, each from 0 to 1, or np.uint8 from 0 to 255. By default blue.
+        high_color: Red, green and blue, as for `low_color`. By default orange.
 
     Raises:
-        TwixtError: An argument is invalid. The error is a SceneError.
+        TwixtError: An argument is invalid. The error is also a ValueError.
+
+    Examples:
+        ```python
+        from twixt import Bodies, ColorBy, Column, Scene, Sphere
+
+        bodies = Bodies(10, columns={"heat": Column("f4")})
+        scene = Scene([Sphere(0.2)] * 10, color_by=ColorBy("heat", low=0, high=100))
+        ```
     """
 
     column: str

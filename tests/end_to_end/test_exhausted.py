@@ -157,7 +157,7 @@ def test_a_compiled_module_that_a_full_disk_has_cut_is_named_and_is_no_ctrl_c(st
     run = start("worlds", **compiled)
     assert run.end() == 2, run.err
     assert "Traceback" not in run.err
-    assert run.err.strip().startswith(f"twixt: Python finds its compiled module {str(cut)!r} damaged (")
+    assert run.err.strip().startswith(f"twixt: the compiled Python module {str(cut)!r} damaged (")
     cut.unlink()
     assert start("worlds", **compiled).end() == 0
 
@@ -165,7 +165,7 @@ def test_a_compiled_module_that_a_full_disk_has_cut_is_named_and_is_no_ctrl_c(st
 def test_no_memory_to_begin_with_is_refused_before_anything_is_promised(start: Starter) -> None:
     run = limited(start, "-f 1000", "sim", "swarm", "--set", "count=100000", "--steps", "5")
     assert run.end() == 2
-    one_line(run, "bytes of shared memory could not be made", "use fewer bodies")
+    one_line(run, "bytes of shared memory", "use fewer bodies")
     assert run.left() == []
 
 

@@ -148,7 +148,7 @@ def test_a_killed_script_leaves_nothing_of_its_viewer(start: Starter) -> None:
     memory = memories(set(script.pids()))
     script.process.kill()
     gone_within_a_second(script, memory)
-    one_line(script, "physics ended without a word (killed?)")
+    one_line(script, "physics ended unexpectedly")
 
 
 @pytest.mark.parametrize("way", ["main", "fork", "spawn", "forkserver"])

@@ -227,8 +227,7 @@ CORNERS = "Scene.outline must be two corners, ((x, y, z), (x, y, z)), or None, g
         ({"columns": ["heat"]}, 'Scene.columns must map columns to rules, such as {"heat": "linear"}, got [\'heat\']'),
         (
             {"columns": {"frame": "none", "heat": "cubic"}},
-            "the rule of column 'heat' must be one of linear, angle, none, latest, or module:function for one of "
-            "your own, got 'cubic'",
+            "the rule of column 'heat' must be one of linear, angle, none, latest, or your own module:function, got 'cubic'",
         ),
     ],
 )

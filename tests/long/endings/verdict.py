@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 from tests.long.endings.own_loop import IMPORTED
 
-LOST = r"physics ended without a word \(killed\?\)"
+LOST = r"physics ended unexpectedly"
 ENDS_LOST = rf"twixt: the viewer ends, because {LOST}"
 NOBODY = r'twixt: no simulation named "lab" is running.*'
-LET_NOBODY_IN = r'twixt: the simulation "lab" let nobody in: .*'
+LET_NOBODY_IN = r'twixt: the simulation "lab" cannot attach to the simulation .*'
 
 
 class Ending(NamedTuple):

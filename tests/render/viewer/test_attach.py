@@ -63,7 +63,7 @@ def test_of_several_none_is_guessed(make_host: Callable[[str], Host]) -> None:
         publish(make_host(name))
     attaching = attach_when_running(None)
     assert attaching.wait(PATIENCE_S)
-    with pytest.raises(TwixtError, match="several simulations are running, name one of them: one, two"):
+    with pytest.raises(TwixtError, match="several simulations are running; name one of them: one, two"):
         attaching.link  # noqa: B018
 
 

@@ -522,11 +522,11 @@ def test_ids_now_and_then_are_refused(watched: Watched) -> None:
         ({"size_px": "big"}, r"--size must be two values, \(width, height\), got 'big'"),
         ({"size_px": (80.5, 60)}, "whole numbers of pixels"),
         ({"split": "none,auto"}, "--split must be two values"),
-        ({"split": ("none", "auto")}, "a half of --split must be two values"),
+        ({"split": ("none", "auto")}, "each half of --split must be two values"),
         ({"split": (("none", ""), ("auto", "late"))}, "the clock of a half of --split .* got 'late'"),
-        ({"log": "nowhere/log.csv"}, "--log .* make it"),
-        ({"log": 3}, "--log must be the name of a file, got 3"),
-        ({"name": 3}, "--name must be letters"),
+        ({"log": "nowhere/log.csv"}, "--log .* create it"),
+        ({"log": 3}, "--log must be a file name, got 3"),
+        ({"name": 3}, "--name must be 1 to 64 letters"),
         ({"columns": ["heat"]}, r"columns must be declared as .* got \['heat'\]"),
         ({"name": "a b"}, "name"),
     ],
@@ -738,7 +738,7 @@ def test_a_folder_that_others_may_enter_does_not_end_the_loop(tmp_path: Path, mo
     done = script("\n".join(lines), tmp_path)
     assert (done.returncode, done.stdout) == (0, "True\n")
     (line,) = done.stderr.splitlines()
-    assert "must be closed to others, mode 700, it has mode 777; remove it, or set XDG_RUNTIME_DIR" in line
+    assert "must be closed to other users (mode 700), but it has mode 777; remove it, or set XDG_RUNTIME_DIR" in line
     assert line.endswith("; the loop goes on without a viewer")
 
 
