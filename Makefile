@@ -129,6 +129,7 @@ check: setup    ## format, lint, types, fast tests
 	$(BIN)/python -m tests.suite -m "not stress and not display and not slow" $(ARGS)
 
 docs: $(VENV)/ready-for-docs  ## the pages as a site, in build/docs; broken links are errors
+	@rm -rf build/docs  # a second build does not report the links of pages that are the same
 	@$(BIN)/python -m sphinx -q -W --keep-going -j auto -c docs . build/docs $(ARGS)
 	@echo "docs: build/docs/index.html"
 
