@@ -98,7 +98,7 @@ class Answers:
         self._unanswered += 1
         if self._unanswered > MOST_OPEN:
             silence = "stopped to answer" if self.answered else "never answers"
-            self.give_up(f"{silence}: {MOST_OPEN} frames without a word")
+            self.give_up(f"{silence}: {MOST_OPEN} frames without a report")
         return self._out.popleft()[0] if len(self._out) > MOST_OPEN else None
 
     def presented(self, swap_number: int, present_ns: int, refresh_ns: int, flags: str, now_ns: int) -> bool:
@@ -111,7 +111,9 @@ class Answers:
         if not is_true:
             self._false += 1
             if self._false >= MOST_FALSE:
-                self.give_up(f"says what cannot be: the last present {(present_ns - now_ns) / 1e6:.1f} ms from now")
+                self.give_up(
+                    f"reports impossible times: the last present is {(present_ns - now_ns) / 1e6:.1f} ms from now"
+                )
             return False
         self._false = self._unanswered = 0
         self._last_ns = present_ns

@@ -55,9 +55,9 @@ WAITING_FRAMES = 32
 # Least number of frames from one change of policy to the next.
 SETTLING_FRAMES = 16
 CHANGES = {
-    FREE: "nothing waits for the display: placed by the timer from here",
-    BLOCKING: "swap waits for the display: whole refreshes from here",
-    QUEUED: "swaps wait for nothing, the display keeps the pace: every frame at once from here",
+    FREE: "nothing waits for the display: from now on a timer paces the frames",
+    BLOCKING: "swap waits for the display: from now on frames take whole refreshes",
+    QUEUED: "swaps do not wait, but the display sets the pace: from now on each frame starts at once",
 }
 
 
@@ -201,7 +201,7 @@ class Pacer:
         """Sets an upper bound on the rate, in frames per second; None: no bound."""
         bound = max(fps, LEAST_BOUND_FPS) if fps is not None and math.isfinite(fps) and fps > 0 else None
         self._interval.at_most(bound)
-        self._reasons.append("no bound on the rate" if bound is None else f"at most {bound:g} frames a second")
+        self._reasons.append("no limit on the frame rate" if bound is None else f"at most {bound:g} fps")
 
     def forget_work(self, why: str) -> None:
         """Clears all recorded frames and the estimate of work. Returns to the display's own interval."""
@@ -253,9 +253,9 @@ class Pacer:
     def _opening(self, refresh: Refresh, blocks: bool) -> str:
         interval_ms = self._interval.interval_ns / 1e6
         if self.unlimited:
-            return "unlimited: every frame at once"
+            return "unlimited: each frame starts at once"
         if self.policy == "vsync" and not blocks:
-            return f"vsync asked for but swap does not block: timer, every {interval_ms:.2f} ms ({refresh.reason})"
+            return f"vsync requested, but swap does not wait: timer, every {interval_ms:.2f} ms ({refresh.reason})"
         pace = f"{self._interval.refreshes} refresh(es)" if self._wants_vsync else "timer"
         return f"{pace}, every {interval_ms:.2f} ms ({refresh.reason})"
 

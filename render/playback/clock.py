@@ -101,7 +101,9 @@ class PlaybackClock:
     @reach_ns.setter
     def reach_ns(self, reach_ns: int) -> None:
         if isinstance(reach_ns, bool) or not isinstance(reach_ns, int) or reach_ns < 0:
-            raise TwixtError(f"reach_ns must be a whole number of ns >= 0, 0 for never beyond, got {reach_ns!r}")
+            raise TwixtError(
+                f"reach_ns must be a whole number of ns >= 0, with 0 for no extrapolation, got {reach_ns!r}"
+            )
         self._stream.reach_ns = reach_ns
 
     def observe(
@@ -137,7 +139,7 @@ class PlaybackClock:
             draw_time_ns = self._glide(passed_ns)
             mode, reason = (
                 "paused",
-                "physics is paused" if draw_time_ns == before else "playing on to the next snapshot",
+                "physics is paused" if draw_time_ns == before else "playing to the next snapshot",
             )
         else:
             draw_time_ns = self._mode.advance_to(stream, self._present_ns, passed_ns, before)

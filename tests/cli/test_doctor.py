@@ -69,7 +69,7 @@ ANSWERS = SwapObservations(
     is_tried=True,
 )
 SILENT = ANSWERS._replace(
-    presents_ns=[], present_delays_ns=[], discarded=0, silence="never answers: 40 frames without a word"
+    presents_ns=[], present_delays_ns=[], discarded=0, silence="never answers: 40 frames without a report"
 )
 AT_ONCE = SILENT._replace(swap_ns=100_000, fence_ns=7_000_000)
 

@@ -177,6 +177,6 @@ def test_a_viewer_draws_on_without_a_display_where_it_keeps_a_log_and_writes_fro
     script.hear("open True")
     assert script.end() == 0
     assert "drawing offscreen" in script.out
-    assert "the loop goes on; see it with: twixt view lab" in script.out
+    assert "the loop continues; open a window with: twixt view lab" in script.out
     assert "Traceback" not in script.out
     assert script.left() == []

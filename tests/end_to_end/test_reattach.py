@@ -72,14 +72,14 @@ def test_a_viewer_waits_for_its_simulation_and_follows_each_that_comes_back(
 
     second.interrupt()
     assert second.end() == 130
-    until(lambda: view.err.count("to come back") == 2, "its end is told")
+    until(lambda: view.err.count('waiting until "lab" runs again') == 2, "its end is told")
     third = simulation(start, "swarm", "--set", "count=500")
     watched(view, third, 500)
 
     assert view.process.poll() is None
     view.interrupt()
     assert view.end() == 130
-    assert view.err.count('"lab" is back') == 2
+    assert view.err.count('twixt: "lab" runs again') == 2
     assert "Traceback" not in view.err
     third.interrupt()
     assert third.end() == 130

@@ -383,7 +383,7 @@ def test_a_refused_value_in_a_step_is_said_once_with_the_users_lines(
         ("Infinite", "body 1 has the velocity [inf, inf, inf] after step 1; it is drawn as if none were given;"),
         ("Sizeless", "body 1 has the scale nan after step 1; it is not drawn;"),
         ("TurnsByNothing", "body 1 has the orientation [0., 0., 0., 0.] after step 1; it is drawn without rotation;"),
-        ("TellsTooMuch", "TellsTooMuch.diagnostics gives 100,000 figures; viewers are told 64"),
+        ("TellsTooMuch", "TellsTooMuch.diagnostics returned 100,000 figures; viewers show only the first 64"),
     ],
 )
 def test_what_cannot_be_shown_is_named_once_and_the_run_goes_on(

@@ -128,7 +128,7 @@ def test_what_no_receiver_would_take_is_not_sent() -> None:
         wire.encode("x", raw=raw)
     endless: dict[str, Any] = {}
     endless["endless"] = endless
-    with pytest.raises(wire.WireError, match="^a x message must be made of only JSON values"):
+    with pytest.raises(wire.WireError, match="^a x message must contain only JSON values"):
         wire.encode("x", endless)
 
 

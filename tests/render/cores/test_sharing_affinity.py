@@ -198,4 +198,4 @@ def test_a_viewer_stays_off_the_core_of_a_loop_that_never_rests_until_it_rests(t
     reasons = [row.pacer_reason for row in read_log(log)]
     stays = [number for number, reason in enumerate(reasons) if "staying off core" in reason]
     assert stays
-    assert any("no core is left to physics any more" in reason for reason in reasons[stays[0] :])
+    assert any("no core is left for physics" in reason for reason in reasons[stays[0] :])

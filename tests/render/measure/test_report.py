@@ -200,7 +200,7 @@ def test_a_refresh_that_the_frames_contradict_is_the_probes_and_said():
     [
         ("display", "present is what the display said"),
         ("fence", "the fence after the swap"),
-        ("swap", "present is when swap returned, in motion"),
+        ("swap", "the present time of a frame is the return of its swap, in motion"),
         ("timer", "does not wait for the display"),
     ],
 )
@@ -229,7 +229,7 @@ def test_it_is_said_how_far_the_swaps_return_was_off_where_the_display_spoke():
         for row in even(90)
     ]
     said = " ".join(built(rows)["conditions"])
-    assert "the display said when 90 of 90 frames were shown" in said
+    assert "the display reported when 90 of 90 frames were shown" in said
     assert "3.00 ms after that in the median" in said
 
 
@@ -238,7 +238,7 @@ def test_the_report_names_the_quality_levels_over_time_if_there_were_several():
     levels = ["full"] * 60 + ["plain"] * 90 + ["no shadows"] * 30
     said = built([row._replace(quality=level) for row, level in zip(rows, levels, strict=True)])["conditions"]
     assert (
-        "the quality level changed while it ran: full for 1.0 s, then plain for 1.5 s, then no shadows for 0.5 s"
+        "the quality level changed during the run: full for 1.0 s, then plain for 1.5 s, then no shadows for 0.5 s"
         in said
     )
 
@@ -275,8 +275,8 @@ def test_the_printed_report_has_judder_and_what_frames_were_late_by(capsys):
     report.show(built(rows), full=True)
     printed = capsys.readouterr().out
     assert "motion.judder" in printed
-    assert "own drawing or on_event took too long in 4 of them" in printed.replace("\n", " ")
-    assert "render late by: 4 user" in printed
+    assert "your draw or on_event function took too long in 4 of them" in printed.replace("\n", " ")
+    assert "render_late by cost: 4 user" in printed
 
 
 def test_the_short_report_names_the_flag_for_all_figures_and_the_full_one_has_them(capsys):
@@ -322,7 +322,7 @@ def test_a_log_has_its_events_and_an_older_log_none(tmp_path):
     (tmp_path / "older.csv").write_text(older)
     made = report.of_log(read_log(str(tmp_path / "older.csv")), "twixt report")
     assert made["events"]["delivered"] is None
-    assert "no frame was the first to reach an event of the program: no events.late_ms" in made["conditions"]
+    assert "no frame showed an event of the program: no events.late_ms" in made["conditions"]
 
 
 @pytest.mark.parametrize("full", [False, True])

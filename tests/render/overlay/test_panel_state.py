@@ -40,7 +40,7 @@ def test_a_frame_handed_over_in_time_and_shown_late_is_the_displays() -> None:
 
 
 def test_a_picture_that_held_is_physics() -> None:
-    assert after(mode="held").text == "physics: nothing newer to draw"
+    assert after(mode="held").text == "physics: no newer snapshot"
     assert after(mode="held", plan_rate=0.0).text == "", "a pause"
 
 

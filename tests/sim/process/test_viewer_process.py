@@ -267,7 +267,7 @@ def a_loop_that_waits_for_all() -> Iterator[None]:
         thread.join()
 
 
-UNKNOWN = "ended, and how is not known: this process ignores SIGCHLD or waits for every child"
+UNKNOWN = "ended with an unknown exit code, because this process ignores SIGCHLD or waits for every child"
 
 
 def test_a_viewer_ends_where_nobody_learns_of_the_ends_of_children() -> None:

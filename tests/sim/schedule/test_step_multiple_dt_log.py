@@ -74,7 +74,7 @@ def test_a_world_that_begins_again_begins_its_log_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", r"is no dt log: it must begin with 'twixt dt log 1', got ''"),
+        ("", r"must begin with 'twixt dt log 1', got ''"),
         ("twixt dt log 2\n", "is no dt log"),
         ("Frame,Time\n1,2\n", "is no dt log"),
         (GOOD.replace("120 1", "120"), "damaged in line 6: it must be STEPS MULTIPLE"),
@@ -87,7 +87,7 @@ def test_a_world_that_begins_again_begins_its_log_again(tmp_path: Path) -> None:
         (GOOD.replace("35 4", "٣٥ 4"), "damaged in line 7"),
         (GOOD.replace("end 155", "end 154"), "damaged in line 8: it must be the number of steps, 155, got '154'"),
         (GOOD.replace("35 4\n", ""), "damaged in line 7: it must be the number of steps, 120"),
-        (GOOD + "1 1\n", "damaged in line 9: nothing may follow the end"),
+        (GOOD + "1 1\n", "damaged in line 9: no line may follow the end line"),
         (GOOD[: GOOD.index("35 4") + 3], "damaged in line 7: the line is cut off"),
         (GOOD[: GOOD.index("120 1")], "holds no step"),
     ],
@@ -125,7 +125,7 @@ def test_a_disk_that_fills_ends_the_log_with_a_whole_line_and_not_the_world(
     if held:
         assert len(read_dt_log(str(path)).multiples) == 10 * held
     said = capsys.readouterr().err
-    assert said.startswith(f"twixt: --dt-log {str(path)!r} ends with step {10 * held}: ")
+    assert said.startswith(f"twixt: --dt-log {str(path)!r} ends after step {10 * held}: ")
     assert len(said.splitlines()) == 1
 
 

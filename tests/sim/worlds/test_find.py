@@ -183,7 +183,7 @@ def test_the_file_instead_of_the_module_is_understood(users_folder: Path) -> Non
 
 def test_a_module_hidden_behind_one_of_the_library_is_said(users_folder: Path) -> None:
     write(users_folder, "colorsys", ORBIT)
-    assert "a module of that name comes before your" in refused("colorsys:Orbit")
+    assert "another module of this name is found before your" in refused("colorsys:Orbit")
 
 
 def test_a_class_that_is_no_world_is_refused_with_the_way_to_write_it(users_folder: Path) -> None:
