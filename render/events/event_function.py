@@ -37,10 +37,21 @@ SLOW_NS = 30_000_000
 
 
 class EventFunction(Protocol):
-    """A function for `--on-event module:function`.
+    """A function for `on_event="module:function"` or `--on-event module:function`.
 
-    It is called in the viewer's process, once for each event, in order, as soon as the first frame that has reached the
-    event's instant is shown.
+    The viewer's process calls it once for each event, in order, after it has shown the first frame whose draw time has
+    reached the event's instant. If a call raises an exception, the traceback is printed once, and the function is
+    still called for later events. Calls that take longer than 30 ms in one frame delay frames and are reported.
+
+    Examples:
+        Saved as my_events.py, this function is called with `twixt run WORLD --on-event my_events:on_event`.
+
+        ```python
+        from twixt import Event
+
+        def on_event(event: Event) -> None:
+            print(event.name, event.sim_time, event.body)
+        ```
     """
 
     def __call__(self, event: Event, /) -> object:

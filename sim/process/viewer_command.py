@@ -53,11 +53,20 @@ class ViewerCommand:
 def freeze_support() -> None:
     """Lets `show` open windows from a frozen program (PyInstaller, cx_Freeze).
 
-    The frozen program is then started again as the viewer.
+    The frozen program is started again as the viewer. Call this function first under `if __name__ == "__main__":`,
+    before `multiprocessing.freeze_support()`. In the viewer's process, the call runs the viewer and exits. In the
+    program itself, and in a program that is not frozen, the call returns at once.
 
-    Call this function first under `if __name__ == "__main__":`, before `multiprocessing.freeze_support()`. In the
-    viewer's process, the call runs the viewer and exits. In the program itself, and in a program that is not frozen,
-    the call returns at once.
+    Examples:
+        ```python
+        import twixt
+
+        if __name__ == "__main__":
+            twixt.freeze_support()
+            with twixt.show(twixt.Scene([twixt.Sphere()]), dt=1 / 60) as view:
+                for t in view.real_time():
+                    view.publish(position=(t, 0, 1))
+        ```
     """
     global _is_freeze_supported
     if not is_frozen():
