@@ -304,10 +304,10 @@ class Part:
         if not isinstance(shape, OneShape):
             raise SceneError(f"Part.shape must be one shape, such as Sphere(0.1), got {text_of(shape)}")
         if isinstance(shape, Mesh) and shape.deforms:
-            raise SceneError("Part.shape must not deform; make a mesh that deforms the shape of a body of its own")
+            raise SceneError("Part.shape must not deform; a mesh that deforms must be the shape of a whole body")
         if shape.label is not None:
             raise SceneError(
-                f"Part.shape must have no label, got {text_of(shape.label)}; the label is that of the body: "
+                f"Part.shape must have no label, got {text_of(shape.label)}; give the label to the body: "
                 "Compound(parts, label=...)"
             )
         set_field(self, "shape", shape)

@@ -110,7 +110,7 @@ class CalledFunction:
         if ends_ns - began_ns > SLOW_NS and not self._slow_ms:
             self._slow_ms = (ends_ns - began_ns) / 1e6
             waits = f"; {self.waiting:,} more wait for the next frames" if self.waiting else ""
-            print_notice(f"{self._slow_text}{waits}; let a thread do what takes long")
+            print_notice(f"{self._slow_text}{waits}; do the slow work in a thread")
 
     @property
     def messages(self) -> tuple[str, ...]:
@@ -131,7 +131,7 @@ class CalledFunction:
 
     @property
     def _slow_text(self) -> str:
-        return f"{FLAG}: {self.name} took {self._slow_ms:.0f} ms in one frame, so frames come late"
+        return f"{FLAG}: {self.name} took {self._slow_ms:.0f} ms in one frame, so frames are late"
 
     def _take(self, count: int) -> None:
         """Removes the first `count` events of the first array."""

@@ -251,7 +251,7 @@ class UserDrawing:
         except (Exception, SystemExit) as error:  # if the user's code calls sys.exit, the viewer must not end
             crash = user_crash(self.name, error)
             self.failed = str(crash)
-            print_notice(f"{crash}; drawing goes on without it", crash.traceback_text)
+            print_notice(f"{crash}; drawing continues without it", crash.traceback_text)
             return UserAdditions()
 
 

@@ -80,8 +80,8 @@ def viewer_command() -> ViewerCommand:
     """Returns the command that starts a viewer of this program. Raises NoViewerProgram."""
     if OWNED_VARIABLE in os.environ:
         raise NoViewerProgram(
-            f"this process was itself started as a viewer ({OWNED_VARIABLE} is set), so it starts none; "
-            "a frozen program calls twixt.freeze_support() before anything else"
+            f"this process was itself started as a viewer ({OWNED_VARIABLE} is set), so it cannot start another one; "
+            "a frozen program must call twixt.freeze_support() first"
         )
     if is_frozen():
         if _is_freeze_supported and not os.environ.get(PYTHON_VARIABLE):
@@ -125,7 +125,7 @@ def python_program() -> str:
             f'if __name__ == "__main__", or set {PYTHON_VARIABLE} to a Python {version} that has twixt'
         )
     raise NoViewerProgram(
-        f"no Python to start a viewer with: sys.executable is {executable!r}, which is no Python, and there is none in "
+        f"no Python to start a viewer with: sys.executable is {executable!r}, which is not a Python interpreter, and there is none in "
         f"{sys.base_prefix!r}; set {PYTHON_VARIABLE} to a Python {version}"
     )
 

@@ -42,7 +42,7 @@ class CheckedField(NamedTuple):
     outcome: str  # What happens to a body whose value is not finite; text for the warning.
 
 
-NOT_DRAWN, UNUSED, UNROTATED = "it is not drawn", "it is drawn as if none were given", "it is drawn without rotation"
+NOT_DRAWN, UNUSED, UNROTATED = "it is not drawn", "it is ignored", "it is drawn without rotation"
 FIELDS = (
     CheckedField("position", range(3), VISIBLE, NOT_DRAWN),
     CheckedField("orientation", range(4, 8), VISIBLE, NOT_DRAWN),

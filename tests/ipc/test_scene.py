@@ -255,13 +255,22 @@ def test_corners_may_come_from_anywhere() -> None:
 @pytest.mark.parametrize(
     ("scene", "said"),
     [
-        (Scene(parents={1: 7}), "Scene.parents must name bodies that are there, 0 to 2, got 7; make room for it"),
-        (Scene(parents={3: 0}), "Scene.parents must name bodies that are there, 0 to 2, got 3; make room for it"),
+        (
+            Scene(parents={1: 7}),
+            "Scene.parents must name bodies that exist, 0 to 2, got 7; add that body, or name another",
+        ),
+        (
+            Scene(parents={3: 0}),
+            "Scene.parents must name bodies that exist, 0 to 2, got 3; add that body, or name another",
+        ),
         (
             Scene(groups={"near": Group([1]), "far": Group([9, 0])}),
-            "group 'far' must name bodies that are there, 0 to 2, got 9; make room for it",
+            "group 'far' must name bodies that exist, 0 to 2, got 9; add that body, or name another",
         ),
-        (Scene(camera=Camera(body=3)), "Camera.body must name bodies that are there, 0 to 2, got 3; make room for it"),
+        (
+            Scene(camera=Camera(body=3)),
+            "Camera.body must name bodies that exist, 0 to 2, got 3; add that body, or name another",
+        ),
     ],
 )
 def test_bodies_that_are_not_there_are_refused_once_their_number_is_known(scene: Scene, said: str) -> None:

@@ -138,7 +138,7 @@ def test_one_that_keeps_what_it_is_given_is_told_so(make_host: MakeHost) -> None
             super().write_bodies(records)
             self.kept = records["position"]
 
-    with pytest.raises(UserCodeCrashed, match=r"Keeps\.write_bodies keeps what it is given: .*must not be kept"):
+    with pytest.raises(UserCodeCrashed, match=r"Keeps\.write_bodies stores its argument: .*must not be stored"):
         Lab(make_host(), Keeps())
 
 
@@ -309,7 +309,7 @@ def test_columns_beyond_the_bound_are_refused_with_it() -> None:
     Bodies(1, columns={f"c{i}": Column("f8", 64) for i in range(30)})
     heat = Column("f4")
     for count in (31, 100, 100_000):
-        with pytest.raises(TwixtError, match=f"at most 30 columns, got {count:,}; widen some instead"):
+        with pytest.raises(TwixtError, match=f"at most 30 columns, got {count:,}; use wider columns instead"):
             Bodies(1, columns={f"c{i}": heat for i in range(count)})
 
 
