@@ -222,7 +222,8 @@ def main(arguments: list[str] | None = None) -> int:
         arguments: Words of the command line. By default those of `sys.argv`.
 
     Returns:
-        The exit code: 0 without an error, 1 after a crash of your code, 2 for a refused input, 130 after Ctrl-C.
+        The exit code: 0 without an error, 1 after a crash or a broken limit of --fail-if, 2 for a refused input,
+        3 without a display, 130 after Ctrl-C.
 
     Examples:
         ```python

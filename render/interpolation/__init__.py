@@ -1,4 +1,4 @@
-"""Computes the pose of every body at a draw time, in numpy. Each interpolation method has a file of its own.
+"""Computes the pose of every body at a draw time, in numpy. Each interpolation method has its own file.
 
 The interpolation methods can be used without the viewer. The shaders must give the same results as these methods.
 
@@ -20,7 +20,7 @@ The interpolation methods can be used without the viewer. The shaders must give 
 | `chase` | from the pose drawn last towards the newest snapshot | arrives there | | |
 | `module:Class` | the user's own, see method.py | its `reach_ns` | | |
 
-With every method, the user's columns are blended by rules of their own: see blending.py. The module of a method is
+With every method, the user's columns are blended by their own rules: see blending.py. The module of a method is
 imported when the method is created for the first time.
 """
 

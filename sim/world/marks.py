@@ -5,8 +5,8 @@ between two snapshots, whatever their indices. A mark that is only in the older 
 the newer snapshot. A mark that is only in the newer snapshot is shown from that instant on.
 
 Texts are published with the marks, so they may change in each step. A viewer places a mark with `body` in the frame of
-the body as drawn. Marks are lit and depth-tested like bodies. Opaque solid marks cast shadows at the qualities with
-mapped shadows: "best", and on a GPU also "high".
+the body as drawn. Marks are lit and depth-tested like bodies. Opaque solid marks cast shadows on a GPU, and with
+quality "best".
 
 Always: an `add` that raises changes nothing. Marks are not part of a world's state, and the hash of the state does not
 include them.
