@@ -76,7 +76,7 @@ class ViewerSession:
         self._replaced_viewers: list[ViewerProcess] = []  # Viewers that were replaced and perhaps have not exited yet.
         self._end_reason = ""
         # The reason that is given while there is no viewer process.
-        self._no_viewer_because = "no viewer was started (viewer=False)"
+        self._no_viewer_because = "no viewer was asked for (viewer=False)"
         self._has_quit = False
         self._owner_pid = os.getpid()
         self._begin_seconds()

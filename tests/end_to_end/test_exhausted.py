@@ -208,14 +208,14 @@ def test_no_memory_to_grow_into_is_said_once_and_the_old_segment_goes_on(start: 
     with closing(attach("lab", timeout_s=PATIENCE_S)) as link:
         until(lambda: link.poll() or link.status.get("warning"), "viewers are told")
         # How many there are by then depends on how long the attempt to make room took.
-        told = r"viewers get 2,300 of [\d,]+ bodies, because memory is insufficient"
+        told = r"viewers are shown 2,300 of [\d,]+ bodies, because memory is insufficient"
         assert re.match(told, link.status["warning"]), link.status["warning"]
         until(lambda: link.poll() or len(link.newest_bodies()) == 2300, "the first are shown")
         shown_ns = newest(link).sim_time_ns
         (start.folder / "seen").touch()
         newest(link, lambda snapshot: snapshot.sim_time_ns > shown_ns)  # they go on
     assert (free.end(), run.end()) == (0, 0)
-    one_line(run, "viewers get 2,300 of", "could not be made")
+    one_line(run, "viewers are shown 2,300 of", "could not be made")
     assert run.out == free.out, "the world is as it would have been"
     assert json.loads((start.folder / "figures.json").read_text())["physics"]["published"] > 20
     assert run.left() == []
@@ -230,7 +230,7 @@ def test_no_descriptors_to_grow_with_are_said_and_once_there_are_some_it_grows(s
         resource.prlimit(lab.process.pid, resource.RLIMIT_NOFILE, (held + 1, before[1]))
         (start.folder / "grow").touch()
         until(lambda: link.poll() or link.status.get("warning"), "viewers are told")
-        assert "viewers get 1,000 of 1,500 bodies" in link.status["warning"]
+        assert "viewers are shown 1,000 of 1,500 bodies" in link.status["warning"]
         assert "Too many open files" in link.status["warning"]
         shown_ns = newest(link).sim_time_ns
         newest(link, lambda snapshot: snapshot.sim_time_ns > shown_ns)  # what fits goes on
@@ -238,7 +238,7 @@ def test_no_descriptors_to_grow_with_are_said_and_once_there_are_some_it_grows(s
         until(lambda: link.poll() or len(link.newest_bodies()) == 1500, "all are shown")
     lab.interrupt()
     assert lab.end() == 130
-    one_line(lab, "viewers get 1,000 of 1,500 bodies")
+    one_line(lab, "viewers are shown 1,000 of 1,500 bodies")
 
 
 @pytest.mark.display

@@ -203,7 +203,7 @@ def test_a_view_without_a_viewer_says_where_to_see_it_and_ends_after_its_seconds
     until(lambda: not view.is_open, "its seconds are over")
     assert view.close_reason == "its 0.01 s are over"
     lasting = opened(viewer=False)
-    assert (lasting.is_open, lasting.close_reason) == (True, "no viewer was started (viewer=False)")
+    assert (lasting.is_open, lasting.close_reason) == (True, "no viewer was asked for (viewer=False)")
 
 
 @pytest.mark.parametrize("what", ["stays", "hangs"])

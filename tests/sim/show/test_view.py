@@ -675,7 +675,7 @@ def test_a_script_without_a_main_guard_or_a_close_ends_by_itself_and_leaves_noth
     assert done.returncode == 0
     assert done.stdout.startswith("show-")
     assert done.stderr.splitlines() == [
-        "twixt: no viewer was started (viewer=False); the loop continues without one; "
+        "twixt: no viewer was asked for (viewer=False); the loop continues without one; "
         f"see it with view.reopen(), or in a terminal: twixt view {done.stdout.strip()}"
     ]
     assert running() == []
