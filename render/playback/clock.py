@@ -8,7 +8,7 @@ frame on. Pure: the clock gets present times, the times of snapshots, and plans 
 clock.
 
     clock = PlaybackClock(mode="auto")
-    clock.observe(sim_time_ns, due_ns, arrival_ns)   # each snapshot; duplicates and wrong order do no harm
+    clock.observe(sim_time_ns, due_ns, arrival_ns)   # each snapshot, in any order
     clock.replan(plan)                               # when the plan has changed
     draw_time_ns = clock.draw_time_ns(present_ns)    # once a frame
 """

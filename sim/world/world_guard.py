@@ -261,7 +261,7 @@ class GuardedWorld:
             raise UserCodeRefused(str(error)) from error
 
     def offers(self) -> dict[str, Any]:
-        """What the world offers to the users of viewers, as fields of a status message: controls, and keys. Raises
+        """Controls and keys that the world offers to users of viewers, as fields of a status message. Raises
         UserCodeRefused if `controls` or `own_keys` holds other objects."""
         offered: dict[str, Any] = {"controls": to_status(self.controls())}
         if not self._takes_keys:

@@ -68,7 +68,9 @@ def test_what_fits_is_shown_and_what_does_not_is_said_once(
     assert len(newest.bodies) == ROOM
     if kind is GrowsInPlace:
         assert (newest.bodies["position"][:, 1] > 10).all()
-    assert capsys.readouterr().err.count("viewers are shown 4 of 5 bodies, because memory is insufficient: 5 bodies") == 1
+    assert (
+        capsys.readouterr().err.count("viewers are shown 4 of 5 bodies, because memory is insufficient: 5 bodies") == 1
+    )
     assert len(asked) < 4, "memory is asked for again now and then, not with each snapshot"
 
     del host.ring.reserve  # type: ignore[method-assign]  # there is room again
