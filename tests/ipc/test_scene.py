@@ -115,7 +115,7 @@ def test_parents_and_groups_always_arrive_as_they_were_said_and_a_circle_never(
 
     groups = {"some": Group(bodies[::2]), "others": Group(bodies[1::2], "none")}
     if any(depth(body) > len(parents) for body in parents):
-        with pytest.raises(SceneError, match="circle"):
+        with pytest.raises(SceneError, match="cycle"):
             Scene(parents=parents)
         return
     received = unpacked_scene(packed_scene(Scene([Sphere()], parents=parents, groups=groups)).to_bytes())

@@ -56,8 +56,8 @@ def test_a_group_may_be_as_late_as_the_longest_delay(delay_ms: float) -> None:
         *(
             (
                 {"interpolation": method},
-                f"Group.interpolation must be one of {METHODS}, module:Class for one of your own, "
-                f"or None for the run's, got {method!r}",
+                f"Group.interpolation must be one of {METHODS}, module:Class for your own method, "
+                f"or None for the method of the run, got {method!r}",
             )
             for method in ("smoothest", "a b:C", "", 3)
         ),

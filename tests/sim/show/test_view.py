@@ -505,7 +505,7 @@ def test_ids_now_and_then_are_refused(watched: Watched) -> None:
     watched.view.publish(position=places(1), ids=[7])
     with pytest.raises(TwixtError, match="every publish or in none"):
         watched.view.publish(position=places(1))
-    with pytest.raises(TwixtError, match="stay whole numbers or stay texts"):
+    with pytest.raises(TwixtError, match="whole numbers in every publish, or texts in every publish"):
         watched.view.publish(position=places(1), ids=["seven"])
 
 

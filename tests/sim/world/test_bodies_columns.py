@@ -92,7 +92,7 @@ def test_every_type_that_crosses_may_be_declared(dtype: str) -> None:
         (lambda: Column("f4", rule="cubic"), "one of linear, angle, none, latest, or module:function"),
         (lambda: Column("f4", rule=None), "got None"),  # type: ignore[arg-type]
         (lambda: Column("f4", rule=lambda old, new, alpha: new), "defined at the top of a module"),
-        (lambda: Column("f4", rule=column_rules.made_inside()), "functions inside functions"),
+        (lambda: Column("f4", rule=column_rules.made_inside()), "a nested function"),
         (lambda: Column("f4", rule=column_rules.Rules().method), "defined at the top of a module"),
         (lambda: Column("f4", rule=column_rules.Rules()), "defined at the top of a module"),
         (lambda: Column("f4", rule=column_rules.shortened), "defined at the top of a module"),

@@ -150,7 +150,9 @@ def test_a_field_that_is_left_as_it_was_is_refused_by_name(left: str) -> None:
             super().write_bodies(records)
             records[left][1] = before
 
-    with pytest.raises(TwixtError, match=f"Leaves.write_bodies must write every field .* got {left} of body 1"):
+    with pytest.raises(
+        TwixtError, match=f"Leaves.write_bodies must write every field .* did not write {left} of body 1"
+    ):
         check_writes_all(Leaves())
     check_writes_all(InPlace())
     check_writes_all(InPlace(0))
