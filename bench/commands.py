@@ -277,16 +277,17 @@ add(
 add(
     "evenness",
     "evenness:run",
-    """Evenness of whole runs: free cores, busy cores, sway.
+    """Evenness of whole runs: on free cores, on busy cores, and on sway.
 
-    Ten minutes with all that is measured by default. Keep the machine free of other programs meanwhile. It starts its
-    own displays (Xvfb and sway); they open no window on yours.
+    \b
+    All cases take about ten minutes. Run no other programs meanwhile.
+    The bench starts its own displays (Xvfb and sway).
     """,
     names_option("--tables", EVENNESS_TABLES),
-    option("--here", is_flag=True, help="on this display instead of an Xvfb"),
-    option("--seconds", type=FiniteRange(min=0.5, max=3600), default=8.0, show_default=True, help="of each run"),
-    option("--turns", type=click.IntRange(1, 1000), default=3, show_default=True, help="runs of each case"),
-    option("--quick", is_flag=True, help="one short run for each table: shows that it works, not how even"),
+    option("--here", is_flag=True, help="use the present display instead of an Xvfb"),
+    option("--seconds", type=FiniteRange(min=0.5, max=3600), default=8.0, show_default=True, help="seconds of each run"),
+    option("--turns", type=click.IntRange(1, 1000), default=3, show_default=True, help="number of runs of each case"),
+    option("--quick", is_flag=True, help="one short run for each table: tests that the bench works"),
     BEFORE,
     TO_JSON,
     TO_PAGE,

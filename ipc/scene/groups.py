@@ -76,8 +76,8 @@ class Group:
         is_known = interpolation is None or (isinstance(interpolation, str) and interpolation in flags.INTERPOLATIONS)
         if not is_known and not is_reference(interpolation):
             raise SceneError(
-                f"Group.interpolation must be one of {', '.join(flags.INTERPOLATIONS)}, module:Class for one of "
-                f"your own, or None for the run's, got {text_of(interpolation)}"
+                f"Group.interpolation must be one of {', '.join(flags.INTERPOLATIONS)}, module:Class for "
+                f"your own method, or None for the method of the run, got {text_of(interpolation)}"
             )
         set_field(self, "interpolation", interpolation)
         set_field(self, "delay_ms", number("Group.delay_ms", delay_ms))
@@ -175,7 +175,7 @@ def check_groups(groups: Mapping[str, Group]) -> dict[str, Group]:
         for body in group.bodies:
             other = member_of.setdefault(body, name)
             if other != name:
-                raise SceneError(f"a body is in one group at most, got {body} in {other!r} and in {name!r}")
+                raise SceneError(f"a body can be in only one group, got {body} in {other!r} and in {name!r}")
     return dict(groups)
 
 
@@ -208,8 +208,8 @@ def check_parents(parents: Mapping[int, int]) -> dict[int, int]:
             if body in path:
                 cycle = [*list(path)[list(path).index(body) :], body]
                 raise SceneError(
-                    f"Scene.parents must not go round in a circle, got {' -> '.join(map(str, cycle))}; "
-                    "take the parent of one of them away"
+                    f"Scene.parents must not form a cycle, got {' -> '.join(map(str, cycle))}; "
+                    "remove one of these parents"
                 )
             path[body] = None
             body = checked[body]

@@ -53,7 +53,7 @@ class Texture:
     """An image for surfaces.
 
     A cube texture has six square images. They are the sides of a cube around the shape, towards +x, -x, +y, -y, +z,
-    -z. Each image is oriented as in OpenGL's cube maps.
+    -z. Each image is oriented as in OpenGL's cube maps. For an example see `Material`.
 
     Args:
         pixels: Array of shape (h, w, 3 or 4) and dtype uint8, the top row first. Each pixel has red, green, blue and

@@ -231,7 +231,7 @@ class Scene:
         for name, body in named.items():
             if body >= count:
                 raise SceneError(
-                    f"{name} must name bodies that are there, 0 to {count - 1}, got {text_of(body)}; make room for it"
+                    f"{name} must name bodies that exist, 0 to {count - 1}, got {text_of(body)}; add that body, or name another"
                 )
 
 

@@ -304,10 +304,10 @@ class Part:
         if not isinstance(shape, OneShape):
             raise SceneError(f"Part.shape must be one shape, such as Sphere(0.1), got {text_of(shape)}")
         if isinstance(shape, Mesh) and shape.deforms:
-            raise SceneError("Part.shape must not deform; make a mesh that deforms the shape of a body of its own")
+            raise SceneError("Part.shape must not deform; a mesh that deforms must be the shape of a whole body")
         if shape.label is not None:
             raise SceneError(
-                f"Part.shape must have no label, got {text_of(shape.label)}; the label is that of the body: "
+                f"Part.shape must have no label, got {text_of(shape.label)}; give the label to the body: "
                 "Compound(parts, label=...)"
             )
         set_field(self, "shape", shape)
@@ -366,6 +366,7 @@ class Compound:
 
 
 Shape = SimpleShape | Mesh | Compound
+"""Type of all shapes of bodies: Sphere, Box, Plane, Capsule, Cylinder, Ellipsoid, Mesh and Compound."""
 SHAPES: dict[str, type[SimpleShape]] = {
     "sphere": Sphere,
     "box": Box,
@@ -388,8 +389,7 @@ def shapes_of(shape: Shape) -> tuple[Shape, ...]:
 
 
 def color_of(shape: Shape) -> Paint | None:
-    """Returns a shape's colour; None if the palette gives the colour. The colour of a compound is the colour of its
-    first part. This colour is used if the whole body is drawn as a dot or a line."""
+    """Returns a shape's colour; None if the palette gives it. For a compound, the colour of its first part."""
     if isinstance(shape, Compound):
         return color_of(shape.parts[0].shape) if shape.parts else None
     return shape.color or (WHITE if shape.material is not None and shape.material.texture is not None else None)
