@@ -341,7 +341,7 @@ add(
     "latency.latency_bench:run",
     """When a published state is seen, for each way to publish.
 
-    For `twixt run`, `twixt.show` and MuJoCo's `sync`, each playback clock and several rates, on an Xvfb: five minutes.
+    For `twixt run`, `twixt.show` and MuJoCo's `sync`, each playback clock and several rates, on an Xvfb: six minutes.
     """,
     option("--quick", is_flag=True, help="two short runs: shows that it works"),
     TO_JSON,

@@ -311,7 +311,7 @@ def test_columns_beyond_the_bound_are_refused_with_it() -> None:
     Bodies(1, columns={f"c{i}": Column("f8", 64) for i in range(30)})
     heat = Column("f4")
     for count in (31, 100, 100_000):
-        with pytest.raises(TwixtError, match=f"at most 30 columns, got {count:,}; combine some of them"):
+        with pytest.raises(TwixtError, match=f"at most 30 columns, got {count:,}; use wider columns instead"):
             Bodies(1, columns={f"c{i}": heat for i in range(count)})
 
 
