@@ -56,7 +56,8 @@ fi
 endef
 
 .NOTPARALLEL:
-.PHONY: help setup packages run-packages types run test pythons check bench fuzz mutants coverage frozen kill-orders soak clean
+.PHONY: help setup packages run-packages docs-packages types run test pythons check docs reference bench fuzz mutants \
+        coverage frozen kill-orders soak clean
 
 help:           ## print this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -68,6 +69,9 @@ packages:
 
 run-packages:
 	$(call system_install,$(RUN_PACKAGES))
+
+docs-packages:
+	$(call system_install,python3-venv)
 
 # The package as a folder of its own name, for editors and type checkers: they do not compute `__path__`.
 types:
@@ -91,8 +95,14 @@ $(VENV)/ready: requirements-dev.txt requirements.txt $(VENV)/ready-to-run | pack
 $(VENV)/ready: SAYS = into $(VENV), for tests and benches: about a minute, 220 MB more
 $(VENV)/ready: THEN = :
 
+$(VENV)/ready-to-run $(VENV)/ready: NEXT = ; the first start of twixt takes a second or two longer, because it compiles the drawing code
+
+$(VENV)/ready-for-docs: requirements-docs.txt | docs-packages
+$(VENV)/ready-for-docs: SAYS = into $(VENV), to build the pages: about half a minute, 100 MB
+$(VENV)/ready-for-docs: THEN = :
+
 # If the creation of a virtual environment was interrupted, it has a python and no pip. It is then made again.
-$(VENV)/ready-to-run $(VENV)/ready:
+$(VENV)/ready-to-run $(VENV)/ready $(VENV)/ready-for-docs:
 	@set -e; began=$$(date +%s); all=$$(cat $(filter requirements%,$^) | grep -c ==); mkdir -p $(VENV); \
 	if command -v flock >/dev/null; then exec 9>>$(VENV)/being-made; \
 	  flock -n 9 || { echo "setup: waiting, because another make installs into $(VENV)"; flock 9; }; \
@@ -101,7 +111,7 @@ $(VENV)/ready-to-run $(VENV)/ready:
 	echo "setup: installing Python packages ($$all) $(SAYS)"; \
 	$(call pip_install,-r $<,$$all); \
 	$(THEN); \
-	touch $@; echo "setup: done in $$(($$(date +%s) - began)) s; the first start of twixt takes a second or two longer, because it compiles the drawing code"
+	touch $@; echo "setup: done in $$(($$(date +%s) - began)) s$(NEXT)"
 
 run: $(VENV)/ready-to-run  ## run the default world in a window (without a display: offscreen, with a report)
 	@$(BIN)/twixt run $(ARGS)
@@ -117,6 +127,15 @@ check: setup    ## check format, lint and types, and run the fast tests
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python -m tests.suite -m "not stress and not display and not slow" $(ARGS)
+
+docs: $(VENV)/ready-for-docs  ## build the pages as a site, in build/docs; broken links are errors
+	@rm -rf build/docs  # a second build does not report the links of pages that are the same
+	@$(BIN)/python -m sphinx -q -W --keep-going -j auto -c docs . build/docs $(ARGS)
+	@echo "docs: build/docs/index.html"
+
+reference: setup   ## write the pages that are generated from docstrings and from --help
+	@$(BIN)/python -m docs.reference
+	@$(BIN)/python -m docs.command_line
 
 bench: setup    ## measure costs, each with its physical limit (ARGS="channel --quick"; ARGS=--help: list of benches)
 	$(BIN)/python -m bench $(ARGS)

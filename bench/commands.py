@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import math
+import os
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -58,6 +59,8 @@ COSTS = {
 }
 # Name of the costs that are measured only on request.
 PEERS = "peers"
+# Tables of `evenness`.
+EVENNESS_TABLES = ("free", "busy", "sway")
 # Scenes of `view.scenes`.
 VIEW_SCENES = (
     "one-ball", "explosion", "pile", "orbit", "planet", "teleporter", "swarm", "runner", "flat", "two-groups", "fountain"
@@ -274,37 +277,19 @@ add(
 add(
     "evenness",
     "evenness:run",
-    """Evenness of worlds on free cores and under busy programs.
+    """Evenness of whole runs: on free cores, on busy cores, and on sway.
 
     \b
-    All cases take about an hour. A short run:
-    python -m bench evenness --xvfb --seconds 10 --turns 2 --worlds metronome
+    All cases take about ten minutes. Run no other programs meanwhile.
+    The bench starts its own displays (Xvfb and sway).
     """,
-    option("--xvfb", "display", flag_value="xvfb", help="use a new Xvfb display, whose swap does not wait"),
+    names_option("--tables", EVENNESS_TABLES),
+    option("--here", is_flag=True, help="use the present display instead of an Xvfb"),
     option(
-        "--sway", "display", flag_value="sway", help="use a new sway display, whose swap waits for the display at 60 Hz"
+        "--seconds", type=FiniteRange(min=0.5, max=3600), default=8.0, show_default=True, help="seconds of each run"
     ),
-    option(
-        "--seconds", type=FiniteRange(min=0.5, max=3600), default=60.0, show_default=True, help="seconds of each run"
-    ),
-    option("--turns", type=click.IntRange(1, 1000), default=5, show_default=True, help="number of runs of each case"),
-    option(
-        "--load",
-        "loads",
-        type=Read("none,loops", read_names("none", "loops")),
-        default="none,loops",
-        show_default=True,
-        metavar="NAMES",
-        help="none: free cores; loops: a busy program at normal priority on each core",
-    ),
-    option(
-        "--worlds",
-        type=Read("names", read_names("balls", "metronome", "swarm")),
-        default="balls,metronome,swarm",
-        show_default=True,
-        metavar="NAMES",
-        help="worlds to measure; the swarm has 2,000 bodies",
-    ),
+    option("--turns", type=click.IntRange(1, 1000), default=3, show_default=True, help="number of runs of each case"),
+    option("--quick", is_flag=True, help="one short run for each table: tests that the bench works"),
     BEFORE,
     TO_JSON,
     TO_PAGE,
@@ -354,6 +339,17 @@ add(
     TO_PAGE,
 )
 add(
+    "latency",
+    "latency.latency_bench:run",
+    """When a published state is seen, for each way to publish.
+
+    For `twixt run`, `twixt.show` and MuJoCo's `sync`, each playback clock and several rates, on an Xvfb: six minutes.
+    """,
+    option("--quick", is_flag=True, help="two short runs: shows that it works"),
+    TO_JSON,
+    TO_PAGE,
+)
+add(
     "trace",
     "trace_plot:run",
     "Draw a section of a `twixt run --profile` trace.",
@@ -371,6 +367,12 @@ add(
         show_default=True,
         help="length of the section, in ms",
     ),
+)
+add(
+    "movie",
+    "movie:run",
+    "Records the moving picture of README (WebP) on an Xvfb.",
+    argument("movie", type=click.Path()),
 )
 
 
@@ -414,4 +416,5 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def typed() -> str:
-    return " ".join([PROGRAM, *sys.argv[1:]])
+    """The command line, with the names of files instead of absolute paths, which mean nothing on other machines."""
+    return " ".join([PROGRAM, *(os.path.basename(word) if os.path.isabs(word) else word for word in sys.argv[1:])])

@@ -66,15 +66,17 @@ RECORDS_OFFSET = NAMES_OFFSET + (MOST_NAMES + 1) * CACHE_LINE
 class Event:
     """Something that happened in a step, as a viewer delivers it.
 
+    A program emits it with `World.emit` or `View.emit`. The function of `on_event` receives it (see `EventFunction`).
+
     Attributes:
         name: Name of the event, such as "hit".
         sim_time: Simulated time at which it happened, in seconds.
         body: Index of the body, or None.
         position: Point in the world, in metres, or None.
-        strength: Number that says how strong the event was; 1 by default, never negative.
+        strength: Strength of the event, >= 0, by default 1.
         values: Up to four numbers of the program. A number that was not finite is NaN, but NaN at the end is left out.
         text: Short text of the program.
-        late_ms: How long after the event's instant its frame draws the world, in ms of display time.
+        late_ms: Draw time of the event's frame minus the event's instant, in ms of display time.
     """
 
     name: str

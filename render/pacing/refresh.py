@@ -57,9 +57,14 @@ PLAUSIBLE_HZ = (20.0, 650.0)
 
 
 class Refresh(NamedTuple):
-    """Result of the probe of a display. blocks: a swap waits for the display. period_ns: refresh period in ns,
-    measured if a swap blocks, otherwise as reported; None if the period is unknown. reason: how the result was found.
-    is_called: a swap waits for the compositor's frame callback, and for nothing else."""
+    """Result of the probe of a display.
+
+    Attributes:
+        blocks: True if a swap waits for the display.
+        period_ns: Refresh period in ns: measured if a swap blocks, otherwise as reported. None if it is unknown.
+        reason: How the result was found.
+        is_called: True if a swap waits for the compositor's frame callback, and for nothing else.
+    """
 
     blocks: bool
     period_ns: int | None

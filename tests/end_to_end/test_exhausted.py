@@ -208,7 +208,7 @@ def test_no_memory_to_grow_into_is_said_once_and_the_old_segment_goes_on(start: 
     with closing(attach("lab", timeout_s=PATIENCE_S)) as link:
         until(lambda: link.poll() or link.status.get("warning"), "viewers are told")
         # How many there are by then depends on how long the attempt to make room took.
-        told = r"viewers are shown 2,300 of [\d,]+ bodies, for there is no room"
+        told = r"viewers are shown 2,300 of [\d,]+ bodies, because memory is insufficient"
         assert re.match(told, link.status["warning"]), link.status["warning"]
         until(lambda: link.poll() or len(link.newest_bodies()) == 2300, "the first are shown")
         shown_ns = newest(link).sim_time_ns

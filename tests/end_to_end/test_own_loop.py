@@ -165,7 +165,7 @@ def test_a_loop_without_a_display_goes_on_and_is_told_so_once(start_without_disp
     because = "no display (DISPLAY and WAYLAND_DISPLAY are not set)"
     script.hear(f"open True because {because} ['runtime', 'script.py']")
     assert script.end() == 0
-    one_line(script, because, "the loop goes on without a viewer; see it with", "twixt view lab")
+    one_line(script, because, "the loop continues without a viewer; see it with", "twixt view lab")
     assert script.left() == []
 
 

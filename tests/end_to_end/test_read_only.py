@@ -68,7 +68,7 @@ def test_without_any_folder_a_loop_goes_on_and_is_told_so(tmp_path: Path) -> Non
     done = read_only(["-c", SHOW], tmp_path, FOLDERS)
     reason = done.stdout.removeprefix("open True because ").rstrip("\n")
     assert reason.endswith("set XDG_RUNTIME_DIR to a folder that you own")
-    line = f"twixt: {reason}; the loop goes on without a viewer\n"
+    line = f"twixt: {reason}; the loop continues without a viewer\n"
     assert (done.returncode, done.stderr) == (0, line + line)  # by `show` and by `reopen`
 
 

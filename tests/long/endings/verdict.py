@@ -42,7 +42,7 @@ RUN = {
 SIM = {name: RUN[name] for name in ("SIGKILL", "SIGTERM", "SIGINT")} | {"time over": [Ending(0)]}
 # A user's own loop goes on without its viewer, whatever became of that, and ends when it is asked to.
 DIED = (
-    r"twixt: the viewer (was killed by SIG\w+|exited with code 130); the loop goes on without it; "
+    r"twixt: the viewer (was killed by SIG\w+|exited with code 130); the loop continues without it; "
     r"see it with view\.reopen\(\), or in a terminal: twixt view lab"
 )
 LOOP = {

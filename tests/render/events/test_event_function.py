@@ -113,10 +113,10 @@ def test_a_slow_function_is_reported_once_and_leaves_time_for_frames(capsys: pyt
     assert called.waiting == 20
     printed = capsys.readouterr().err
     assert printed == (
-        "twixt: --on-event: my:f took 50 ms in one frame, so frames come late; 2 more wait for the next frames; let a "
-        "thread do what takes long\n"
+        "twixt: --on-event: my:f took 50 ms in one frame, so frames are late; 2 more wait for the next frames; do "
+        "the slow work in a thread\n"
     )
-    assert called.messages == ("--on-event: my:f took 50 ms in one frame, so frames come late, 20 events wait",)
+    assert called.messages == ("--on-event: my:f took 50 ms in one frame, so frames are late, 20 events wait",)
     called.close()
     assert capsys.readouterr().err == (
         "twixt: --on-event: 20 events were not passed to my:f, because its calls took too long\n"

@@ -57,7 +57,7 @@ def test_the_displays_word_tells_a_drained_queue_from_a_display_that_follows_the
     work = works.constant(1.3 * 1000 / hz)(7000)
     _, queue = run(Queue(steady(hz), sends_reports=True), work, 8)
     assert queue.off_share <= 0.06
-    for name in ("variable rate", "variable rate, own word"):
+    for name in ("variable rate", "variable rate, reports"):
         _, varies = run(SHAPES[name].made(7000), works.constant(10)(7000), 6)
         assert varies.fps > 92
         assert varies.off_share <= 0.01

@@ -110,7 +110,7 @@ def test_a_slower_display_is_measured_by_swaps_that_hardly_wait(display_name: st
 
 
 def test_a_reported_refresh_of_another_length_is_no_load_of_several_refreshes() -> None:
-    shape = cases.SHAPES["queue of two, own word"]._replace(hz=144)
+    shape = cases.SHAPES["queue of two, reports"]._replace(hz=144)
     display = shape.changing(60, 2 * 10**9, 0, 1)
     seen = laboratory_play(twixt_pacer, display, works.constant(12)(1), 4, 1)
     after = [frame for frame in seen if frame.visible_ns > 2.3 * 10**9]
