@@ -215,7 +215,7 @@ def test_no_memory_to_grow_into_is_said_once_and_the_old_segment_goes_on(start: 
         (start.folder / "seen").touch()
         newest(link, lambda snapshot: snapshot.sim_time_ns > shown_ns)  # they go on
     assert (free.end(), run.end()) == (0, 0)
-    one_line(run, "viewers are shown 2,300 of", "could not be made")
+    one_line(run, "viewers are shown 2,300 of", "cannot allocate")
     assert run.out == free.out, "the world is as it would have been"
     assert json.loads((start.folder / "figures.json").read_text())["physics"]["published"] > 20
     assert run.left() == []
