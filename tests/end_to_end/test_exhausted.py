@@ -90,7 +90,7 @@ def test_a_disk_that_fills_ends_the_log_with_a_whole_row_and_not_the_run(start: 
     assert view.end() == 130, view.err
     assert len(view.err.splitlines()) == view.err.count("File too large") == 2, view.err
     assert "twixt: no screenshot: cannot write the screenshot 'picture.png'" in view.err
-    assert "twixt: the frame log stops" in view.err
+    assert "twixt: the frame log ends" in view.err
     assert not (start.folder / "picture.png").exists(), "half a picture is none"
     text = (start.folder / "frames.csv").read_bytes()
     assert len(text) <= 20 * 1024
