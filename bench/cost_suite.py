@@ -100,12 +100,12 @@ def group_blocks(group: str, rows: Sequence[Row], earlier: dict[RowKey, EarlierF
     """Table of a group's rows, followed by the notes of the rows. earlier: figures of an earlier run, whose ratios the
     table shows as well."""
     columns = [
-        TableColumn("figure", lambda row: row.name, in_terminal=group, wraps=True),
-        TableColumn("is", lambda row: row.figure, as_text),
+        TableColumn("what", lambda row: row.name, in_terminal=group, wraps=True),
+        TableColumn("measured", lambda row: row.figure, as_text),
         TableColumn("limit", lambda row: row.limit, as_text, where=PAGE),
         TableColumn("unit", lambda row: row.unit, in_terminal=""),
         TableColumn("ratio", lambda row: row.ratio, as_text),
-        TableColumn("wanted", _bar_text),
+        TableColumn("target", _target_text),
         TableColumn("the limit is", lambda row: row.limit_name, where=PAGE),
         TableColumn("limit", lambda row: f"{as_text(row.limit)} {row.limit_name}", where=TERMINAL, wraps=True),
     ]
@@ -114,14 +114,14 @@ def group_blocks(group: str, rows: Sequence[Row], earlier: dict[RowKey, EarlierF
     return [Table(columns, rows), Notes([f"{row.name}: {row.note}" for row in rows if row.note])]
 
 
-def _bar_text(row: Row) -> str:
-    """Bar of the row, followed by ok or MISSED. A bar for a ratio is shown with an x. A bar for the excess over the
-    limit is shown with a +."""
-    if not row.bar:
+def _target_text(row: Row) -> str:
+    """Target of the row, and whether it is met. A target for a ratio is shown with an x. A target for the excess over
+    the limit is shown with a +."""
+    if not row.target:
         return ""
-    what, sign, value = row.bar.split()
-    bar = f"{sign} " + {"ratio": f"{value}x", "over": f"+{value}", "figure": value}[what]
-    return bar if row.holds is None else f"{bar} {'ok' if row.holds else 'MISSED'}"
+    what, sign, value = row.target.split()
+    target = f"{sign} " + {"ratio": f"{value}x", "over": f"+{value}", "figure": value}[what]
+    return target if row.holds is None else f"{target} {'met' if row.holds else 'not met'}"
 
 
 def _change_text(found: RatioChange | None) -> str:
@@ -165,7 +165,7 @@ def draw(rows: Iterable[Row], path: str) -> None:
         color = COLORS.get(shape, INK)
         axes.plot(counts, fps, "-o", color=color, markersize=4, label=shape)
         axes.plot(counts, least, "--", color=color, linewidth=1)
-    axes.plot([], [], "--", color=GREY, linewidth=1, label="the least of the same")
+    axes.plot([], [], "--", color=GREY, linewidth=1, label="limit of the same shape")
     if empty:
         counts, _, least = zip(*empty, strict=True)
         axes.plot(counts, least, ":", color=GREY, label=EMPTY)
@@ -264,7 +264,7 @@ def _condition_lines(where: dict[str, Any]) -> list[str]:
     lines = ["medians, taken in turns; " + ", ".join(plain)]
     if cores := where.get("others_had_cores"):
         shares = ", ".join(f"{group} {share:.2f}" for group, share in cores.items())
-        lines.append(f"other programs meanwhile had so many cores: {shares}")
+        lines.append(f"cores that other programs used meanwhile: {shares}")
     return lines
 
 

@@ -1,8 +1,9 @@
-"""Measures how evenly worlds are shown, on free cores and beside busy programs: `python -m bench evenness`. On
-request, compares this version of twixt with an earlier version.
+"""Measures how even the pictures of whole runs are: `python -m bench evenness`. It writes docs/evenness.md.
 
-Versions run in turns, in alternating order, so that the machine's state affects them equally. All figures are computed
-from frame logs with this version's definitions. No turn is excluded: the worst turn is shown beside the median.
+There are three tables: free cores, a busy program on each core, and a display whose swap waits. On request, an earlier
+version of twixt is measured beside this version. Each turn measures every case once, so that the machine's state
+affects all cases equally. All figures are computed from frame logs with this version's definitions. No turn is
+excluded: the worst turn is shown beside the median.
 
 Always: progress goes to standard error. Ctrl-C ends the measurement, and the figures so far are shown. Busy programs
 and displays end with their measurement. A figure that was not measured is None and is in no median. A failed run is
@@ -11,41 +12,68 @@ reported and is in no figure.
 
 from __future__ import annotations
 
+import json
 import math
 import os
-import platform
+import shlex
 import statistics
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from bench.pages import CUT_SHORT, Notes, Results, Table, TableColumn, collected, document_of
+import twixt
+from bench.pages import CUT_SHORT, Block, Notes, Results, Table, TableColumn, collected, document_of
 from bench.processes import busy_loops, free_cores, process, version_command
-from bench.screens import Screen, screen
+from bench.screens import SWAY_HZ, Screen, screen
 from twixt.cli.cpu_time import CpuTime, usable_cores
 from twixt.cli.progress import Say
 from twixt.cli.turns import order_in_turn, run_in_turns
 from twixt.ipc.errors import FAILED, FINISHED, INTERRUPTED, TwixtError
-from twixt.render.measure.evenness import intervals, motion
 from twixt.render.measure.frame_log import read_log
 from twixt.render.measure.frame_rows import FrameTable
 from twixt.render.measure.report import machine
+from twixt.render.measure.run_figures import BAD_ERROR_MS, measure
 from twixt.sim.process.viewer_command import twixt_command
 
-SCHEMA = "twixt-evenness/1"
-# Smallest animation error that an eye may notice, in ms of display time.
-NOTICED_MS = 2.0
-# Loads beside a run: NONE means no busy programs, and LOOPS means one busy loop per core.
-NONE, LOOPS = "none", "loops"
-# For each name of a world on a page, the command-line arguments of the world.
-WORLDS = {"balls": ("balls",), "metronome": ("metronome",), "swarm": ("swarm", "--set", "count=2000")}
-WORLD_NAMES = {"balls": "default world", "metronome": "metronome", "swarm": "swarm, 2,000"}
+SCHEMA = "twixt-evenness/2"
+FREE, BUSY, SWAY = "free", "busy", "sway"
+HEADINGS = {
+    FREE: "Free cores",
+    BUSY: "A busy program on each core",
+    SWAY: f"A display whose swap waits ({SWAY_HZ} Hz)",
+}
+METRONOME, SWARM, BALLS = "metronome", "swarm --set count=2000", "balls --set count=1000"
+# For each table, the arguments of `twixt measure`.
+RUNS = {
+    FREE: (
+        "",
+        BALLS,
+        "--slow-physics 40",
+        "--slow-physics 20-120",
+        "--physics-hz 10",
+        "--physics-hz 5",
+        "--delay 80+-20 --drop 5 --publish-hz 30",
+        "--delay 80+-20 --drop 5 --publish-hz 30 --clock newest-two",
+        "--stall 500@5 --prefer latency",
+        "--stall 500@5 --prefer smooth",
+        "--slow-render 22",
+        "--slow-render 50",
+    ),
+    BUSY: ("", METRONOME, SWARM),
+    SWAY: (METRONOME, BALLS),
+}
+# Names of arguments in the tables. Other arguments are shown as they are typed.
+NAMES = {"": "default world", METRONOME: "metronome", SWARM: "swarm of 2,000", BALLS: "1,000 balls"}
+# A run with stalls is longer by this factor, so that it has several stalls.
+STALLS, LONGER = "--stall", 2.5
 HERE, BEFORE = "this version", "before"
 # Time in seconds after the planned length of a run. A run that has not ended by then counts as hanging.
 TIMEOUT_S = 60.0
+QUICK_S = 0.5
 LEGEND = (
     "median of the turns, and in brackets the worst of them; error: animation error in ms of display time, computed for "
     "all versions from their frame logs by one definition; missed: refreshes, or the pacer's own intervals where swap "
@@ -55,20 +83,24 @@ LEGEND = (
 
 @dataclass(frozen=True)
 class Evenness:
-    """Figures of one run. frames: number of frames that were shown after the start. off_percent: share of the
-    animation errors that are above `NOTICED_MS`, in percent."""
+    """Figures of one run. frames: number of frames that were shown after the start. distinct_percent: share of the
+    frames that show another instant than the frame before. off_percent: share of the animation errors that are above
+    `BAD_ERROR_MS`. latency_ms: mean added latency. rate: simulated seconds per second that physics held, median."""
 
     frames: int
     fps: float | None
+    distinct_percent: float | None
     error_p50_ms: float | None
     error_p99_ms: float | None
     off_percent: float | None
+    latency_ms: float | None
+    rate: float | None
     missed_per_minute: float | None
 
 
 FIGURES = tuple(item.name for item in fields(Evenness) if item.name != "frames")
 # Figures for which a larger value is better.
-MORE_IS_BETTER = ("fps",)
+MORE_IS_BETTER = ("fps", "distinct_percent", "rate")
 
 
 class Spread(NamedTuple):
@@ -80,32 +112,34 @@ class Spread(NamedTuple):
 
 
 class Case(NamedTuple):
-    """A world, a version of twixt that draws it, and a load. Each turn measures each case once."""
+    """Arguments of `twixt measure`, the table that shows them, and the version of twixt that runs them."""
 
-    load: str
-    world: str
+    table: str
+    arguments: str
     version: str
 
     @property
     def name(self) -> str:
-        return f"{WORLD_NAMES[self.world]}, load {self.load}, {self.version}"
+        return NAMES.get(self.arguments, f"`{self.arguments}`")
 
 
 class EvennessOptions(NamedTuple):
-    """Options of the command. before: folder of a checkout of an earlier version."""
+    """Options of the command. here: True to use the display of the environment instead of an Xvfb. before: folder of a
+    checkout of an earlier version."""
 
-    display: str
+    here: bool
     seconds: float
     turns: int
-    loads: tuple[str, ...]
-    worlds: tuple[str, ...]
+    tables: tuple[str, ...]
+    quick: bool
     before: str | None
 
 
 @dataclass(frozen=True)
 class CaseRun:
     """One run of a case. free_before: number of cores that were free before the run. others: number of cores that
-    other programs used during the run, without the chosen load. failure: reason why the run has no figures."""
+    other programs used during the run, without the busy programs of the case. failure: reason why the run has no
+    figures."""
 
     case: Case
     turn: int
@@ -113,6 +147,7 @@ class CaseRun:
     free_before: float | None
     others: float | None
     stolen: float | None
+    renderer: str | None = None
     failure: str = ""
 
     def to_json(self) -> dict[str, Any]:
@@ -149,30 +184,35 @@ def _figure(title: str, name: str, form: str) -> TableColumn:
     return TableColumn(title, text, right=True)
 
 
+RUN, VERSION = TableColumn("run", lambda row: row.case.name), TableColumn("version", lambda row: row.case.version)
 COLUMNS = (
-    TableColumn("world", lambda row: WORLD_NAMES[row.case.world]),
-    TableColumn("busy programs", lambda row: f"{usable_cores()} loops" if row.case.load == LOOPS else "none"),
-    TableColumn("version", lambda row: row.case.version),
     _figure("fps", "fps", ".1f"),
+    _figure("distinct, %", "distinct_percent", ".0f"),
     _figure("error p50, ms", "error_p50_ms", ".2f"),
     _figure("error p99, ms", "error_p99_ms", ".1f"),
-    _figure(f"off by > {NOTICED_MS:g} ms, %", "off_percent", ".1f"),
+    _figure(f"off by > {BAD_ERROR_MS:g} ms, %", "off_percent", ".1f"),
+    _figure("added latency, ms", "latency_ms", ".1f"),
+    _figure("speed of physics", "rate", ".2f"),
     _figure("missed a minute", "missed_per_minute", ".0f"),
-    TableColumn("frames", lambda row: row.frames, ",d"),
 )
 
 
-def run(results: Results, display: str | None, **chosen: Any) -> int:
+def run(results: Results, **chosen: Any) -> int:
     """Measures all cases. Shows and writes the results, and returns the exit code. Raises TwixtError before anything
     is measured."""
-    choice = EvennessOptions(display or "here", **chosen)
+    choice = EvennessOptions(**chosen)
+    if choice.quick:
+        choice = choice._replace(seconds=QUICK_S, turns=1)
     results.check_files()
     commands = {HERE: twixt_command()}
     if choice.before is not None:
         commands[BEFORE] = version_command(choice.before)
-    with screen(choice.display) as shown:
-        runs, interrupted = collected(lambda say: _case_runs(choice, commands, shown, say), is_logged=True)
-    write_results(runs, choice, results, conditions(runs, choice, shown.about, interrupted))
+    kinds = {table: "sway" if table == SWAY else "here" if choice.here else "xvfb" for table in choice.tables}
+    with ExitStack() as stack:
+        opened = {kind: stack.enter_context(screen(kind)) for kind in dict.fromkeys(kinds.values())}
+        displays = {table: opened[kind] for table, kind in kinds.items()}
+        runs, interrupted = collected(lambda say: _case_runs(choice, commands, displays, say), is_logged=True)
+    write_results(runs, choice, results, conditions(runs, choice, displays, interrupted))
     nothing = not any(one.figures for one in runs)
     return INTERRUPTED if interrupted else FAILED if nothing else FINISHED
 
@@ -181,26 +221,29 @@ def in_order(choice: EvennessOptions, versions: Sequence[str]) -> Iterator[tuple
     """Turns and cases in the order of measurement. Each turn measures each case once. The versions of a case run
     directly after each other. Every other turn runs them in reverse order."""
     for turn in range(choice.turns):
-        for load in choice.loads:
-            for world in choice.worlds:
+        for table in choice.tables:
+            for arguments in RUNS[table][: 1 if choice.quick else None]:
                 for version in order_in_turn(versions, turn):
-                    yield turn, Case(load, world, version)
+                    yield turn, Case(table, arguments, version)
 
 
 def evenness(table: FrameTable) -> Evenness:
-    timing = intervals(table)
-    moved = motion(timing)
-    seconds = float(np.nansum(timing.interval_ms)) / 1e3 if len(timing.frames) else 0.0
-    errors = np.abs(moved.error_ms[np.isfinite(moved.error_ms)])
-    p50, p99 = np.percentile(errors, (50, 99)) if len(errors) else (None, None)
-    planned = np.isfinite(timing.planned_ms) & timing.joined
+    measured = measure(table)
+    frames, motion = measured.sections["frames"], measured.sections["motion"]
+    errors_ms = np.abs(measured.motion.error_ms[np.isfinite(measured.motion.error_ms)])
+    error_ms, latency_ms = motion.get("animation_error_ms", {}), motion.get("sample_age_ms", {})
+    rates = measured.timing.frames["rate"][measured.timing.frames["newest_tick"] >= 0]
+    missed = frames.get("missed_refreshes")
     return Evenness(
-        frames=len(timing.frames),
-        fps=_known(timing.joined.sum() / seconds) if seconds > 0 else None,
-        error_p50_ms=_known(p50),
-        error_p99_ms=_known(p99),
-        off_percent=_known(100 * (errors > NOTICED_MS).mean()) if len(errors) else None,
-        missed_per_minute=_known(np.nansum(timing.missed) * 60 / seconds) if seconds > 0 and planned.any() else None,
+        frames=len(measured.timing.frames),
+        fps=frames.get("mean_fps"),
+        distinct_percent=_percent(motion.get("distinct_share")),
+        error_p50_ms=error_ms.get("p50"),
+        error_p99_ms=error_ms.get("p99"),
+        off_percent=_percent((errors_ms > BAD_ERROR_MS).mean()) if len(errors_ms) else None,
+        latency_ms=latency_ms.get("mean"),
+        rate=float(np.median(rates)) if len(rates) else None,
+        missed_per_minute=None if missed is None else missed * 60 / frames["seconds"],
     )
 
 
@@ -228,19 +271,28 @@ def write_results(runs: Sequence[CaseRun], choice: EvennessOptions, results: Res
     """Shows the figures and writes the files. Raises TwixtError."""
     cases = by_case(runs)
     document = document_of(SCHEMA, results.command, where, cases, runs)
+    columns = (RUN, *((VERSION,) if choice.before else ()), *COLUMNS)
+    tables = {
+        HEADINGS[name]: Table(columns, [case for case in cases if case.case.table == name], HEADINGS[name])
+        for name in choice.tables
+    }
     failures = [f"{one.case.name}, turn {one.turn + 1}: no figures: {one.failure}" for one in runs if one.failure]
-    # The page shows FOLDER, because its readers do not have that folder.
-    command = results.command.replace(choice.before, "FOLDER") if choice.before else results.command
-    table, notes = Table(COLUMNS, cases), Notes([LEGEND, *_conditions_in_words(where), *failures])
-    results.write(document, page=[f"Made by `{command}`.", table, notes], shown=[table, notes])
+    notes = [*_conditions_in_words(where), *failures]
+    page = [block for heading, table in tables.items() for block in (f"## {heading}", table)]
+    shown: list[Block] = [*tables.values(), Notes([LEGEND, *notes])]
+    results.write(document, page=[*page, "## Conditions", Notes(notes)], shown=shown)
 
 
-def conditions(runs: Sequence[CaseRun], choice: EvennessOptions, display: str, interrupted: bool) -> dict[str, Any]:
+def conditions(
+    runs: Sequence[CaseRun], choice: EvennessOptions, displays: Mapping[str, Screen], interrupted: bool
+) -> dict[str, Any]:
     free = [one.free_before for one in runs if one.free_before is not None]
     others = [one.others for one in runs if one.others is not None]
     where: dict[str, Any] = machine() | {
-        "kernel": platform.release(),
-        "display": display,
+        "renderer": next((one.renderer for one in runs if one.renderer), None),
+        "twixt": twixt.__version__,
+        "numpy": np.__version__,
+        "displays": {table: display.about for table, display in displays.items()},
         "seconds": choice.seconds,
         "turns": choice.turns,
         "free_cores_before": [min(free), max(free)] if free else None,
@@ -249,49 +301,63 @@ def conditions(runs: Sequence[CaseRun], choice: EvennessOptions, display: str, i
     return where | CUT_SHORT if interrupted else where
 
 
-def _case_runs(choice: EvennessOptions, commands: dict[str, list[str]], display: Screen, say: Say) -> Iterator[CaseRun]:
+def _case_runs(
+    choice: EvennessOptions, commands: dict[str, list[str]], displays: Mapping[str, Screen], say: Say
+) -> Iterator[CaseRun]:
     cases = list(in_order(choice, list(commands)))
+    servers = {pid for display in displays.values() for pid in display.pids}
 
     def run(turn_and_case: tuple[int, Case]) -> CaseRun:
         turn, case = turn_and_case
-        return _measured(case, turn, commands[case.version], choice.seconds, display)
+        seconds = choice.seconds * (LONGER if STALLS in case.arguments else 1)
+        return _measured(case, turn, commands[case.version], seconds, displays[case.table].environ, servers)
 
-    return (made for _, made in run_in_turns(cases, run, len(cases), say, lambda turn_and_case: turn_and_case[1].name))
+    def name(turn_and_case: tuple[int, Case]) -> str:
+        case = turn_and_case[1]
+        return f"{case.table}, {case.name}, {case.version}"
+
+    return (made for _, made in run_in_turns(cases, run, len(cases), say, name))
 
 
-def _measured(case: Case, turn: int, command: list[str], seconds: float, display: Screen) -> CaseRun:
-    free, figures = free_cores(), None
-    begin = CpuTime.now(*display.pids)
+def _measured(
+    case: Case, turn: int, command: list[str], seconds: float, environ: dict[str, str], servers: Collection[int]
+) -> CaseRun:
+    free, figures, renderer = free_cores(), None, None
+    begin = CpuTime.now(*servers)
     with tempfile.TemporaryDirectory(prefix="twixt-") as folder:
-        log = os.path.join(folder, "frames.csv")
-        arguments = ["measure", *WORLDS[case.world], "--seconds", f"{seconds:g}", "--log", log]
-        loops = busy_loops(usable_cores() if case.load == LOOPS else 0)
-        with loops, process([*command, *arguments], display.environ) as child:
+        log, report = os.path.join(folder, "frames.csv"), os.path.join(folder, "report.json")
+        files = ["--seconds", f"{seconds:g}", "--log", log, "--json", report]
+        loops = busy_loops(usable_cores() if case.table == BUSY else 0)
+        with loops, process([*command, "measure", *shlex.split(case.arguments), *files], environ) as child:
             failure = child.failure(seconds + TIMEOUT_S)
         # read after the busy loops have ended, so that their time counts as time of the measurement
-        end = CpuTime.now(*display.pids)
+        end = CpuTime.now(*servers)
         if not failure:
             try:
                 figures = evenness(read_log(log))
-            except TwixtError as error:
+                with open(report, encoding="utf-8") as file:
+                    renderer = json.load(file)["display"]["renderer"]
+            except (TwixtError, OSError) as error:
                 failure = str(error)
     if figures is not None and figures.fps is None:
         figures, failure = None, "it showed fewer than two frames"
-    return CaseRun(case, turn, figures, free, end.others_since(begin), end.stolen_since(begin), failure)
+    return CaseRun(case, turn, figures, free, end.others_since(begin), end.stolen_since(begin), renderer, failure)
 
 
 def _conditions_in_words(where: dict[str, Any]) -> list[str]:
     def between(ends: list[float] | None) -> str:
-        return "unknown" if ends is None else f"{ends[0]:.2f} to {ends[1]:.2f}"
+        return "not known" if ends is None else f"{ends[0]:.2f} to {ends[1]:.2f}"
 
-    machine = f"{where['processor']}, {where['cores']} cores, {where['system']}; {where['display']}"
     return [
-        f"{machine}; {where['turns']} turns of {where['seconds']:g} s each",
-        f"cores free before the runs: {between(where['free_cores_before'])}; other programs had meanwhile, beside the "
-        f"busy ones: {between(where['others_had_cores'])} cores; load average {where['load_1_min']}",
+        f"{where['turns']} turns of {where['seconds']:g} s each, runs with stalls {LONGER:g} times as long",
+        f"{where['processor']}, {where['cores']} cores; OpenGL by {where['renderer']}",
+        "; ".join(f"{table}: {about}" for table, about in where["displays"].items()),
+        f"twixt {where['twixt']}, Python {where['python']}, numpy {where['numpy']}, {where['system']}",
+        f"cores free before each run: {between(where['free_cores_before'])}",
+        f"cores that other programs used during each run: {between(where['others_had_cores'])}, without the busy programs",
         *([where["cut_short"]] if "cut_short" in where else []),
     ]
 
 
-def _known(value: float | None) -> float | None:
-    return float(value) if value is not None and math.isfinite(value) else None
+def _percent(share: float | None) -> float | None:
+    return None if share is None else 100 * float(share)

@@ -11,7 +11,7 @@ contexts, memory and threads do not affect the next function. If a display or dr
 and the rows that it yielded before remain.
 
 Always: all works are called equally often, in the same order. A figure that could not be measured is None, and `note`
-has the reason. A row is compared only with its own `bar`.
+has the reason. A row is compared only with its own `target`.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ Result = TypeVar("Result")
 class Row(NamedTuple):
     """One figure and its limit, both in `unit`. rounds: number of times that figure and limit were measured.
 
-    noise: uncertainty of the ratio, as a share of the ratio, or None if it is not known. bar: required value of
+    noise: uncertainty of the ratio, as a share of the ratio, or None if it is not known. target: required value of
     `figure`, `ratio` or `over`, such as "ratio <= 1.05", or "" if nothing is required. more: further figures for the
     JSON document.
     """
@@ -66,7 +66,7 @@ class Row(NamedTuple):
     rounds: int
     note: str = ""
     noise: float | None = None
-    bar: str = ""
+    target: str = ""
     more: Mapping[str, Any] = MappingProxyType({})
 
     @property
@@ -81,10 +81,10 @@ class Row(NamedTuple):
 
     @property
     def holds(self) -> bool | None:
-        """True if the row meets its bar. It is None if the row has no bar or no figure."""
-        if not self.bar:
+        """True if the row meets its target. It is None if the row has no target or no figure."""
+        if not self.target:
             return None
-        what, sign, value = self.bar.split()
+        what, sign, value = self.target.split()
         found = getattr(self, what)
         return None if found is None else _COMPARED[sign](found, float(value))
 
@@ -158,12 +158,12 @@ def uncollected() -> Iterator[None]:
 
 def row(
     name: str, unit: str, figures: Sequence[float], limit_name: str, limits: Sequence[float],
-    bar: str = "", note: str = "",
+    target: str = "", note: str = "",
 ) -> Row:  # fmt: skip
     """Row with the median of the figures and the median of the limits. Both were measured in turns, one value of each
     per round."""
     figure, limit, noise = statistics.median(figures), statistics.median(limits), noise_of(figures, limits)
-    return Row(name, unit, figure, limit_name, limit, len(figures), note, noise=noise, bar=bar)
+    return Row(name, unit, figure, limit_name, limit, len(figures), note, noise=noise, target=target)
 
 
 def noise_of(figures: Sequence[float], limits: Sequence[float]) -> float | None:

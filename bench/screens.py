@@ -55,7 +55,7 @@ def screen(kind: str) -> Iterator[Screen]:
             yield made
     else:
         if DISPLAY_VARIABLES and not any(os.environ.get(name) for name in DISPLAY_VARIABLES):
-            raise TwixtError(f"{NO_DISPLAY}; add --xvfb to measure on a display of its own")
+            raise TwixtError(f"{NO_DISPLAY}; leave out --here to measure on an Xvfb")
         yield Screen("this display", dict(os.environ))
 
 
@@ -108,7 +108,7 @@ def _sway() -> Iterator[Screen]:
             "WLR_BACKENDS": "headless", "WLR_LIBINPUT_NO_DEVICES": "1", "WLR_RENDERER": "pixman",
         }  # fmt: skip
         with process([program, "-c", config], environ, is_apart=True, grace_s=EXIT_GRACE_S, **how) as child:
-            child.until(lambda: bool(_sockets(folder)), "it accepted connections; try it with --xvfb")
+            child.until(lambda: bool(_sockets(folder)), "it accepted connections")
             made = _environ(WAYLAND_DISPLAY=_sockets(folder)[0])
             yield Screen(f"sway without a screen, {SWAY_HZ} Hz", made, (child.pid,))
     finally:

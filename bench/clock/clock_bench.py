@@ -109,17 +109,17 @@ def broken_rules(rows: Sequence[ClockRow]) -> str:
     """Sentence that names the clocks that went backwards or drew past the newest snapshot."""
     broken = [row for row in rows if row.reversals or row.beyond]
     words = [f"{row.clock} on {row.trace}: {row.reversals} reversals, {row.beyond} beyond" for row in broken]
-    return "Reversals and frames beyond the newest snapshot: " + ("; ".join(words) or "none") + "."
+    return "Frames that went backwards, or beyond the newest snapshot: " + ("; ".join(words) or "none") + "."
 
 
 def page(rows: Sequence[ClockRow], stall_rows: Sequence[ClockRow], seeds: int, fps: float) -> list[Block]:
     return [
-        f"The worst of {seeds} seeds, {fps:g} frames a second, {SECONDS:g} s each, the first {SETTLING_NS // SECOND} s "
-        "left out.",
+        "Each cell has four figures: error p99 in ms / age in ms / held / judder. Each figure is the worst of "
+        f"{seeds} seeds, of\n{SECONDS:g} s each at {fps:g} frames a second. The first {SETTLING_NS // SECOND} s do not count.",
         rows_table(rows),
         broken_rules(rows),
-        f"The cost of each preference for stalls: {STALL_SECONDS:g} s, the first {STALL_SETTLING_NS // SECOND} s "
-        "(two stalls) left out.",
+        f"The same for stalls alone: {STALL_SECONDS:g} s, without the first {STALL_SETTLING_NS // SECOND} s, which have "
+        "two stalls.",
         rows_table(stall_rows),
         broken_rules(stall_rows),
     ]

@@ -46,7 +46,7 @@ FRAMES_AT_FIRST = 1100
 COUNTED_FRAMES, GROWTH_FRAMES = 60, 2 * 256
 # Largest number of objects that a frame may leave. A frame leaves its row, its plan, its times, its readings and the
 # pacer's record, until the next frame replaces them.
-BAR = 100
+TARGET = 100
 BODIES, DT_NS, LEAD_NS = 300, 16_666_667, 50_000_000
 SIZE_PX = (320, 240)  # small, to save time; drawing makes no objects
 
@@ -74,7 +74,7 @@ def allocation_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
         found = measured(made)
     note = f"after {FRAMES_AT_FIRST} frames"
     name = "objects made in a frame and there at its end"
-    yield Row(name, "", found.objects, "the bar", BAR, COUNTED_FRAMES, note)
+    yield Row(name, "", found.objects, "the target alone", TARGET, COUNTED_FRAMES, note)
     yield Row(f"{name}, with a snapshot", "", found.objects_with_snapshot, "", None, COUNTED_FRAMES, note)
     yield Row("objects more after a frame than before", "", found.growth, "", None, GROWTH_FRAMES, note)
     yield Row("objects in cycles, a frame", "", found.garbage, "", None, GROWTH_FRAMES, note)

@@ -50,7 +50,7 @@ SHOWN = {1_000: 2000, 10_000: 800, 100_000: 100}
 SHOW_BODY_US, SHOW_US = 0.012, 20
 # For each number of bodies that are published to a waiting viewer, a limit in us. It limits the time by which the
 # publish may take longer than the copy. 64 bodies are 4 KiB. BODIES is the usual number.
-BARS = {64: "over <= 8", BODIES: "over <= 15"}
+TARGETS = {64: "over <= 8", BODIES: "over <= 15"}
 # Time in ns from a viewer's request for a wake until the viewer surely sleeps.
 FALLING_ASLEEP_NS = 300_000
 # Program of a viewer that only waits for snapshots and draws nothing.
@@ -168,8 +168,8 @@ def _pairs_read(channel: Channel, reads: int) -> Row:
                 writer.join()
             failed.append(link.counters["pairs_failed"] - before["pairs_failed"])
             retried.append(link.counters["retries"] - before["retries"])
-    note = f"of {reads}; {retried[0]} tried again; with a writer that never rests {failed[1]} of {fewer}"
-    return Row("failed pair reads of 64 MiB", "reads", failed[0], "all", reads, reads, note, bar="figure <= 0")
+    note = f"{retried[0]} of {reads} reads were repeated; while a writer publishes without a pause, {failed[1]} of {fewer} fail"
+    return Row("failed pair reads of 64 MiB", "reads", failed[0], "all", reads, reads, note, target="figure <= 0")
 
 
 def _publish_on(channel: Channel, period_s: float, stop: threading.Event) -> None:
@@ -233,27 +233,27 @@ def _show_row(count: int, kind: str, rounds: int) -> Row:
         for _ in range(MAX_SLOTS):  # only the first publish into each slot writes all fields
             publish()
         published, copied = times_us(rounds, publish, Memcpy(count * BODY.itemsize))
-    note = f"{(statistics.median(published) - SHOW_US) / count * 1e3:.1f} ns a body and {SHOW_US} us"
-    bar = f"figure <= {SHOW_BODY_US * count + SHOW_US:.0f}"
-    return row(f"show {count:,} bodies, {kind}", "us", published, "memcpy", copied, bar, note)
+    note = f"{(statistics.median(published) - SHOW_US) / count * 1e3:.1f} ns for each body, and {SHOW_US} us"
+    target = f"figure <= {SHOW_BODY_US * count + SHOW_US:.0f}"
+    return row(f"show {count:,} bodies, {kind}", "us", published, "memcpy", copied, target, note)
 
 
 def _wake_rows(share: float, say: Say) -> Iterator[Row]:
     rounds = rounds_of(WAKE_ROUNDS, share)
     say("wake a viewer that waits")
-    with Channel(min(BARS)) as channel, _waiting_viewer(channel.host) as is_waiting, _sleeper() as write:
+    with Channel(min(TARGETS)) as channel, _waiting_viewer(channel.host) as is_waiting, _sleeper() as write:
         woken, written = times_us(rounds, channel.host._service.wakes.wake_all, write, before=is_waiting)
     wake = row("wake a viewer that waits", "us", woken, "a bare write that wakes", written)
     yield wake
-    note = f"{wake.limit:.1f} us of it is a bare write that wakes"
-    for count, bar in BARS.items():
+    note = f"{wake.limit:.1f} us of this is the write that wakes"
+    for count, target in TARGETS.items():
         say(f"publish {count:,} bodies to a viewer that waits")
         slots = Layout.for_bodies(count).slots
         with Channel(count) as channel, _waiting_viewer(channel.host) as is_waiting:
             copy = Memcpy(count * BODY.itemsize, slots)
             published, copied = times_us(rounds, channel.publish, copy, before=is_waiting)
         name = f"publish {count:,} bodies and wake"
-        yield row(name, "us", published, f"memcpy, {slots} places", copied, bar, note)
+        yield row(name, "us", published, f"memcpy, {slots} places", copied, target, note)
 
 
 @contextmanager

@@ -51,9 +51,9 @@ ROUNDS = {1_000: 120, 10_000: 32, 100_000: 9}
 # Times in seconds after which no new round begins. BUDGET_S is for one shape and number of bodies, METHOD_BUDGET_S for
 # one interpolation method, and LOOK_BUDGET_S for one kind of shadows.
 BUDGET_S, METHOD_BUDGET_S, LOOK_BUDGET_S = 2.5, 1.5, 4.0
-# BAR is the required ratio for a row of BAR_COUNT bodies with a shape in OWN_LEAN. For other shapes no ratio is
+# TARGET is the required ratio for a row of TARGET_COUNT bodies with a shape in OWN_LEAN. For other shapes no ratio is
 # required, because they are compared with the lean drawing of a different shape.
-BAR_COUNT, BAR, OWN_LEAN = 10_000, "ratio >= 0.9", ("box", "capsule")
+TARGET_COUNT, TARGET, OWN_LEAN = 10_000, "ratio >= 0.9", ("box", "capsule")
 UPLOADS = {10_000: 200, 1_000_000: 9}
 
 METHOD_BODIES, NUMPY_ROUNDS, GPU_ROUNDS = 10_000, 60, 40
@@ -214,8 +214,8 @@ def _drawn(window: Any, name: str, count: int, shape: Shape, rounds: int) -> Row
     lean.release()
     cloud.renderer.release()
     fps, least_fps = ([1e6 / us for us in taken_us] for taken_us in (times, limits))
-    bar = BAR if count == BAR_COUNT and name in OWN_LEAN else ""
-    return row(fps_name(name, count), "fps", fps, lean_name, least_fps, bar)
+    target = TARGET if count == TARGET_COUNT and name in OWN_LEAN else ""
+    return row(fps_name(name, count), "fps", fps, lean_name, least_fps, target)
 
 
 def _lean(window: Any, count: int, cloud: Cloud, shape: Shape) -> tuple[str, LeanSpheres | LeanBoxes | LeanCapsules]:

@@ -52,7 +52,7 @@ def emit_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
 
         say("emit")
         emitted, limits = times_us(rounds, emit, pack, calls=CALLS, before=forget)
-        yield row("emit", "us", emitted, "struct + bytearray", limits, bar=f"figure <= {EMIT_US}")
+        yield row("emit", "us", emitted, "struct + bytearray", limits, target=f"figure <= {EMIT_US}")
 
         bodies, points, strengths = np.arange(MANY), np.ones((MANY, 3)), np.ones(MANY)
 
@@ -66,7 +66,7 @@ def emit_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
         say("emit_many")
         forget()
         emitted, limits = times_us(rounds, emit_many, Memcpy(MANY * EVENT.itemsize), before=forget)
-        yield row(f"emit_many, {MANY:,}", "us", emitted, "memcpy", limits, bar=f"figure <= {MANY_US}",
+        yield row(f"emit_many, {MANY:,}", "us", emitted, "memcpy", limits, target=f"figure <= {MANY_US}",
                   note="with the events' share of the publish")  # fmt: skip
 
         def emit_alone() -> None:
@@ -75,4 +75,4 @@ def emit_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
 
         say("publication of an event")
         published, limits = times_us(rounds, publish, Memcpy(EVENT.itemsize), before=emit_alone)
-        yield row("publish, share of one event", "us", published, "memcpy", limits, bar=f"figure <= {ONE_US}")
+        yield row("publish, share of one event", "us", published, "memcpy", limits, target=f"figure <= {ONE_US}")

@@ -57,7 +57,7 @@ from twixt.sim.worlds.balls import Balls
 # the duration of each wait in ns, about as long as a frame waits.
 WAKES, WAKE_NS = 400, 4_000_000
 # Limits in us of the lateness of a wake-up. They apply only while a core is free.
-WAKE_BARS = {"p50": "figure <= 5", "p99": "figure <= 50"}
+WAKE_TARGETS = {"p50": "figure <= 5", "p99": "figure <= 50"}
 # CALL_ROUNDS is the number of rounds, and CALLS is the number of calls per round. There are several calls per round,
 # because one call takes only microseconds. A reading of the clock takes a tenth of that.
 CALL_ROUNDS, CALLS = 200, 20
@@ -65,10 +65,10 @@ CALL_ROUNDS, CALLS = 200, 20
 # snapshot arrives one interval before its due instant.
 FRAME_NS = 16_666_667
 
-# MANY and FEW are numbers of bodies in a frame without a new snapshot. STILL_BAR is the limit of a ratio: the time of
+# MANY and FEW are numbers of bodies in a frame without a new snapshot. STILL_TARGET is the limit of a ratio: the time of
 # a frame with MANY bodies, divided by the time of a frame with FEW bodies.
 MANY, FEW = 100_000, 100
-STILL_BAR, STILL_ROUNDS = "ratio <= 1.1", 600
+STILL_TARGET, STILL_ROUNDS = "ratio <= 1.1", 600
 SLOTS, SNAPSHOTS, INTERVAL_NS = 16, 12, 100_000_000
 # Frame interval in ns of a display at 1000 Hz. At this interval, a hundred frames are drawn between two snapshots.
 STILL_FRAME_NS = 1_000_000
@@ -131,11 +131,11 @@ def _wakes(rounds: int) -> Iterator[Row]:
             "slept": lambda: _late_us(_sleep_until),
         }
         late = {name: distribution(late_us) for name, late_us in in_turns(waits, rounds).items()}
-    for name, bar in WAKE_BARS.items():
+    for name, target in WAKE_TARGETS.items():
         margin_us = wait.margin.margin_ns / 1e3
-        note = f"time.sleep alone {late['slept'][name]:.0f} us; the margin came to {margin_us:.0f} us"
+        note = f"time.sleep alone is {late['slept'][name]:.0f} us late; the spin began {margin_us:.0f} us before the instant"
         figure, limit = late["hybrid"][name], late["spun"][name]
-        yield Row(f"wake late, {name}", "us", figure, "its spin alone", limit, rounds, note, bar=bar)
+        yield Row(f"wake late, {name}", "us", figure, "its spin alone", limit, rounds, note, target=target)
 
 
 def _late_us(wait_until: Callable[[int], object]) -> float:
@@ -217,7 +217,7 @@ def still_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
             many, few = (_still_frame(window, count) for count in (MANY, FEW))
             many(), few()
             times, least = times_us(rounds_of(STILL_ROUNDS, share), many, few)
-        yield row(f"still frame, {MANY:,} bodies", "us", times, f"{FEW} bodies", least, STILL_BAR)
+        yield row(f"still frame, {MANY:,} bodies", "us", times, f"{FEW} bodies", least, STILL_TARGET)
 
 
 def _still_frame(window: Any, count: int) -> Callable[[], None]:

@@ -6,7 +6,7 @@ frame loop takes turns with two other loops. The first of them draws a blend of 
 with `LeanSpheres`, and swaps. The second only clears and swaps. Each turn has several frames, as in real use.
 
 Always: the first frames of each turn do not count, because they read the snapshots that were published during the
-other turns. No garbage is collected during a turn. The limits (`BARS`) are for software OpenGL on one processor.
+other turns. No garbage is collected during a turn. The limits (`TARGETS`) are for software OpenGL on one processor.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from twixt.sim.process.viewer_command import twixt_command
 
 WORLD, PUBLISH_HZ = "swarm", 30
 COUNTS = (1_000, 10_000, 100_000, 1_000_000)
-BARS = {1_000: 0.80, 10_000: 0.95, 100_000: 1.0, 1_000_000: 0.85}
+TARGETS = {1_000: 0.80, 10_000: 0.95, 100_000: 1.0, 1_000_000: 0.85}
 # Number of bodies, and required ratio, of the row with the overlay. The overlay's cost does not depend on the number
 # of bodies, so its share of the frame is largest for the smallest number.
-OVERLAY_COUNT, OVERLAY_BAR = 1_000, 0.45
+OVERLAY_COUNT, OVERLAY_TARGET = 1_000, 0.45
 # ROUNDS is the number of turns of each kind. A turn has as many frames as lean drawing makes in STRETCH_S seconds, but
 # at least FEWEST_FRAMES. After BUDGET_S seconds, no new round of turns begins for the same number of bodies.
 ROUNDS, STRETCH_S, FEWEST_FRAMES, BUDGET_S = 12, 0.25, 3, 14.0
@@ -73,11 +73,11 @@ def live_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
                 with uncollected():
                     fps = in_turns({kind: partial(_fps, frames[kind], length) for kind in kinds}, rounds, BUDGET_S)
                 loop.stage.renderer.release()
-            name, note = fps_name("sphere", count), f"{len(ticks)} frames took in a newer snapshot"
-            yield row(name, "fps", fps[OURS], LEAN, fps[LEAN], f"ratio >= {BARS[count]:g}", note)
+            name, note = fps_name("sphere", count), f"{len(ticks)} newer snapshots were read meanwhile"
+            yield row(name, "fps", fps[OURS], LEAN, fps[LEAN], f"ratio >= {TARGETS[count]:g}", note)
             yield row(name, "fps", fps[OURS], EMPTY, fps[EMPTY])
             if OVERLAY in fps:
-                yield row(f"{name}, overlay", "fps", fps[OVERLAY], LEAN, fps[LEAN], f"ratio >= {OVERLAY_BAR:g}")
+                yield row(f"{name}, overlay", "fps", fps[OVERLAY], LEAN, fps[LEAN], f"ratio >= {OVERLAY_TARGET:g}")
 
 
 @contextmanager

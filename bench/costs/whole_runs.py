@@ -38,9 +38,9 @@ from twixt.render.display import glfw_library
 from twixt.render.draw.frame.snapshot_ring import gpu_slots
 from twixt.sim.process.viewer_command import python_program, twixt_command
 
-# START_WORLD is the world that is started. START_BAR is the limit of the time to its first picture, in seconds.
+# START_WORLD is the world that is started. START_TARGET is the limit of the time to its first picture, in seconds.
 # START_ROUNDS is the number of rounds. Each round takes about two seconds.
-START_WORLD, START_BAR, START_ROUNDS = "balls", "figure <= 0.5", 7
+START_WORLD, START_TARGET, START_ROUNDS = "balls", "figure <= 0.5", 7
 # Duration, in seconds, of a run whose start is measured. The run ends soon after its first picture.
 START_SECONDS = 0.05
 NUMPY = "import numpy, time; print(time.perf_counter_ns())"
@@ -52,15 +52,15 @@ MILLION_SECONDS, MILLION_QUICK_SECONDS, MILLION_STARTS = 8.0, 0.5, 3
 # Interval between two readings of the memory, in seconds. It is long, because the kernel needs milliseconds for each
 # reading.
 MEMORY_INTERVAL_S = 0.2
-# MEMORY_BAR is the limit of the memory above the smallest possible memory, in MB. FIRST_BAR is the limit of the time
+# MEMORY_TARGET is the limit of the memory above the smallest possible memory, in MB. FIRST_TARGET is the limit of the time
 # to the first picture of a million bodies, in seconds.
-MEMORY_BAR, FIRST_BAR = "over <= 500", "figure <= 2"
+MEMORY_TARGET, FIRST_TARGET = "over <= 500", "figure <= 2"
 KIB, MB = 1024, 1e6
 
-# VSYNC_COUNTS, VSYNC_BAR and VSYNC_ROUNDS are numbers of bodies, required ratio and number of rounds of the runs for
+# VSYNC_COUNTS, VSYNC_TARGET and VSYNC_ROUNDS are numbers of bodies, required ratio and number of rounds of the runs for
 # even frames. VSYNC_SECONDS is the length of these runs. They are so long that the 99th percentile at 60 Hz is not one
 # of the three worst frames.
-VSYNC_COUNTS, VSYNC_BAR, VSYNC_ROUNDS = (1_000, 10_000), "ratio <= 1.1", 3
+VSYNC_COUNTS, VSYNC_TARGET, VSYNC_ROUNDS = (1_000, 10_000), "ratio <= 1.1", 3
 VSYNC_SECONDS, VSYNC_QUICK_SECONDS = 6.0, 0.2
 BARE_LOOP = "a bare loop"
 
@@ -82,7 +82,7 @@ def start_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
     usual = sorted(ours)[len(ours) // 2]  # the run with the median time
     parts = usual.report["latency"].get("first_frame_parts_ms") or {}
     text = ", ".join(f"{name.replace('_', ' ')} {ms:.0f}" for name, ms in parts.items() if ms is not None)
-    yield _start_row("first picture", ours, bare, START_BAR, f"in ms: {text}" if text else "")
+    yield _start_row("first picture", ours, bare, START_TARGET, f"in ms: {text}" if text else "")
 
 
 def million_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
@@ -93,7 +93,7 @@ def million_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
     say(f"{count:,} bodies, {seconds:g} s")
     yield from _watched(count, seconds, flags)
     ours, bare = _starts(SWARM, flags, MILLION_STARTS if share >= 1 else 1, say)
-    yield _start_row(f"first picture of {count:,} bodies", ours, bare, FIRST_BAR)
+    yield _start_row(f"first picture of {count:,} bodies", ours, bare, FIRST_TARGET)
 
 
 def vsync_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
@@ -110,7 +110,7 @@ def vsync_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
         except TwixtError as error:
             yield not_measured(name, BARE_LOOP, str(error))
             return
-        yield row(name, "ms", ours, BARE_LOOP, bare, VSYNC_BAR)
+        yield row(name, "ms", ours, BARE_LOOP, bare, VSYNC_TARGET)
 
 
 def _starts(world: str, flags: tuple[str, ...], rounds: int, say: Say) -> Iterable[list[WholeRun]]:
@@ -118,9 +118,9 @@ def _starts(world: str, flags: tuple[str, ...], rounds: int, say: Say) -> Iterab
     return in_turns(works, rounds, say=say).values()
 
 
-def _start_row(name: str, ours: list[WholeRun], bare: list[WholeRun], bar: str, note: str = "") -> Row:
+def _start_row(name: str, ours: list[WholeRun], bare: list[WholeRun], target: str, note: str = "") -> Row:
     seconds, least = ([start.seconds for start in starts] for starts in (ours, bare))
-    return row(name, "s", seconds, BARE, least, bar, note)
+    return row(name, "s", seconds, BARE, least, target, note)
 
 
 def _start(world: str, *flags: str) -> WholeRun:
@@ -194,17 +194,17 @@ def _watched(count: int, seconds: float, flags: tuple[str, ...]) -> Iterator[Row
     channel, frames = report["channel"], report["frames"]
     read, failed = report["physics"]["published"] - channel["skipped"], channel["retries"] + channel["pairs_failed"]
     text = (
-        f"{channel['skipped']} never read whole because others came first; {frames['mean_fps']:.1f} fps drawn; "
-        f"physics held {report['physics']['rate']['p50']:.2f} of real time"
+        f"{channel['skipped']} snapshots were skipped because newer ones replaced them; {frames['mean_fps']:.1f} fps; "
+        f"physics ran at {report['physics']['rate']['p50']:.2f} of real time"
     )
-    yield Row(f"failed reads, {count:,} bodies", "reads", failed, "snapshots read", read, 1, text, bar="figure <= 0")
+    yield Row(f"failed reads, {count:,} bodies", "reads", failed, "snapshots read", read, 1, text, target="figure <= 0")
     snapshot = count * BODY.itemsize
     slots, ring = Layout.for_bodies(count).slots, gpu_slots(snapshot)
     least = (slots + ring + 1) * snapshot
     yield Row(
         f"memory of both, {count:,} bodies", "MB", held / MB if held else None,
         f"({slots} slots + {ring} on the GPU + 1) x {snapshot / MB:.0f} MB", least / MB, 1,
-        "" if held else "this system does not say what processes hold", bar=MEMORY_BAR,
+        "" if held else "this system does not report the memory of processes", target=MEMORY_TARGET,
     )  # fmt: skip
 
 

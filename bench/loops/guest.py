@@ -39,7 +39,7 @@ TURN_S = 1.0
 # SETTLING_S seconds.
 SETTLING_TURNS, SETTLING_S = 5, 3.0
 # For each load, the largest slowdown in percent, and the smallest number of frames per second.
-BARS = {"none": (3.0, 0.0), "loop": (8.0, 15.0)}
+TARGETS = {"none": (3.0, 0.0), "loop": (8.0, 15.0)}
 
 
 class LoopCase(NamedTuple):
@@ -119,16 +119,16 @@ def measure(case: LoopCase, seconds: float) -> Row:
     if slow is None or watched_us is None:
         return Row(case.name, "us", None, "the viewer stopped", None, 0, f"not measured: {loop.failure}", more=more)
     names = ("slower_percent", "slower_low_percent", "slower_high_percent", "slower_worst_percent", "pairs")
-    most, least_fps = BARS[case.load]
-    missed = f" (wanted: {least_fps:g}, MISSED)" if (fps or 0) < least_fps else ""
+    most, least_fps = TARGETS[case.load]
+    missed = f" (target: {least_fps:g}, not met)" if (fps or 0) < least_fps else ""
     note = (
-        f"wall clock; slower by {slow.median:+.1f} % ({slow.low:+.1f} to {slow.high:+.1f}, worst {slow.worst:+.1f}) in "
+        f"slower by {slow.median:+.1f} % of wall time ({slow.low:+.1f} to {slow.high:+.1f}, worst {slow.worst:+.1f}) in "
         f"{slow.pairs} turns; {_text(fps, '.0f')} fps{missed}, animation error p99 {_text(error_p99_ms, '.1f')} ms; "
-        f"free cores before {_text(free, '.2f')}, others had {_text(others, '.2f')}"
+        f"free cores before {_text(free, '.2f')}, used by other programs meanwhile {_text(others, '.2f')}"
     )
     return Row(
         case.name, "us", watched_us, "the viewer stopped", watched_us / (1 + slow.median / 100), slow.pairs, note,
-        noise=slow.noise, bar=f"ratio <= {1 + most / 100:g}", more=more | dict(zip(names, slow, strict=True)),
+        noise=slow.noise, target=f"ratio <= {1 + most / 100:g}", more=more | dict(zip(names, slow, strict=True)),
     )  # fmt: skip
 
 

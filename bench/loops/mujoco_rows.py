@@ -52,7 +52,7 @@ GATED, PUBLISHED = "no frame would show", "published"
 # Numbers of states that are published per second. With NO_STATE_HZ, practically no `sync` publishes a state. With
 # ALL_STATES_HZ, every `sync` publishes a state.
 NO_STATE_HZ, ALL_STATES_HZ = 0.1, 1e6
-GATED_BAR_US = 3.0
+GATED_TARGET_US = 3.0
 
 
 def humanoids_xml(count: int = 1) -> str:
@@ -153,13 +153,13 @@ WHOLE, QUICK = Effort(), Effort(2, 0.1, 0.2, 2, 20)
 
 
 class EngineLoop(NamedTuple):
-    """A loop that is measured with viewers. model: path of a model file, or a model as XML text. bar: limit of the
+    """A loop that is measured with viewers. model: path of a model file, or a model as XML text. target: limit of the
     ratio between the durations of a step with twixt's viewer and without a viewer."""
 
     name: str
     model: str
     sync_hz: float | None
-    bar: float
+    target: float
 
 
 def run(results: Results, model: str, only: str | None, peers: tuple[str, ...], pairs: int | None, is_large: bool,
@@ -183,9 +183,9 @@ def mujoco_rows(share: float, say: Say, options: StepOptions) -> Iterator[Row]:
             for case in _loops(options.model)[: 1 if share < 1 else None]:
                 yield from _loop_rows(case, _file(folder, case.model), options.peers, effort, say)
         if options.only != LOOP_ROWS:
-            for name, (xml, bar_us) in _sync_cases(options.is_large, share).items():
+            for name, (xml, target_us) in _sync_cases(options.is_large, share).items():
                 say(f"sync, {name}")
-                yield from _sync_rows(name, _file(folder, xml), bar_us, effort)
+                yield from _sync_rows(name, _file(folder, xml), target_us, effort)
 
 
 def _loops(model: str) -> list[EngineLoop]:
@@ -278,12 +278,12 @@ def _loop_row(case: EngineLoop, viewer: str, turns: list[LoopTurn], failure: str
         + (f"; free cores: {', later '.join(free)} of {usable_cores()}" if viewer == TWIXT else "")
     )
     alone_us = step_us(turns, False) or 0.0
-    bar = f"ratio <= {case.bar:g}" if viewer == TWIXT else ""
+    target = f"ratio <= {case.target:g}" if viewer == TWIXT else ""
     figure_us = alone_us * (1 + found.median / 100)
-    return Row(name, "us", figure_us, "no viewer", alone_us, found.pairs, note, noise=found.noise, bar=bar)
+    return Row(name, "us", figure_us, "no viewer", alone_us, found.pairs, note, noise=found.noise, target=target)
 
 
-def _sync_rows(name: str, path: str, bar_us: float, effort: Effort) -> Iterator[Row]:
+def _sync_rows(name: str, path: str, target_us: float, effort: Effort) -> Iterator[Row]:
     with ExitStack() as stack:
 
         def loop(viewer: str, publish_hz: float | None = None) -> LoopProcess:
@@ -304,10 +304,10 @@ def _sync_rows(name: str, path: str, bar_us: float, effort: Effort) -> Iterator[
     theirs = loops[PASSIVE].failure
     limit = None if theirs else statistics.median(times[PASSIVE])
     note = f"{PASSIVE} not measured: {theirs}" if theirs else "back to back"
-    for case, most_us in ((GATED, GATED_BAR_US), (PUBLISHED, bar_us)):
+    for case, most_us in ((GATED, GATED_TARGET_US), (PUBLISHED, target_us)):
         _require(loops[case])
         # The limit for a state that is not published holds only for a humanoid. The cost of such a state grows with
         # the model, because a copy of the state is stored for a later publish.
-        bar = "" if case == GATED and name != "humanoid" else f"figure <= {most_us:g}"
+        target = "" if case == GATED and name != "humanoid" else f"figure <= {most_us:g}"
         median, calls = statistics.median(times[case]), len(times[case])
-        yield Row(f"sync, {name}, {case}", "us", median, f"sync of {PASSIVE}", limit, calls, note, bar=bar)
+        yield Row(f"sync, {name}, {case}", "us", median, f"sync of {PASSIVE}", limit, calls, note, target=target)

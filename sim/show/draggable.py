@@ -19,13 +19,18 @@ if TYPE_CHECKING:
 class DraggableBody:
     """A body that users drag with the mouse. `View.draggable` returns it.
 
-        target = view.draggable(0)
-        while view.is_open:
-            move_arm_towards(target.position)
-            view.publish(position=[target.position, *arm])
-
     Attributes:
         body: Index of the body's record.
+
+    Examples:
+        ```python
+        import twixt
+
+        with twixt.show(twixt.Scene([twixt.Sphere(0.2)]), dt=1 / 60) as view:
+            target = view.draggable(0, position=(0, 0, 1))
+            for t in view.real_time():
+                view.publish(position=target.position)
+        ```
     """
 
     __slots__ = ("_actions", "body")
@@ -35,14 +40,14 @@ class DraggableBody:
 
     @property
     def position(self) -> NDArray[np.float64]:
-        """Position of the body, (3,) in metres, in the world frame; a new array at each call.
+        """Position of the body, (3,) float64 in metres, in the world frame. Each read gives a new array.
 
-        While a user drags the body, the grabbed point of the body follows the pointer in the plane that faces the
-        camera. Otherwise the position keeps its last value. The program may assign another position; a drag replaces
-        it. twixt does not move the body: publish the position.
+        While a user drags the body, the point of the body that the user has grabbed follows the pointer, in the plane
+        that faces the camera. Otherwise the position keeps its last value. The program may assign another position; a
+        drag replaces it. twixt does not move the body: publish this position.
 
         Raises:
-            TwixtError: The assigned value is anything but three finite numbers.
+            TwixtError: The assigned value is not three finite numbers.
         """
         return np.array(self._actions.dragged[self.body])
 

@@ -24,23 +24,33 @@ class _AskedKey:
 
 
 class Keys:
-    """State of the keyboard, for a program's own loop: `view.keys`.
-
-        if view.keys.held("left"):
-            x -= speed * dt
-        if view.keys.pressed("space"):
-            jump()
+    """State of the keyboard, for your own loop. `View.keys` is such an object.
 
     A key is named by its character, such as "a", "1" or "[", or by a word: "left", "right", "up", "down", "space",
     "enter", "escape", "tab", "backspace", "insert", "delete", "home", "end", "page_up", "page_down", "caps_lock",
-    "num_lock", "scroll_lock", "print_screen", "pause", "menu", "f1" to "f25", "left_shift", "right_shift", and likewise
-    `ctrl`, `alt` and `super`, "keypad_0" to "keypad_9", "keypad_decimal", "keypad_divide", "keypad_multiply",
-    "keypad_subtract", "keypad_add", "keypad_enter" and "keypad_equal". "shift", "ctrl", "alt" and "super" stand for the
-    key on either side. Characters are those of the user's keyboard layout without Shift; see `UserEvent.key_name`.
+    "num_lock", "scroll_lock", "print_screen", "pause", "menu", "f1" to "f25", "left_shift", "right_shift",
+    "left_ctrl", "right_ctrl", "left_alt", "right_alt", "left_super", "right_super", "keypad_0" to "keypad_9",
+    "keypad_decimal", "keypad_divide", "keypad_multiply", "keypad_subtract", "keypad_add", "keypad_enter" and
+    "keypad_equal". The names "shift", "ctrl", "alt" and "super" mean the key on either side. Characters are those that
+    the key types without Shift in the user's keyboard layout; see `UserEvent.key_name`.
 
     A key that the program has asked for belongs to the program. The viewer then does not act on it, even if it is one
     of the viewer's own keys, such as Space, R or Esc. This takes effect at most 0.2 s after the first call with this
     name. `View.events` still yields the events of these keys.
+
+    Examples:
+        ```python
+        import twixt
+
+        x = 0.0
+        with twixt.show(twixt.Scene([twixt.Sphere()]), dt=1 / 60) as view:
+            for t in view.real_time():
+                if view.keys.held("left"):
+                    x -= 0.05
+                if view.keys.pressed("space"):
+                    x = 0.0
+                view.publish(position=(x, 0, 1))
+        ```
     """
 
     def __init__(self, host: Host, set_fields: Callable[..., None]) -> None:

@@ -60,10 +60,21 @@ class CommonOptions(TypedDict, total=False):
 class ViewerOptions(CommonOptions, total=False):
     """Options of a view that a function passes on to `twixt.show` or `mujoco_viewer.launch_passive`.
 
-        def main(**options: Unpack[twixt.ViewerOptions]) -> None:
-            with twixt.show(scene, **options) as view: ...
+    Each option has the name, the type and the meaning of an argument of `twixt.show`, which explains it. This type is
+    only for type checkers and editors.
 
-    Each option has the name, the type and the meaning of an argument of `twixt.show`, which explains it.
+    Examples:
+        ```python
+        from typing import Unpack  # Python 3.11 and later
+        import twixt
+
+        def main(**options: Unpack[twixt.ViewerOptions]) -> None:
+            with twixt.show(twixt.Scene([twixt.Sphere()]), **options) as view:
+                for t in view.real_time():
+                    view.publish(position=(t, 0, 1))
+
+        main(seconds=1, overlay=False)
+        ```
     """
 
     events: bool

@@ -1,10 +1,8 @@
-"""Contains the base class of views. It publishes the states of a user's loop as snapshots.
+"""Base class of views. It publishes the states of a user's loop as snapshots.
 
 The user may pass bodies field by field (`shown_bodies`); fields that are not passed keep their values. Or the user
-writes the records in place (`slot`).
-
-Always: publishing never waits, whether viewers are attached or not. The due instant of a snapshot is the instant at
-which it is published.
+writes the records in place (`slot`). Always: publishing never waits, whether viewers are attached or not. The due
+instant of a snapshot is the instant at which it is published.
 """
 
 from __future__ import annotations
@@ -53,10 +51,8 @@ class BodyFields(TypedDict, total=False):
 
 
 class Publishing:
-    """Base class of `View`; it publishes states. Only one thread at a time may publish.
-
-    shapes: number of shapes in the scene. capacity: number of bodies for which memory is reserved at first; above 0.
-    """
+    """Base class of `View`; it publishes states. Only one thread at a time may publish. shapes: number of shapes in the
+    scene. capacity: number of bodies for which memory is reserved at first; above 0."""
 
     def __init__(self, session: ViewerSession, shapes: int, capacity: int, dt_ns: int, columns: Columns) -> None:
         self._session, self._dt_ns = session, dt_ns
@@ -87,43 +83,41 @@ class Publishing:
         sim_time: float | None = None,
         **fields: Unpack[BodyFields],
     ) -> None:
-        """Publish the current state of the bodies.
+        """Publishes the current state of the bodies. Never waits for a viewer.
 
-        Fields that are not passed keep their values, but velocities that are not passed count as unknown. Without ids,
-        the i-th body has the i-th shape. With ids, a new body whose id is a whole number below the number of shapes
-        gets the shape of that number, if no other body has it. Every other new body gets the lowest shape that is free.
-        A body of a view either moves or is cut. A correction whose offset decays needs `Bodies.correct` in a world.
-        After `close`, this method does nothing.
+        Fields that are not passed keep their values, but velocities that are not passed count as unknown. Without
+        `ids`, body i has the i-th shape. With `ids`, a new id that is a whole number below the number of shapes gets
+        the shape of that number, if no other body has it. Every other new body gets the lowest free shape. A view has
+        no gradual corrections as `Bodies.correct` makes them. After `close`, this method does nothing.
 
         A number that is not finite does not stop the loop. It is reported once, in the terminal and in the overlay. A
-        body with such a number is not drawn. But if the number is in a velocity, that velocity is ignored; if it is in
-        a colour, the body is white. A body with an orientation of zeros is drawn without rotation. This is also
-        reported once. Positions are stored as float32 (see `Bodies`). A loss of motion that is visible is reported
-        once.
+        body whose position, orientation or scale is not finite is not drawn. A velocity that is not finite is ignored.
+        A colour that is not finite is white. A body with an orientation of zeros is drawn without rotation; this is
+        reported once. Positions are stored as float32 (see `Bodies`). A visible loss of motion is reported once.
 
         Args:
-            position: (n, 3), metres. If the scene has one shape and there is no other body, (3,) is accepted. The next
-                fields then accept one row, too.
+            position: (n, 3), metres. If the scene has one shape and there is no other body, (3,) is accepted, and so
+                is a single row of the next fields.
             orientation: (n, 4), unit quaternions in the order `quat`.
             velocity: (n, 3), m/s.
             angular_velocity: (n, 3), rad/s, in the world frame.
-            scale: (n,) or a number.
+            scale: (n,) or a number, from 0 to 65504. Factor of the shape's size.
             color: (n, 3 or 4), or one colour for all bodies. Numbers from 0 to 1, or np.uint8 from 0 to 255. It is
-                multiplied by the shape's colour. A shape without a colour then counts as white. While no colour is
-                passed, it has a colour of the palette.
+                multiplied by the shape's colour. A shape without a colour counts as white once a colour was passed,
+                and has a colour of the palette before.
             quat: "xyzw" (SciPy, ROS, PyBullet) or "wxyz" (MuJoCo, Isaac Sim, Blender). A wrong order cannot be
                 detected, because the length is 1 in both orders.
             visible: bool, (n,). If it is not passed, visibility is unchanged and new bodies are visible.
             ids: (n,), whole numbers or texts. Pass ids in every publish or in none. They identify bodies in any order:
                 a new id adds a body, and a missing id removes one.
-            cut: bool, (n,), or indices of bodies. These bodies jumped and are not blended with their last state.
+            cut: bool, (n,), or indices of bodies that jumped. They are not blended with their last state.
             columns: name -> (n,) or (n, width), or one row for all bodies. Columns that are not passed keep their
                 values. Columns per part have one row for each part (`Scene.part_bodies`) and cannot be combined with
                 ids. Columns of the world have one row.
             marks: Marks of this state. If they are not passed, there are none. You may change them after the call.
             surfaces: {body: (v, 3)}, the vertices of bodies whose mesh deforms, in metres in the body's own frame. If
-                only one body deforms, the array alone is accepted. The vertices start as the rest shapes and keep their
-                values if they are not passed. They cannot be combined with ids.
+                only one body deforms, the array alone is accepted. The vertices start as the rest shapes and keep
+                their values if they are not passed. They cannot be combined with ids.
             sim_time: Simulated time in seconds, stored as whole nanoseconds. By default the last one plus `dt`. If it
                 is smaller than the last simulated time, the world restarts (a new world epoch). If it is equal, this
                 state replaces the last one at once, without a blend.
@@ -201,20 +195,16 @@ class Publishing:
         surfaces: GivenSurfaces | None = None,
         sim_time: float | None = None,
     ) -> Iterator[NDArray[np.void]]:
-        """Publish `count` bodies, which a `with` block writes into shared memory without a copy.
-
-            with view.slot(100_000) as records:
-                records["position"] = state.xyz
+        """Publishes `count` bodies, which a `with` block writes into shared memory without a copy.
 
         Body i has the i-th shape. At first the records contain visible white bodies at the origin. Later they contain
-        the values of an earlier block, which is not always the latest one. So if you ever change a field, write this
-        field in every block. This includes flags and epochs. A `color` is in bytes; white counts as given only with
+        the values of an earlier block, which is not always the latest one. So a field that you change at any time must
+        be written in every block, flags and epochs included. A `color` is in bytes; white counts as given only with
         `flags` |= HAS_COLOR. Values are not checked, but numbers that are not finite are reported as in `publish`.
 
-        The snapshot becomes visible when the block ends. If the block raises an error, nothing is published. After
-        the block, `records` is read-only. But views of it (`p = records["position"]`) are still writable, and viewers
-        read their memory. So create such views anew in each block. If another slot is opened inside the block,
-        `records` becomes read-only, and the end of the outer block raises TwixtError.
+        The snapshot becomes visible when the block ends. If the block raises an error, nothing is published. Do not
+        store `records` or its fields: viewers read this memory after the block. If another slot is opened inside the
+        block, `records` becomes read-only, and the end of the outer block raises TwixtError.
 
         Args:
             count: Number of bodies, a whole number >= 0.
@@ -227,8 +217,19 @@ class Publishing:
             The records to write, dtype `twixt.ipc.snapshot.BODY`, shape (count,).
 
         Raises:
-            TwixtError: `count` is not a whole number >= 0, or `publish` was used: a view is published with either
-                `slot` or `publish`.
+            TwixtError: `count` is not a whole number >= 0, or the view was published with `publish` before. A view is
+                published either with `slot` or with `publish`.
+
+        Examples:
+            ```python
+            import numpy as np
+            import twixt
+
+            with twixt.show(twixt.Scene([twixt.Sphere(0.02)]), dt=1 / 60) as view:
+                for t in view.real_time():
+                    with view.slot(10_000) as records:
+                        records["position"] = np.random.default_rng(0).normal(size=(10_000, 3)) * (1 + t)
+            ```
         """
         with SlotBlock(self, count, columns, marks, surfaces, sim_time) as opened:
             yield np.zeros(count, BODY) if opened is None else opened.records
@@ -289,9 +290,8 @@ class Publishing:
 
 
 class SlotBlock:
-    """Context manager of `View.slot`. Its block writes all bodies of a view into the next slot.
-
-    The `with` statement gets the open slot, or None after `close`. The arguments are those of `View.slot`.
+    """Context manager of `View.slot`, with the same arguments. Its block writes all bodies into the next slot. The
+    `with` statement gets the open slot, or None after `close`.
     """
 
     def __init__(

@@ -39,20 +39,18 @@ class RunPictures:
         text: str = "",
         at: float | None = None,
     ) -> None:
-        """Emits an event: something that happened in the state that is published next. Any thread may call it.
+        """Emits an event: something that happened in the state that is published next.
 
-            view.emit("hit", body=i, position=point, strength=speed, at=t)
-
-        The event belongs to the next state that is published, also before the first one. If simulated time is then
-        smaller than before, it belongs to the restarted world. All else is as for `World.emit`. After `close`, this
-        method does nothing.
+        The event belongs to the next state that is published, which may be the first one. If simulated time is smaller
+        in that state than before, the event belongs to the restarted world. For limits, corrections and costs see
+        `World.emit`. Any thread may call this method. After `close`, it does nothing.
 
         Args:
             name: Name of the event, 1 to 40 bytes in UTF-8, without control characters.
-            body: Index of the body to which it happened, in the next publish. With `ids`, the index of its row there; the
-                viewer gets the number of the body's record.
+            body: Index of the body to which it happened, in the next publish. If you publish with `ids`, this is the
+                index of the row in `ids`, and the viewer gets the number of the body's record.
             position: Point in the world, (3,), metres.
-            strength: How strong it was, >= 0, in a unit of your choice.
+            strength: Strength of the event, >= 0, in a unit of your choice.
             values: Up to four numbers.
             text: Short text, up to 15 bytes in UTF-8.
             at: Simulated time at which it happened, in seconds, after the last publish and not after the next one. By
@@ -60,6 +58,18 @@ class RunPictures:
 
         Raises:
             TwixtError: In the same cases as in `World.emit`.
+
+        Examples:
+            ```python
+            import math
+            import twixt
+
+            with twixt.show(twixt.Scene([twixt.Sphere(0.2)]), dt=1 / 60) as view:
+                for t in view.real_time():
+                    if t % 0.5 < 1 / 60:
+                        view.emit("beat", body=0, strength=2.0)
+                    view.publish(position=(0, 0, 1 + abs(math.sin(2 * math.pi * t))))
+            ```
         """
         if not self._session.is_closed:
             self._events.emit(name, body, position, strength, values, text, at)
@@ -76,16 +86,14 @@ class RunPictures:
         at: ArrayLike | None = None,
         text: str = "",
     ) -> None:
-        """Emits n events of one name at once. This is faster than `emit` from about twenty events on.
+        """Emits n events of one name. From about 20 events on, this is faster than n calls of `emit`.
 
-            view.emit_many("hit", body=balls, position=points, strength=speeds)
-
-        The arguments are those of `World.emit_many`, with the bodies and times of `emit`. After `close`, this method
-        does nothing.
+        The arguments have the shapes of `World.emit_many`, and the bodies and times of `emit`. After `close`, this
+        method does nothing.
 
         Args:
             name: Name of the events.
-            body: (n,), indices of bodies, or one for all events, as are the next arguments.
+            body: (n,), indices of bodies. This and the next arguments may also be one value for all events.
             position: (n, 3), points in the world, metres.
             strength: (n,), >= 0.
             values: (n, k), up to four numbers for each event.
@@ -99,49 +107,74 @@ class RunPictures:
             self._events.emit_many(name, body, position, strength, values, at, text)
 
     def plot(self, name: str, /, *values: float, **series: float) -> None:
-        """Adds a point to the live plot `name` in the overlay. Any thread may call it, at any rate.
+        """Adds a point to the live plot `name` in the overlay.
 
-            view.plot("energy", t, kinetic=k, potential=p)  # x, and one series for each name
-            view.plot("error", error)  # one series; x is the simulated time of the next publish
-
-        If x is smaller than before, the plot begins anew. A call takes about a microsecond for each value and never
-        waits; viewers get the points 10 times a second. Each series keeps its last 1500 points. If there are more than
-        120 a second, they are thinned to their lowest and highest values, so that 10 s are kept at least. A program
-        may have 16 plots, and 64 series in all; further ones are ignored and reported once. After `close`, this method
-        does nothing.
+        Call it with y; with x and y; or with x and one value for each named series. If x is smaller than before, the
+        plot starts again. A call takes about a microsecond and never waits. Viewers get the points 10 times a second.
+        Each series keeps its last 1500 points. If a series gets more than 120 points a second, each interval is
+        reduced to its lowest and highest value, so that at least 10 s are kept. A program may have 16 plots, and 64
+        series in all plots together. Further ones are ignored and reported once. Any thread may call this method.
+        After `close`, it does nothing.
 
         Args:
             name: Title of the plot, 1 to 60 characters in one line.
-            *values: x and then y, or only y. With `series`, only x or nothing. Numbers, or arrays without dimensions.
-                NaN and infinities make a gap in the line.
+            *values: y, or x and y. With `series`, x or nothing. The default x is the simulated time of the next
+                publish, in seconds. Numbers, or arrays without dimensions. NaN and infinities make a gap in the line.
             **series: One value for each series, by the name of the series. The values are as in `values`.
 
         Raises:
             TwixtError: A value is not a number, the number of values is wrong, or the name is not a text of 1 to 60
                 characters in one line.
+
+        Examples:
+            ```python
+            import math
+            import twixt
+
+            with twixt.show(twixt.Scene([twixt.Sphere()]), dt=1 / 60) as view:
+                for t in view.real_time():
+                    view.plot("height", math.sin(t))
+                    view.plot("energy", t, kinetic=math.cos(t) ** 2, potential=math.sin(t) ** 2)
+                    view.publish(position=(0, 0, 1 + math.sin(t)))
+            ```
         """
         self._plots.add(name, values, series)
 
     def screenshot(self, path: str | PathLike[str], overlay: bool = False) -> Screenshot:
-        """Requests a PNG file of the picture in which the state that was published last is drawn. Returns at once.
+        """Requests a PNG file of the frame that draws the state that was published last. Returns at once.
 
-        The first frame that shows this state or a later one is written. If several viewers are attached, the one that
-        attached first writes it. A loop that is faster than real time runs on meanwhile: to get exactly this state,
-        call `view.screenshot(path).wait(10)` before the next publish. `Screenshot.steps_late` counts the publishes in
-        between. The file appears when it is complete; a file that exists is replaced. The loop goes on if a picture
-        cannot be written (no folder, no permission, no viewer, the viewer was closed, or 16 pictures are requested and
-        not written yet); each reason is printed once. A hidden window writes its pictures when it is shown again.
-        `close` waits for the requested pictures for at most 5 s.
+        The viewer writes the first frame that shows this state or a later one. If several viewers are attached, the
+        one that attached first writes it. A loop that is faster than real time publishes more states before the frame
+        is drawn; their number is `Screenshot.steps_late`. To get exactly this state, call
+        `view.screenshot(path).wait(10)` before the next publish. The file appears when it is complete, and replaces an
+        existing file. A hidden window writes its pictures when it is shown again. `close` waits for the requested
+        pictures for at most 5 s.
+
+        The loop continues if a picture cannot be written: no folder, no permission, no viewer, the viewer was closed,
+        or 16 pictures are requested and not written yet. Each reason is printed once.
 
         Args:
-            path: Path of the file. A relative path begins in the folder of this program, and `~` is the home folder.
-            overlay: True to write the panels too, unless the overlay is hidden. Program texts, labels and images are always in the picture.
+            path: Path of the file. A relative path begins in this program's working directory, and `~` is the home
+                folder.
+            overlay: True to write the panels as well, unless the overlay is hidden. Texts, labels and images of the
+                program are always in the picture.
 
         Returns:
             The request. `Screenshot.is_done` and `Screenshot.wait(timeout_s)` tell when the file is complete.
+            `Screenshot.error` is the reason if it was not written.
 
         Raises:
             TwixtError: `path` does not name a PNG file.
+
+        Examples:
+            ```python
+            import twixt
+
+            with twixt.show(twixt.Scene([twixt.Sphere()]), dt=1 / 60) as view:
+                view.publish(position=(0, 0, 1))
+                if not (picture := view.screenshot("sphere.png")).wait(10):
+                    print(picture.error)
+            ```
         """
         requests, absolute = self._session.host.screenshots, screenshot_path(path)
         reason = self._session.close_reason

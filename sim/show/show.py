@@ -72,64 +72,81 @@ def show(
     log: str | os.PathLike[str] | None = None,
     profile: str | os.PathLike[str] | None = None,
 ) -> View:
-    """Open a window that shows `scene`, in a separate process, and return at once.
+    """Opens a window that shows `scene`, in a separate process. Returns before the window is open.
 
-    The arguments from `interpolation` to `trails` are about motion. Those from `pacing` to `offscreen` are about the
-    window. Those from `seconds` to `profile` are about the end, and about files that the viewer writes.
+    Your loop then publishes states with `View.publish`. The guide docs/guides/own-loop.md has complete programs.
 
-    The loop goes on in each of these cases: there is no display; no folder for the socket is writable (set
-    XDG_RUNTIME_DIR); no program can be started as the viewer (see `twixt.freeze_support`); the viewer crashed. One
-    line on standard error then says which case it is. See `View.is_open`, `View.close_reason` and `View.reopen`.
-    Ctrl-C interrupts only the loop, not the viewer.
+    The arguments from `interpolation` to `trails` are about motion. The arguments from `pacing` to `offscreen` are
+    about the window. The arguments from `seconds` to `profile` are about the end, and about files that the viewer
+    writes.
+
+    The loop continues without a window in these cases, and one line on standard error names the case: there is no
+    display; no folder for the socket is writable (set XDG_RUNTIME_DIR); no program can be started as the viewer (see
+    `twixt.freeze_support`); the viewer crashed. See `View.is_open`, `View.close_reason` and `View.reopen`. Ctrl-C
+    interrupts only the loop, not the viewer.
 
     Args:
         scene: Shapes of the bodies, camera, ground and light. Body i has the i-th shape.
-        dt: Simulated seconds from one publish to the next, >= 1e-9. Used if `sim_time` is not given. By default 1/60.
-        capacity: Number of bodies for which memory is reserved. You may publish more. By default one for each shape.
+        dt: Simulated seconds from one publish to the next, >= 1e-9. Used if `sim_time` is not passed to `publish`. By
+            default 1/60.
+        capacity: Number of bodies for which memory is reserved. You may publish more bodies than this. By default one
+            body for each shape.
         rate_hz: Publishes per simulated second, instead of `dt`: dt = 1 / rate_hz.
         columns: Your own values per body, per part or for the world, by name. See `Column`.
-        name: Name that other viewers attach to (`twixt view NAME`). By default a name with the process id.
+        name: Name by which other viewers attach (`twixt view NAME`). By default a name with the process id.
         viewer: False to start no viewer.
-        interpolation: How bodies are drawn between two states: "auto", "hermite", "linear", "none", "latest",
-            "catmull", "quadratic", "extrapolate", "kalman", "chase", or "module:Class" for your own (see
+        interpolation: Method that draws bodies between two states: "auto", "hermite", "linear", "none", "latest",
+            "catmull", "quadratic", "extrapolate", "kalman", "chase", or "module:Class" for your own method (see
             `InterpolationMethod`).
-        chase_ms: How long "chase" takes to reach a new state, in ms. By default the usual interval of states.
-        clock: Which simulated time a frame draws: "auto", with the smallest delay at which the next state has arrived;
-            "ahead", the time that is due now; "newest-two", one interval behind; "buffered", a fixed time behind.
-        prefer: How motion goes on after a stall: "latency", catch up at once; "balanced", catch up gently; "smooth",
-            stay behind.
-        buffer_ms: How far behind "buffered" stays, in ms. By default taken from the measured jitter.
-        split: Method and clock of each of two pictures side by side: (("none", ""), ("auto", "")). "" is the view's
-            own method or clock.
+        chase_ms: Time in which "chase" reaches a new state, in ms. By default the usual interval between states.
+        clock: Simulated time that a frame draws. "auto": the smallest delay at which the next state has arrived.
+            "ahead": the time that is due now. "newest-two": one interval behind. "buffered": a fixed delay.
+        prefer: Motion after a stall. "latency": catch up at once. "balanced": catch up gently. "smooth": stay behind.
+        buffer_ms: Delay of "buffered", in ms. By default it is computed from the measured jitter.
+        split: Method and clock of each of two pictures side by side: (("none", ""), ("auto", "")). "" is the method or
+            clock of the view.
         trails: Dots where frames drew each body: True for the last second, a number of seconds, or "all".
-        pacing: What a frame waits for: "auto", "vsync", "timer" or "unlimited".
+        pacing: The event that a frame waits for: "auto", "vsync", "timer" or "unlimited".
         fps: Largest number of frames per second. By default the refresh rate of the display.
-        quality: "auto", "low", "high" or "best".
+        quality: "auto" reduces the quality if frames do not fit the display's interval. "low", "high" and "best" are
+            fixed. With software rendering, "best" is only for single pictures.
         size_px: Width and height of the window, in pixels.
-        camera: How the view of a scene without a camera behaves. "auto": it follows the bodies until the user moves it.
-            "still": the first view stays.
+        camera: View of a scene without a camera. "auto": it follows the bodies until the user moves it. "still": the
+            first view stays.
         overlay: False to start without the overlay of figures and keys.
         keys: False to leave the keyboard to your program.
         draw: "module:function", your own function that draws into every frame (see `DrawFunction`).
         events: False to draw no rings for events (see `View.emit`).
         on_event: "module:function", your own function that the viewer's process calls with each event (see
             `EventFunction`).
-        slow_render_ms: Shortest time of a frame, in ms. Real work fills it.
+        slow_render_ms: Shortest time of a frame, in ms, for tests of slow drawing. Real work fills the time.
         viewer_nice: Nice value of the viewer's process, 0 to 19.
         offscreen: True to draw without a window.
-        seconds: The view ends after so many seconds.
+        seconds: Time after which the view closes, in seconds. It counts from the end of the viewer's start-up. By
+            default there is no limit.
         screenshot: File of a picture (PNG) that is saved at the instant `at_s`.
-        at_s: When to take the screenshot, in seconds after the first frame. By default 2.
+        at_s: Instant of the screenshot, in seconds after the first frame. By default 2.
         log: File of the frame log (CSV), one row per frame.
         profile: File of a trace of both processes, for Perfetto.
 
     Returns:
-        The view, to which your loop publishes states. Keep it in a variable: a view is closed when the last reference
-        to it is gone.
+        The view. Keep it in a variable: a view is closed when the last reference to it is gone.
 
     Raises:
         TwixtError: An argument is invalid, the name is in use, or memory is insufficient. The error for an invalid
-            argument is also a ValueError, or a TypeError if its type is wrong or it is unknown.
+            argument is also a ValueError, or a TypeError if the type is wrong or the argument is unknown.
+
+    Examples:
+        ```python
+        import numpy as np
+        import twixt
+
+        scene = twixt.Scene([twixt.Sphere(0.05)] * 100)
+        phase = np.linspace(0, 2 * np.pi, 100)
+        with twixt.show(scene, dt=1 / 60) as view:
+            for t in view.real_time():
+                view.publish(position=np.stack([np.cos(phase + t), np.sin(phase + t), np.ones(100)], axis=1))
+        ```
     """
     flags = {option: value for option, value in locals().items() if option in FLAGS}
     if not isinstance(scene, Scene):

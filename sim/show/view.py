@@ -33,7 +33,7 @@ from twixt.sim.world.columns import Column, Columns, scene_with_columns
 
 # Message of the error that `copy`, `deepcopy` and pickle raise.
 NOT_COPIED = (
-    "{} cannot be copied or pickled: it stands for one window; leave it out of the copy: "
+    "{} cannot be copied or pickled: it belongs to one window; leave it out of the copy: "
     "define __deepcopy__ or __getstate__ on the object that holds it"
 )
 
@@ -42,13 +42,25 @@ NOT_COPIED = (
     {"closed_because": "close_reason", "users_camera": "user_camera", "actions": "_actions", "listen": "_listen"}
 )
 class View(Publishing, ViewerInput, RunPictures):
-    """A view: one or several windows to which a loop publishes. `show` returns it.
+    """A window on a scene, to which your loop publishes states. `twixt.show` returns it.
 
-    Only one thread at a time may publish. Any thread may call `close`. A view is closed when the last reference to it
-    is gone.
+    More viewers can attach to the same view by its name. Only one thread at a time may publish. Any thread may call
+    `close`, `emit`, `emit_many` and `plot`. At the end of its `with` block, or when the last reference to it is gone,
+    a view is closed.
 
     Attributes:
-        name: Name that other viewers attach to (`twixt view NAME`).
+        name: Name by which other viewers attach (`twixt view NAME`).
+
+    Examples:
+        ```python
+        import math
+        import twixt
+
+        with twixt.show(twixt.Scene([twixt.Sphere(0.2)]), dt=1 / 60) as view:
+            height = view.slider("height", 1.0, 0.0, 3.0)
+            for t in view.real_time():
+                view.publish(position=(math.cos(t), math.sin(t), height.value))
+        ```
     """
 
     name: str
@@ -62,23 +74,20 @@ class View(Publishing, ViewerInput, RunPictures):
 
     @property
     def is_open(self) -> bool:
-        """True while the loop should go on.
+        """True while the loop should continue.
 
-        False after the user has closed the window that `show` opened, after `close`, and after `seconds`, if they are
-        given. It stays True if the viewer crashes or has no display.
+        It becomes False when the user closes the window that `show` opened, after `close`, and after `seconds`, if
+        they were passed. It stays True if the viewer crashes or if there is no display.
         """
         return not self._session.is_over
 
     def real_time(self, dt: float | None = None) -> Iterator[float]:
-        """Pace a loop to real time, while `is_open`.
+        """Paces a loop to real time, while `is_open` is True.
 
-            for t in view.real_time():
-                view.publish(position=orbit(t))
-
-        Iteration k begins at the instant start + k * dt. An iteration that is late begins at once, and so do the next
-        ones until the lateness is made good. This holds for a lateness of at most 0.1 s, or of 2 dt if that is longer.
-        After a longer stall the loop goes on from now, at the same pace. Ctrl-C ends the wait at once. The viewer's
-        keys for pause and time scale have no effect here.
+        Iteration k is due at the instant start + k * dt. A late iteration begins at once, and the iterations after it
+        do not wait until the loop is on time again. If the loop is late by more than 0.1 s (or 2 dt, if that is
+        longer), it does not catch up: the schedule continues from now. Ctrl-C ends the wait at once. The viewer's keys
+        for pause and time scale have no effect here.
 
         Args:
             dt: Seconds from one iteration to the next. By default the `dt` of the view, by which `publish` advances
@@ -88,22 +97,33 @@ class View(Publishing, ViewerInput, RunPictures):
             An iterator over the times of the iterations in seconds: 0, dt, 2 dt and so on.
 
         Raises:
-            TwixtError: `dt` is not a number, or not from 1e-9 to 1e9.
+            TwixtError: `dt` is not a number, or not from 1e-9 to 1e9. The error is also a ValueError.
+
+        Examples:
+            ```python
+            import math
+            import twixt
+
+            with twixt.show(twixt.Scene([twixt.Sphere()]), dt=0.01) as view:
+                for t in view.real_time():
+                    view.publish(position=(math.cos(t), math.sin(t), 1))
+            ```
         """
         return paced(self._session, self._dt_ns / 1e9 if dt is None else checked_dt_s(dt))
 
     @property
     def close_reason(self) -> str | None:
-        """Text that says why the view has no window. None while it has a window or opens one."""
+        """Reason why the view has no window, as text. None while it has a window or opens one."""
         return self._session.close_reason
 
     @property
     def scene(self) -> Scene:
         """The scene of the view.
 
-        Assign another scene to replace everything in it, also the camera, from the next publish on. Users keep their
-        view in their windows unless the new camera differs from the old one. If the bodies of the
-        new scene have other parts, the columns per part are reset to the colours and sizes of the new scene.
+        Assign another scene to replace shapes, camera, light and everything else in it, from the next publish on.
+        Users keep their view in their windows unless the new camera differs from the old one. If the bodies of the new
+        scene have other parts, the columns per part are reset to the colours and sizes of the new scene. After
+        `close`, an assignment has no effect.
 
         Raises:
             TwixtError: The assigned scene cannot be drawn.
@@ -130,16 +150,16 @@ class View(Publishing, ViewerInput, RunPictures):
                 raise
 
     def add_columns(self, columns: Mapping[str, Column]) -> Columns:
-        """Declare more columns, as with `twixt.show(columns=)`.
+        """Declares more columns, as the argument `columns` of `twixt.show` does.
 
-        They are published from the next publish on. A state is published with the values that the arrays have at that
-        time. The call reallocates the shared memory and sends the scene again.
+        They are part of the states from the next publish on. To set a column, write into its array before a publish.
+        The call reallocates the shared memory and sends the scene again.
 
         Args:
             columns: The declarations of the columns, by name.
 
         Returns:
-            All columns of the view by name. Each is an array.
+            All columns of the view, by name. Each is an array, (n,) or (n, width).
 
         Raises:
             TwixtError: In the same cases as in `show`, and for a column that is already declared differently.
@@ -160,13 +180,13 @@ class View(Publishing, ViewerInput, RunPictures):
 
     @property
     def camera(self) -> Camera | None:
-        """The scene's camera. If it is None, viewers choose a camera that shows all bodies.
+        """The camera of the scene. If it is None, viewers choose a camera that shows all bodies.
 
-        Assign a camera to move the view of all viewers at once, even if their users have moved it themselves. Only some
-        hundred bytes are sent, whatever the scene.
+        Assign a camera to move the view of all viewers at once, even if their users have moved it themselves. The
+        message has a few hundred bytes, whatever the size of the scene.
 
         Raises:
-            TwixtError: The assigned value has another type, or is a camera on a body that does not exist.
+            TwixtError: The assigned value is not a camera or None, or the camera's body does not exist.
         """
         return self._host.camera.camera
 
@@ -183,10 +203,10 @@ class View(Publishing, ViewerInput, RunPictures):
                 raise
 
     def reopen(self) -> None:
-        """Open a window again after it was closed or its viewer crashed. Does nothing if there is a window.
+        """Opens a window again after it was closed or its viewer crashed. Does nothing if there is a window.
 
-        `is_open` becomes True again, and `seconds` are counted from this call on. The new viewer writes no files
-        (`log`, `screenshot`, `profile`). The files of the first viewer stay.
+        `is_open` becomes True again, and `seconds` count from this call on. The new viewer writes no files (`log`,
+        `screenshot`, `profile`). The files of the first viewer stay.
 
         Raises:
             TwixtError: The view was closed with `close`, or this is a forked child.
@@ -198,9 +218,10 @@ class View(Publishing, ViewerInput, RunPictures):
         raise TypeError(NOT_COPIED.format("a view of twixt.show"))
 
     def close(self) -> None:
-        """Send the end message to all viewers, close the window and free everything.
+        """Closes the window, ends all viewers and frees the memory.
 
-        Any thread may call this method. Further calls do nothing.
+        The call waits for requested screenshots for at most 5 s, and then for the end of the viewer's process. After 3
+        s, that process is terminated. Any thread may call this method. Further calls do nothing.
         """
         self._session.close()
 

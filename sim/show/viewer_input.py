@@ -96,10 +96,11 @@ class ViewerInput:
         self._keys = Keys(host, status.set_fields)
 
     def events(self) -> Iterator[UserEvent]:
-        """User events since the last call: keys, clicks on bodies, and requests for a reset.
+        """Yields the user events since the last call: keys, clicks on bodies, and requests for a reset.
 
-        Keys that the viewer itself uses are left out. With `keys=False` (`--no-keys`), the viewer uses no keys. The
-        viewer also does not use those keys that the program has asked for through `View.keys`.
+        Keys on which the viewer itself acts are left out. The viewer does not act on a key that the program has asked
+        for with `View.keys`, and on no key with `keys=False`. An event that is not read is dropped after 256 newer
+        events.
 
         Yields:
             Each event once; see `UserEvent`.
@@ -116,8 +117,8 @@ class ViewerInput:
         to the mass of your body. Bodies that are `draggable` are left out.
 
         Returns:
-            A dict, which is usually empty. It maps the index of a body's record to a force, (3,) in N, and a torque
-            about the body's position, (3,) in N m. Both are in the world frame.
+            A dict, which is empty while nobody drags a body. It maps the index of a body's record to a force, (3,) in
+            N, and a torque about the body's position, (3,) in N m. Both are float64, in the world frame.
         """
         found: Forces = {}
         for pull in self._host.actions.pulls:
@@ -132,10 +133,11 @@ class ViewerInput:
         """Sliders, switches and buttons in the overlay.
 
         `publish` and `is_open` apply the values that users have set. They also send the values that the program has
-        assigned, at most five times a second. Assign a list of `Slider`, `Toggle` and `Button` to replace all controls.
+        assigned, at most five times a second. Assign a list of `Slider`, `Toggle` and `Button` to replace all
+        controls.
 
         Raises:
-            TwixtError: The assigned value is not a sequence of controls, or has too many of them.
+            TwixtError: The assigned value is not a list of controls, or it has more than 192 controls.
         """
         return self._status.controls
 
@@ -146,16 +148,16 @@ class ViewerInput:
     @former_arguments(FORMER_ARGUMENTS, "View.slider")
     @named_arguments
     def slider(self, name: str, value: float, low: float, high: float, section: str = SECTION) -> Slider:
-        """Adds a slider to a section of the overlay.
+        """Adds a slider to the overlay.
 
-        The loop may read and assign `.value`. This costs as little as an attribute.
+        The loop reads and assigns `.value`, which costs as little as an attribute.
 
         Args:
             name: Text beside the slider.
-            value: Value at first, from `low` to `high`.
+            value: Value at the start, from `low` to `high`.
             low: Smallest value.
             high: Largest value.
-            section: Title of the section.
+            section: Title of the section of the overlay.
 
         Returns:
             The slider.
@@ -171,12 +173,12 @@ class ViewerInput:
     @former_arguments(FORMER_ARGUMENTS, "View.toggle")
     @named_arguments
     def toggle(self, name: str, value: bool = False, section: str = SECTION) -> Toggle:
-        """Adds a switch. Otherwise it is like a `slider`.
+        """Adds a switch to the overlay.
 
         Args:
             name: Text beside the switch.
-            value: True if the switch is on at first.
-            section: Title of the section.
+            value: True if the switch is on at the start.
+            section: Title of the section of the overlay.
 
         Returns:
             The switch. Its `.value` is True or False.
@@ -191,14 +193,14 @@ class ViewerInput:
     @former_arguments(FORMER_ARGUMENTS, "View.button")
     @named_arguments
     def button(self, name: str, section: str = SECTION) -> Button:
-        """Adds a button. Otherwise it is like a `slider`.
+        """Adds a button to the overlay.
 
         Args:
             name: Text on the button.
-            section: Title of the section.
+            section: Title of the section of the overlay.
 
         Returns:
-            The button. Its `.pressed()` returns True once after each press.
+            The button. Its `.pressed()` is True once after the user has pressed it.
 
         Raises:
             TwixtError: The section has another control of this name, or the view is closed.
@@ -221,57 +223,68 @@ class ViewerInput:
         self.controls = (*self.controls, control)
 
     def set_texts(self, texts: Iterable[OverlayText]) -> None:
-        """Shows these texts over the picture and removes earlier texts.
+        """Shows texts over the picture. They replace the texts of the last call.
 
         Viewers get the newest texts, at most five times a second.
 
         Args:
-            texts: The texts, or one text; () shows none. The first 32 are shown.
+            texts: The texts, or one text. () shows none. The first 32 texts are shown.
 
         Raises:
-            TwixtError: `texts` is anything else.
+            TwixtError: `texts` contains something else than `OverlayText`. The error is also a TypeError.
+
+        Examples:
+            ```python
+            import twixt
+
+            with twixt.show(twixt.Scene([twixt.Sphere()]), dt=1 / 60) as view:
+                for t in view.real_time():
+                    view.set_texts(twixt.OverlayText("top right", "time", f"{t:.1f} s"))
+                    view.publish(position=(t, 0, 1))
+            ```
         """
         shown = checked_texts("View.set_texts", texts)
         self._status.set_fields(texts=texts_as_message(shown))
 
     def set_images(self, images: Iterable[OverlayImage]) -> None:
-        """Shows these images over the picture and removes earlier images.
+        """Shows images over the picture. They replace the images of the last call.
 
         Viewers get the newest images, at most 30 times a second.
 
         Args:
-            images: The images, or one image; () shows none. Their pixels are copied, so you may change them after the
-                call.
+            images: The images, or one image; at most 32, with 8 MiB of pixels together. () shows none. Their pixels
+                are copied, so you may change them after the call.
 
         Raises:
-            TwixtError: `images` is anything else, or has too many images or bytes.
+            TwixtError: `images` contains something else than `OverlayImage`, or there are too many images or bytes.
         """
         shown = checked_images("View.set_images", images)
         self._host.write_overlay("images", *overlay.images_as_message(shown))
 
     def set_figures(self, figures: Iterable[OverlayFigure]) -> None:
-        """Shows these figures over the picture and removes earlier figures.
+        """Shows figures over the picture. They replace the figures of the last call.
 
         Viewers get the newest figures, at most 10 times a second.
 
         Args:
-            figures: The figures, or one figure; () shows none.
+            figures: The figures, or one figure; at most 16, with 262,144 points together. () shows none.
 
         Raises:
-            TwixtError: `figures` is anything else, or has too many figures or points.
+            TwixtError: `figures` contains something else than `OverlayFigure`, or there are too many figures or
+                points.
         """
         shown = checked_figures("View.set_figures", figures)
         self._host.write_overlay("figures", *overlay.figures_as_message(shown))
 
     @property
     def size_px(self) -> tuple[int, int] | None:
-        """Width and height of the viewer's window in pixels. None before the viewer reports them."""
+        """Width and height of the viewer's window, in pixels. None before the viewer has reported them."""
         look = self._host.actions.look
         return None if look is None else look.size_px
 
     @property
     def user_camera(self) -> Camera | None:
-        """The camera after a user has moved the view.
+        """Camera of the view that a user has chosen by moving the view.
 
         None if no user has moved it since the last assignment to `camera`.
         """
@@ -295,10 +308,10 @@ class ViewerInput:
         return self._keys
 
     def draggable(self, body: int, position: ArrayLike | None = None) -> DraggableBody:
-        """Let users drag a body with the left button, with or without Ctrl.
+        """Lets users drag a body with the left mouse button, with or without Ctrl.
 
         A draggable body is left out of `forces`. A second call for the same body returns an object with the same
-        position.
+        position. A view may have 10,000 draggable bodies.
 
         Args:
             body: Index of the body's record.

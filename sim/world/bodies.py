@@ -30,7 +30,7 @@ from twixt.sim.world.tracking import Corrections, visibility_mask
 # When the array of records grows, it gets spare records. Their number is this share of the array's length. With spare
 # records, adding bodies one by one copies each record only a few times.
 GROWTH = 0.5
-# What names one body or several: an index, a slice, an array of indices, or an array of one bool per body.
+# Names one body or several: an index, a slice, an array of indices, or an array of one bool per body.
 BodyIndex = int | slice | ArrayLike
 
 
@@ -39,18 +39,19 @@ BodyIndex = int | slice | ArrayLike
 class Bodies(BodyArrays):
     """The bodies of a world. Units are metres, radians and seconds; quaternions are xyzw.
 
-    At first there are `count` visible bodies at the origin. The length is their number.
+    At first, `count` visible bodies are at the origin. `len(bodies)` is the number of bodies n, despawned ones
+    included.
 
-    Positions and velocities are float32. The spacing between neighbouring float32 positions is 0.06 mm at x = 1,000 m
-    and 0.5 m at 5,400,000 m. A body moves in multiples of this spacing. If you add less than half the spacing to a
-    position in place, the addition is lost. To avoid this, subtract an origin near the bodies (such as the first body,
-    or a map's tile) from all positions. Integrate in your own float64 arrays, and copy them into `position`. A loss of
-    motion that is visible is reported once. If a world adds to single numbers or to selected bodies (`position[mask]
+    The fields are arrays with one row for each body: `position` (n, 3), `orientation` (n, 4), `velocity` (n, 3),
+    `angular_velocity` (n, 3), `scale` (n,), `color` (n, 4), `epoch` (n,). Write into these arrays, or assign all rows
+    at once: `bodies.position = p`. A single row, such as (3,) for `position`, is assigned to all bodies.
+
+    Positions and velocities are float32. Neighbouring float32 positions are 0.06 mm apart at x = 1,000 m, and 0.5 m
+    apart at 5,400,000 m. A body moves in multiples of this spacing. If you add less than half the spacing to a
+    position in place, the addition is lost. To avoid this, subtract an origin near the bodies from all positions, such
+    as the first body, or the tile of a map. Or integrate in your own float64 arrays, and copy them into `position`. A
+    visible loss of motion is reported once. If a world adds to single numbers or to selected bodies (`position[mask]
     += v`), the loss is reported only if the world also writes `velocity`.
-
-    The fields are arrays with one row for each of the n bodies: `position` (3), `orientation` (4), `velocity` (3),
-    `angular_velocity` (3), `scale`, `color` (4), `epoch`. Write into these arrays, or assign all rows at once:
-    `bodies.position = p`. A single row, such as (3,) for `position`, is assigned to all bodies.
 
     Args:
         count: Number of bodies, >= 0.
@@ -58,8 +59,21 @@ class Bodies(BodyArrays):
         scene: The world's scene. It is needed only for columns with one row for each part of a body.
 
     Raises:
-        TwixtError: The declaration of a column is invalid, or there are more bodies than fit into memory. It is raised
-            before any memory is allocated.
+        TwixtError: The declaration of a column is invalid, or there are more bodies than fit into memory. The error
+            comes before any memory is allocated.
+
+    Examples:
+        ```python
+        import numpy as np
+        from twixt import Bodies
+
+        bodies = Bodies(100)
+        bodies.position[:, 0] = np.arange(100)
+        bodies.color[0] = (1, 0, 0)
+        bodies.teleport(0, (0, 0, 5))
+        new = bodies.spawn((1, 2, 3), velocity=(0, 0, 1))
+        bodies.despawn(new)
+        ```
     """
 
     def __init__(self, count: int, columns: Mapping[str, Column] | None = None, scene: Scene | None = None) -> None:
@@ -72,10 +86,10 @@ class Bodies(BodyArrays):
 
     @property
     def visible(self) -> NDArray[np.bool_]:
-        """One bool for each body, True if the body is visible, shape (n,).
+        """Mask of the visible bodies, bool (n,).
 
-        `visible[i] = False` hides body i. Unlike `despawn`, it does not free the index i for reuse. `visible[i] = True`
-        restores a despawned body.
+        `visible[i] = False` hides body i. Unlike `despawn`, this does not free the index i for reuse. `visible[i] =
+        True` restores a despawned body.
         """
         return visibility_mask((self._views["flags"] & VISIBLE) != 0, self)
 
@@ -99,7 +113,7 @@ class Bodies(BodyArrays):
         *,
         quat: QuatOrder = XYZW,
     ) -> None:
-        """Moves body `i`, or the bodies of an index array, with a cut: viewers do not blend old and new positions.
+        """Moves body `i`, or several bodies, with a cut: viewers do not blend the old and the new position.
 
         Args:
             i: Index of a body, a slice, an array of m indices, or an array of one bool per body.
@@ -107,6 +121,10 @@ class Bodies(BodyArrays):
             orientation: New unit quaternions, (4,) or (m, 4). By default the orientation is unchanged.
             scale: New scale, a number or (m,). By default it is unchanged.
             quat: Order of `orientation`, "xyzw" or "wxyz".
+
+        Raises:
+            IndexError: A body does not exist.
+            ValueError: The shape of an argument is wrong.
         """
         orientation = in_xyzw(orientation, quat)
         self._cut(i)  # The epoch changes first, so that no body is moved without a cut if a value below is invalid.
@@ -126,7 +144,7 @@ class Bodies(BodyArrays):
         *,
         quat: QuatOrder = XYZW,
     ) -> None:
-        """Moves body `i`, or the bodies of an index array, by a small correction without a visible jump.
+        """Moves body `i`, or several bodies, by a small correction without a visible jump.
 
         Right after the correction, viewers draw the body in its old pose. The drawn offset from the new pose then
         decays exponentially, with a time constant of 0.1 s of simulated time: 37 % of it is left after 0.1 s, and 5 %
@@ -141,6 +159,7 @@ class Bodies(BodyArrays):
 
         Raises:
             TwixtError: `max_distance` is negative or not finite.
+            IndexError: A body does not exist.
         """
         if max_distance is not None and not (is_finite(max_distance) and max_distance >= 0):
             raise refusal(max_distance, int, float, np.number)(
@@ -180,8 +199,8 @@ class Bodies(BodyArrays):
     ) -> Any:
         """Adds a body, or m bodies if `position` has m rows.
 
-        The index of a despawned body is reused. If there is none, the array grows. If `position` has m rows, each other
-        argument has either m rows or one row for all m bodies.
+        The index of a despawned body is reused. If there is none, the arrays grow; then read them again from the
+        object. If `position` has m rows, each other argument has either m rows or one row for all m bodies.
 
         Args:
             position: Metres, (3,) or (m, 3).
@@ -221,12 +240,15 @@ class Bodies(BodyArrays):
         return i
 
     def despawn(self, i: BodyIndex) -> None:
-        """Removes body `i`, or the bodies of an index array. A later `spawn` reuses the index.
+        """Removes body `i`, or several bodies. A later `spawn` reuses the index.
 
         Bodies that are already removed are ignored.
 
         Args:
             i: As in `teleport`.
+
+        Raises:
+            IndexError: A body does not exist.
         """
         if isinstance(i, int | np.integer):
             gone = [range(len(self))[i]]

@@ -48,13 +48,13 @@ class BodyArrays:
 
     @property
     def records(self) -> NDArray[np.void]:
-        """All fields of all n bodies, dtype `BODY`, shape (n,)."""
+        """All fields of all n bodies, a structured array of dtype `twixt.ipc.snapshot.BODY`, shape (n,)."""
         self._written.detect()
         return self._records
 
     @property
     def position(self) -> NDArray[np.float32]:
-        """Positions of the bodies in metres, shape (n, 3)."""
+        """Positions of the bodies in metres, float32 (n, 3)."""
         return self._views["position"] if self._sums is None else self._sums.view
 
     @position.setter
@@ -63,7 +63,7 @@ class BodyArrays:
 
     @property
     def orientation(self) -> NDArray[np.float32]:
-        """Orientations of the bodies as unit quaternions xyzw, shape (n, 4).
+        """Orientations of the bodies as unit quaternions xyzw, float32 (n, 4).
 
         `q[:, [1, 2, 3, 0]]` converts quaternions wxyz.
         """
@@ -75,7 +75,7 @@ class BodyArrays:
 
     @property
     def velocity(self) -> NDArray[np.float32]:
-        """Velocities of the bodies in m/s, shape (n, 3).
+        """Velocities of the bodies in m/s, float32 (n, 3).
 
         Until the first write, the velocities of all bodies count as unknown. Reading the array does not change this.
         """
@@ -88,7 +88,7 @@ class BodyArrays:
 
     @property
     def angular_velocity(self) -> NDArray[np.float32]:
-        """Angular velocities of the bodies in rad/s, in the world frame, shape (n, 3).
+        """Angular velocities of the bodies in rad/s, in the world frame, float32 (n, 3).
 
         Until the first write, the angular velocities of all bodies count as unknown.
         """
@@ -101,7 +101,7 @@ class BodyArrays:
 
     @property
     def scale(self) -> NDArray[np.float16]:
-        """Factor of the size of each body's shape in all directions, shape (n,)."""
+        """Factor of the size of each body's shape in all directions, float16 (n,)."""
         return self._views["scale"]
 
     @scale.setter
@@ -110,18 +110,17 @@ class BodyArrays:
 
     @property
     def color(self) -> NDArray[np.uint8]:
-        """Colours of the bodies as rgba, shape (n, 4), stored as bytes.
+        """Colours of the bodies as rgba, uint8 (n, 4).
 
-        Write numbers from 0 to 1, or np.uint8 from 0 to 255: `color[i] = (1, 0, 0)`, `color[:, 3] = 0.5`,
-        `color[i] = color[j]`. Three numbers are an opaque colour. You may assign one colour for all bodies or one for
-        each body. Reading gives bytes. A body with alpha below 255 is transparent. A body with alpha 0 is not drawn.
+        Write numbers from 0 to 1, or np.uint8 from 0 to 255: `color[i] = (1, 0, 0)`, `color[:, 3] = 0.5`, `color[i] =
+        color[j]`. Three numbers are an opaque colour. You may assign one colour for all bodies or one for each body.
+        Reading gives bytes. A body with alpha below 255 is transparent. A body with alpha 0 is not drawn.
 
-        The drawn colour is the shape's colour times the body's. A shape without a colour counts as white once the
-        body's colour is given, that is, once its red, green or blue was written. Until then, such a body has a colour
-        of the palette.
+        The drawn colour is the shape's colour times the body's. A shape without a colour has a colour of the palette
+        until red, green or blue of the body are written. From then on it counts as white.
 
         Raises:
-            TwixtError: The written values are anything else, or the array is changed by arithmetic in place.
+            TwixtError: The written values are not colours, or the array is changed by arithmetic in place.
         """
         views = self._views
         return ColorRows("Bodies.color", views["color"], views["flags"]).view()
@@ -133,10 +132,10 @@ class BodyArrays:
 
     @property
     def epoch(self) -> NDArray[np.uint32]:
-        """Epochs of the bodies, shape (n,).
+        """Epochs of the bodies, uint32 (n,).
 
-        Viewers do not blend a body across a change of its epoch. If you write into `position` so that a body jumps, add
-        1 to the epoch of that body.
+        Viewers do not blend a body across a change of its epoch. If you write into `position` so that a body jumps,
+        add 1 to the epoch of that body. `teleport` does both.
         """
         return self._views["epoch"]
 

@@ -1,9 +1,7 @@
-"""Holds columns that users define: named arrays with one row per body, one per part of a body, or one for the world.
+"""Columns that users define: named arrays with one row per body, one per part of a body, or one for the world.
 
-    bodies = Bodies(100, columns={"heat": Column("f4"), "scale3": Column("f4", 3), "frame": Column("i2", rule="none")})
-    bodies.columns["heat"][:] = 0.5
-    robot = Bodies(1, columns={"color": Column("u1", 4, per="part"), "wind": Column("f4", 3, per="world")}, scene=scene)
-    robot.columns["color"][2] = 1, 0, 0                           # the scene's third part becomes red
+    robot = Bodies(1, columns={"color": Column("u1", 4, per="part")}, scene=scene)
+    robot.columns["color"][2] = 1, 0, 0  # the scene's third part becomes red
 
 Always: a column has one row per body, one row per part of the bodies, or a single row. New rows are zero, except that
 `scale3` starts at one, and the part columns `color` and `visible` start with the scene's values.
@@ -55,15 +53,15 @@ Rule = str | Callable[[Any, Any, float], Any]
 class Column:
     """Declaration of a column: its type, its width, and how viewers blend it between snapshots.
 
-    Part columns with these names replace the scene's values when drawing: `color` (4 x "u1" or "f4", written in the
-    form of `Bodies.color`), `scale3` (3 x f4) and `visible` (bool or "u1", never blended).
+    Part columns with these names replace the values of the scene: `color` (4 x "u1" or "f4", written as
+    `Bodies.color`), `scale3` (3 x f4) and `visible` (bool or "u1", never blended).
 
     Args:
         dtype: bool, or a numpy number type of 1 to 8 bytes ("f4", np.int16 ...).
         width: Number of values per row, >= 1.
         rule: "linear"; "angle" (radians, the shorter way round); "none" (the value changes at the newer snapshot;
-            "linear" does the same for bools); "latest" (the newest published value at once); or a function
-            (old, new, alpha) or its name, module:function, which is called with all rows at once.
+            "linear" does the same for bools); "latest" (the newest published value at once); or a function (old, new,
+            alpha) or its name, module:function, which is called with all rows at once.
         per: "body"; "part" for one row per part of the bodies, see `Scene.part_bodies`; or "world" for a single row.
 
     Attributes:
@@ -74,6 +72,14 @@ class Column:
 
     Raises:
         TwixtError: A viewer cannot receive the type, the width or the rule.
+
+    Examples:
+        ```python
+        from twixt import Bodies, Column
+
+        bodies = Bodies(100, columns={"heat": Column("f4"), "frame": Column("i2", rule="none")})
+        bodies.columns["heat"][:] = 0.5
+        ```
     """
 
     dtype: Any
@@ -288,7 +294,9 @@ def checked_columns(declared: Mapping[str, Column] | None) -> dict[str, Column]:
         raise InvalidType(f'columns must be declared as {{"heat": Column("f4")}}, got {text_of(declared)}')
     columns = dict(declared or {})
     if len(columns) > MOST_COLUMNS:
-        raise InvalidValue(f"there must be at most {MOST_COLUMNS} columns, got {len(columns):,}; widen some instead")
+        raise InvalidValue(
+            f"there must be at most {MOST_COLUMNS} columns, got {len(columns):,}; use wider columns instead"
+        )
     for name, column in columns.items():
         if not isinstance(column, Column):
             raise InvalidType(
@@ -378,11 +386,11 @@ def _named_rule(rule: Any) -> str:
     if module == "__main__" and there:
         raise InvalidValue(
             f"the rule {name} is defined in the script itself, where a viewer cannot import it; "
-            "put it in a module of its own beside the script"
+            "put it in a separate module beside the script"
         )
     if not there:
         raise InvalidValue(
             f"a rule must be a function that a viewer can import, defined at the top of a module, got {text_of(rule)}; "
-            "lambdas, methods and functions inside functions are not"
+            "a lambda, a method or a nested function cannot be imported"
         )
     return f"{module}:{name}"

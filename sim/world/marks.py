@@ -1,22 +1,15 @@
-"""Holds the marks of a world: arrows, lines, contact points, frames and other small shapes that exist for a short time.
+"""The marks of a world: arrows, lines, contact points, frames and other small shapes that exist for a short time.
 
-    self.marks = Marks()                                                     # in __init__
-    ...
-    self.marks.clear()                                                       # in step
-    self.marks.add("sphere", position=points, size=0.02, ids=contact_ids)
-    self.marks.add("arrow", position=points, to=points + 0.01 * forces, size=0.01, ids=contact_ids)
+A body is identified by its index. A mark is identified by its kind and id. A viewer blends marks of equal kind and id
+between two snapshots, whatever their indices. A mark that is only in the older snapshot is shown until the instant of
+the newer snapshot. A mark that is only in the newer snapshot is shown from that instant on.
 
-A body is identified by its index. A mark is identified by its kind and id. A viewer blends marks of equal kind and
-id between two snapshots, whatever their indices. A mark that is only in the older snapshot is shown until the instant
-of the newer snapshot. A mark that is only in the newer snapshot is shown from that instant on.
+Texts are published with the marks, so they may change in each step. A viewer places a mark with `body` in the frame of
+the body as drawn. Marks are lit and depth-tested like bodies. Opaque marks near bodies cast shadows at the
+quality levels with mapped shadows ("best", and on a GPU also "high"); thin lines cast none.
 
-A mark may have a text: `label` is drawn beside the mark, and a mark of the kind "text" is only a text. Texts are
-published with the marks, so they may change in each step. A mark with `body` is attached to a body: a viewer places it
-in the frame of the body as drawn. Marks are lit and depth-tested like bodies. Opaque marks near bodies cast shadows at
-the quality levels `best` and `mapped shadows`, but thin lines cast none.
-
-Always: an `add` that raises changes nothing. Marks are not part of a world's state, and the hash of the state does
-not include them.
+Always: an `add` that raises changes nothing. Marks are not part of a world's state, and the hash of the state does not
+include them.
 """
 
 from __future__ import annotations
@@ -40,8 +33,7 @@ from twixt.sim.world.state_checks import FARTHEST, NUMBERS
 from twixt.sim.world.surfaces import Surfaces
 
 KIND_NAMES = tuple(MARK_KINDS)
-# Kinds of marks that accept the argument `to`. A capsule or cylinder has its centre halfway between `position` and
-# `to`.
+# Kinds of marks that accept `to`. The centre of a capsule or cylinder is halfway between `position` and `to`.
 SPANNING = ("arrow", "line", "capsule", "cylinder")
 CENTERED = ("capsule", "cylinder")
 # The highest byte of a mark's key in a record is its kind, the other bytes are its id. So the point and the arrow of
@@ -58,12 +50,22 @@ FLOATS = slice(2, 12)
 
 @closed_attributes({})
 class Marks:
-    """The marks that show the world's current state. In each step, call `clear`, then `add` for all marks.
+    """Arrows, lines, texts, contact points and other marks. In each step, call `clear`, then `add`.
+
+    Marks with the same kind and id in two snapshots are the same mark, and are blended. In a world, set `self.marks`.
+    In your own loop, pass them to `View.publish`.
 
     Attributes:
-        records: All m marks, (m,) of dtype `twixt.ipc.snapshot.MARK`, in the order in which they were added. You may
-            change them in place.
         fault: Text about the first mark since `clear` that cannot be drawn. Empty if all marks can be drawn.
+
+    Examples:
+        ```python
+        from twixt import Marks
+
+        marks = Marks()
+        marks.add("arrow", position=(0, 0, 0), to=(0, 0, 1), size=0.02)
+        marks.add("text", position=(0, 0, 1.2), text="up")
+        ```
     """
 
     fault: str
@@ -81,7 +83,10 @@ class Marks:
 
     @property
     def records(self) -> NDArray[np.void]:
-        """All marks, dtype `MARK`, shape (m,). This is a view, valid until the next `clear`, `add` or publish."""
+        """All marks, dtype `twixt.ipc.snapshot.MARK`, shape (m,), in the order in which they were added.
+
+        This is a view, valid until the next `clear`, `add` or publish. You may change the marks in place.
+        """
         return self._storage[: self._count]
 
     def clear(self) -> None:
@@ -109,7 +114,7 @@ class Marks:
     ) -> None:
         """Adds n marks of one kind.
 
-        A mark with a number that is not finite, or with an orientation of zeros, is not drawn. `fault` then describes
+        A mark with a number that is not finite, or with an orientation of zeros, is not drawn, and `fault` describes
         it. All different texts since `clear` may have at most 256 KiB together.
 
         Args:
@@ -117,27 +122,27 @@ class Marks:
             position: (n, 3) in metres, or (3,) for one mark.
             to: (n, 3), the point to which an arrow, line, capsule or cylinder extends from `position`. In this case
                 `size` is only its radius.
-            orientation: (n, 4), unit quaternions in the order `quat`. An arrow or line starts at `position` and extends
-                along its own z axis. The centre of every other kind is at `position`.
+            orientation: (n, 4), unit quaternions in the order `quat`. An arrow or line starts at `position` and
+                extends along its own z axis. The centre of every other kind is at `position`.
             quat: Order of `orientation`, "xyzw" or "wxyz".
             size: k numbers in metres for each mark, (n, k), or for all marks, (k,). The k numbers are, for a sphere:
                 its radius; box: edges x, y, z; capsule, cylinder: radius, length; ellipsoid: diameters x, y, z; arrow,
-                line: radius, length (a line of radius 0, the default, is thin at every distance); axes: length. If k is
-                1, size may also be a number or have shape (n,). For a text, the size is a factor from 0.25 to 8; 1, the
-                default, gives the usual size of the letters.
+                line: radius, length (a line of radius 0, the default, is thin at every distance); axes: length. If k
+                is 1, size may also be a number or have shape (n,). For a text, the size is a factor from 0.25 to 8; 1,
+                the default, gives the usual size of the letters.
             color: (n, 3 or 4), or one colour for all marks. Numbers from 0 to 1, or np.uint8 from 0 to 255.
-            ids: (n,), whole numbers from 0 to 2**56 - 1. Marks of equal kind and id in two snapshots are the same mark.
-                If several marks in one snapshot have equal ids, they are matched in their order. The default id of a
-                mark is its index among the marks of its kind.
+            ids: (n,), whole numbers from 0 to 2**56 - 1. Marks of equal kind and id in two snapshots are the same
+                mark. If several marks in one snapshot have equal ids, they are matched in their order. The default id
+                of a mark is its index among the marks of its kind.
             label: A text that is written to the right of each mark, or n texts. Each has one line and at most 200
-                characters. The 500 visible ones nearest to the camera are shown, over everything.
+                characters. It is drawn over everything. The 500 visible ones nearest to the camera are shown.
             text: The text of each mark of the kind "text", or n texts, as for `label`. It has the colour `color`.
             body: Index of the body to which all marks are attached, or (n,) such indices. `position`, `to` and
-                `orientation` are then in the frame of that body; its scale does not change them. The mark moves
-                with the body as it is drawn, and is hidden while the body is hidden or does not exist.
+                `orientation` are then in the frame of that body; its scale does not change them. The mark moves with
+                the body as it is drawn, and is hidden while the body is hidden or does not exist.
 
         Raises:
-            TwixtError: A kind, shape, type or range is wrong.
+            TwixtError: A kind, shape, type or range is wrong. `Marks` is then unchanged.
         """
         number, w_first = _kind_number(kind), is_w_first(quat)
         places = _vectors("position", position, None)
@@ -186,11 +191,11 @@ class Marks:
     def extend(self, records: NDArray[np.void]) -> None:
         """Adds marks that are given as records. Use this in code that makes marks of many kinds at once.
 
-        Checks only the dtype, the shape, and that the marks can be drawn. Texts of marks that another `Marks` has made
-        are not copied.
+        It checks only the dtype, the shape, and that the marks can be drawn. It does not copy the texts of another
+        `Marks`.
 
         Args:
-            records: (n,) of dtype `MARK`. The highest byte of each key is the kind of the mark.
+            records: (n,) of dtype `twixt.ipc.snapshot.MARK`. The highest byte of each key is the kind of the mark.
 
         Raises:
             TwixtError: The dtype or the shape is wrong.
@@ -221,8 +226,7 @@ class Marks:
             self.fault = _fault("", records)
 
     def _packed(self) -> NDArray[np.void]:
-        """All marks, then the records of their texts, dtype `MARK`. This is a view, valid until the next `clear` or
-        `add`."""
+        """All marks, then the records of their texts, dtype `MARK`: a view, valid until the next `clear` or `add`."""
         texts = self._texts.packed
         if not texts:
             return self.records

@@ -1,9 +1,4 @@
-"""Holds the deforming surfaces of a world: the vertices of cloth, skins and soft bodies, which each step writes.
-
-    self.scene = Scene([Mesh(vertices, faces, deforms=True)])                # vertices: the rest shape
-    self.surfaces = Surfaces(self.scene)                                     # in __init__
-    ...
-    self.surfaces[0][:] = cloth.points                                       # in step: (v, 3), in the body's own frame
+"""The deforming surfaces of a world: the vertices of cloth, skins and soft bodies, which each step writes.
 
 The vertices of all deforming bodies are one block of memory in the format of a snapshot. So one copy publishes them.
 
@@ -40,22 +35,32 @@ from twixt.sim.array_arguments import array_refusal, kind_of, without_mask
 
 @named_arguments
 class Surfaces:
-    """Vertices of the deforming bodies of a scene; `surfaces[body]` is a writable float32 array (v, 3).
+    """Vertices of the deforming bodies of a scene. `surfaces[body]` is a writable float32 array (v, 3).
 
-    At first the vertices are those of the meshes. The length is the number of deforming bodies. Iteration yields their
-    indices.
+    At first the vertices are those of the meshes. `len(surfaces)` is the number of deforming bodies, and iteration
+    yields their indices. In a world, set `self.surfaces`. In your own loop, pass the object or arrays to
+    `View.publish`.
 
     Args:
         scene: Scene of the bodies.
         count: Number of bodies. By default one for each shape of the scene.
 
     Attributes:
-        vertices: Vertices of all deforming bodies, one body after the other, float32 (all v, 3). They are in metres, in
-            the own frame of each body.
+        vertices: Vertices of all deforming bodies, one body after the other, float32 (all v, 3). They are in metres,
+            in the frame of each body.
         records: The same vertices as records, in the format of a snapshot.
 
     Raises:
         TwixtError: No body of the scene deforms, or an argument is invalid.
+
+    Examples:
+        ```python
+        from twixt import Mesh, Scene, Surfaces
+
+        flag = Mesh([[0, 0, 0], [1, 0, 0], [1, 0, 1], [0, 0, 1]], [[0, 1, 2], [0, 2, 3]], deforms=True)
+        surfaces = Surfaces(Scene([flag]))
+        surfaces[0][2] = (1, 0.2, 1)  # x, y, z of vertex 2 of body 0
+        ```
     """
 
     vertices: NDArray[np.float32]
@@ -114,7 +119,7 @@ class Surfaces:
         target[...] = checked_vertices(f"surfaces[{body}]", vertices, len(target))
 
     def after(self, marks: NDArray[np.void] = NO_MARKS) -> Extras:
-        """The records of marks, followed by the vertices as records.
+        """Records of marks, followed by the vertices as records.
 
         Args:
             marks: Records of marks, (m,) of dtype `twixt.ipc.snapshot.MARK`.
@@ -244,6 +249,6 @@ def _by_body(surfaces: Surfaces, given: GivenSurfaces) -> Mapping[int, ArrayLike
         return {body: given[body] for body in given}
     if len(surfaces) > 1:
         raise InvalidValue(
-            f"publish(surfaces) must be {{body: vertices}} where several bodies deform; here {len(surfaces)} do"
+            f"publish(surfaces) must be {{body: vertices}} if several bodies deform; here {len(surfaces)} deform"
         )
     return {int(surfaces._rows.bodies[0]): given}

@@ -1,6 +1,4 @@
-"""Contains the base class of worlds, and functions that call or read a world.
-
-A world is a class with `bodies`, a `scene` and a `step(dt)` that advances it by `dt` seconds of simulated time.
+"""Base class of worlds, and functions that call or read a world.
 
 Always: an exception in the user's code becomes `UserCodeCrashed`, which has only the user's part of the traceback. The
 state of a world should depend only on its seed and on the lengths of its steps. A repeated run then gives the same
@@ -38,24 +36,45 @@ SHORTEST_DT, LONGEST_DT = 1e-6, 86_400.0
 
 
 class World:
-    """Base class of worlds. A subclass sets `self.bodies` and `self.scene` in `__init__` and writes `step`.
+    """Base class of worlds. A subclass sets `self.bodies` and `self.scene` in `__init__` and defines `step`.
 
-    All other members are optional. One of them has no default: `apply_force(i, force, point)` is called before each step
-    while a user drags body i with Ctrl held. force: (3,), N. point: (3,), metres, where the force acts. Both are float64
-    arrays in world coordinates.
+    All other members are optional. `apply_force(i, force, point)` has no default: if a world defines it, it is called
+    before each step while a user drags body i with Ctrl held. force: (3,), N. point: (3,), metres, the point at which
+    the force acts. Both are float64 arrays in world coordinates.
 
     Attributes:
         bodies: The bodies of the world.
         scene: Shapes of the bodies, camera, ground and light.
-        dt: Seconds of simulated time per step, by default 1/60. Set it in the class or in `__init__`. It must not change
-            afterwards. --physics-hz overrides it: `self.dt` then has that value before `__init__` runs.
+        dt: Seconds of simulated time per step, from 1e-6 to 86,400, by default 1/60. Set it in the class or in
+            `__init__`; it must not change afterwards. With --physics-hz, `self.dt` has that value before `__init__`
+            runs.
         marks: Optional. Arrows, lines, contact points and other marks. To use them, set `self.marks = Marks()` in
             `__init__`. A reset removes all marks.
         surfaces: Optional. Vertices of bodies that deform. To use them, set `self.surfaces = Surfaces(self.scene)` in
             `__init__`.
         controls: Optional. Sliders, switches and buttons in the overlay. `step` reads their values. See `Slider`.
-        own_keys: Optional, beside `on_key`. Names of keys, such as "space" or "w", that belong to the world: the viewer
-            does not act on them. Set it in the class or in `__init__`.
+        own_keys: Optional, beside `on_key`. Names of keys, such as "space" or "w", that belong to the world: the
+            viewer does not act on them. Set it in the class or in `__init__`.
+
+    Examples:
+        Saved as orbit.py, this world is shown by `twixt run orbit:Orbit`.
+
+        ```python
+        import numpy as np
+        from twixt import Bodies, Scene, Sphere, World
+
+        class Orbit(World):
+            def __init__(self, count: int = 100):
+                self.bodies, self.scene = Bodies(count), Scene([Sphere(0.1)] * count)
+                self.angle = np.linspace(0, 2 * np.pi, count, endpoint=False)
+
+            def step(self, dt: float) -> None:
+                self.angle += dt
+                self.bodies.position[:, :2] = np.stack([np.cos(self.angle), np.sin(self.angle)], axis=1)
+
+        world = Orbit()
+        world.step(world.dt)
+        ```
     """
 
     dt: float = 1 / 60
@@ -66,26 +85,24 @@ class World:
     controls: Sequence[Control] = ()
     own_keys: Sequence[str] = ()
 
-    # For worlds of engines: advice that the user sees if numbers are not finite. The default advice is to look in `step`
-    # for a division by zero.
+    # For worlds of engines: advice if numbers are not finite, instead of "look in step for a division by zero".
     _way_out: str = ""
-    # Recorder of live plots during a run; None for a world that is stepped without one.
+    # Recorder of live plots, and buffer of events, during a run; None for a world that is stepped without one.
     _plot_recorder: PlotRecorder | None = None
-    # Buffer of the events of a run; None for a world that is stepped without one.
     _event_buffer: EventBuffer | None = None
 
     def step(self, dt: float) -> None:
         """Advances the world by `dt` seconds of simulated time.
 
         Args:
-            dt: Seconds of simulated time.
+            dt: Seconds of simulated time. It is `self.dt`, or a multiple of it with --when-slow widen.
         """
         raise NotImplementedError(f"{type(self).__name__} has no step(self, dt); write one that advances its bodies")
 
     def reset(self, *args: Any, **kwargs: Any) -> None:
         """Optional: returns the world to its initial state. Define it as `reset(self, seed)` or `reset(self)`.
 
-        If a world does not define it, a reset constructs a new world instead.
+        Without this method, a reset constructs a new world.
 
         Args:
             *args: The seed, if your method accepts it by position.
@@ -96,14 +113,13 @@ class World:
     def on_key(self, event: UserEvent) -> None:
         """Optional: receives each key that a user presses, holds or releases in a viewer's window.
 
-        For example `event.key_name == "left"` and `event.action == "press"`; see `UserEvent`. The method is called
-        before the next step, once for each event, in the order in which they were received. While the world is paused,
-        events wait for the next step. Keys on which the viewer itself acts are left out, such as Space and T; name them
-        in `own_keys`, or run with --no-keys. When the window loses the keyboard, and when the viewer ends, held keys
-        are released.
+        It is called before the next step, once for each event, in their order. While the world is paused, events wait
+        for the next step. Keys on which the viewer itself acts, such as Space and T, are left out unless `own_keys`
+        names them or the run has --no-keys. Held keys are released when the window loses the keyboard, and when the
+        viewer ends.
 
         Args:
-            event: The event.
+            event: The event, such as one with `event.key_name == "left"` and `event.action == "press"`.
         """
 
     def _is_outdated(self) -> bool:
@@ -115,22 +131,20 @@ class World:
         """Optional: returns numbers to show in the overlay. The method is called a few times a second.
 
         Returns:
-            The numbers by name.
+            The numbers by name. The first 64 are shown.
         """
         return {}
 
     def plot(self, name: str, /, *values: float, **series: float) -> None:
         """Adds a point to the live plot `name` in the overlay. Call it in `step`.
 
-            self.plot("energy", t, kinetic=k, potential=p)  # x, and one line for each name
-            self.plot("error", error)  # one line; x is the simulated time after the present step
-
-        All else is as for `View.plot`. Plots are not part of the state. Without a run, and in copies of a world, this
-        method does nothing.
+        Examples of calls are `self.plot("error", error)`, with the simulated time after the step as x, and
+        `self.plot("energy", t, kinetic=k, potential=p)`. For limits and costs see `View.plot`. Plots are not part of
+        the state. Without a run, and in copies of a world, this method does nothing.
 
         Args:
             name: Title of the plot.
-            *values: x and then y, or only y. With `series`, x alone or nothing.
+            *values: y, or x and y. With `series`, x or nothing.
             **series: One value for each line, by the name of the line.
 
         Raises:
@@ -153,31 +167,30 @@ class World:
     ) -> None:
         """Emits an event: something that happened in this step, such as a hit or a goal. Any thread may call it.
 
-            self.emit("hit", body=i, position=point, strength=speed, at=t)
-
-        Every viewer delivers each event once, in the first frame whose draw time has reached the event's instant,
-        whether or not a snapshot of its step is drawn. A ring that fades is drawn at its position or its body; the
-        function of `on_event` receives it. Events are not part of the state. An event of `step` or `on_key` belongs to
-        that step, an event of `reset` to the new state. Events that were not drawn before a reset are not delivered. In
-        `__init__`, without a run, in copies of a world and in forked children, this method does nothing.
+        For example `self.emit("hit", body=i, position=point, strength=speed, at=t)`. Every viewer delivers each event
+        once, in the first frame whose draw time has reached the event's instant, even if no snapshot of its step is
+        drawn. A ring that fades is drawn at the position or the body; the function of `on_event` receives the event.
+        Events are not part of the state. An event of `step` or `on_key` belongs to that step, an event of `reset` to
+        the new state. Events that were not drawn before a reset are not delivered. In `__init__`, without a run, in
+        copies of a world and in forked children, this method does nothing.
 
         A call takes about a microsecond and never waits. One step may emit 16,384 events, and a program may use 254
-        names. Further events are dropped, and events of further names are called "other". Numbers that are not finite,
-        an `at` outside the step, a body that does not exist and a text that is too long do not stop the world. Each of
-        these cases is corrected as described below, and reported once.
+        names. Further events are dropped; events with further names are called "other". Values that cannot be used do
+        not stop the world. Each is corrected as described below, and the first of each kind is reported.
 
         Args:
             name: Name of the event, 1 to 40 bytes in UTF-8, without control characters.
-            body: Index of the body to which it happened. If the body does not exist after the step, the event has none.
+            body: Index of the body to which it happened. If the body does not exist after the step, the event has
+                none.
             position: Point in the world, (3,), metres. If a number is not finite, the event has no position.
-            strength: How strong it was, >= 0, in a unit of your choice. A stronger event has a larger ring. A negative
-                number, or one that is not finite, counts as 0.
+            strength: Strength of the event, >= 0, in a unit of your choice. A stronger event has a larger ring. A
+                negative number, or one that is not finite, counts as 0.
             values: Up to four numbers, stored as float32. A number that is not finite becomes NaN; NaN at the end is
                 left out.
             text: Short text, up to 15 bytes in UTF-8. A longer text is cut at a character; control characters become
                 spaces.
-            at: Simulated time at which it happened, the event's instant, in seconds. It is within the step, by default
-                at its end. A time outside the step is moved into it, and NaN counts as the default.
+            at: The event's instant: the simulated time at which it happened, in seconds. By default the end of the
+                step. A time outside the step is moved into it, and NaN counts as the default.
 
         Raises:
             TwixtError: An argument has a wrong type or shape, `body` is negative, or `name` is empty, too long or has
@@ -198,9 +211,7 @@ class World:
         at: ArrayLike | None = None,
         text: str = "",
     ) -> None:
-        """Emits n events of one name at once. This is faster than `emit` from about twenty events on.
-
-            self.emit_many("hit", body=balls, position=points, strength=speeds)
+        """Emits n events of one name. From about 20 events on, this is faster than n calls of `emit`.
 
         n is the length of the arrays, which must agree. An argument may also be one value for all events. If there is
         no array, one event is emitted. Events with the same time keep their order. All else is as for `emit`.
@@ -232,9 +243,8 @@ class World:
         """Optional: writes the bodies after the last step directly into the shared memory that viewers read.
 
         Use this method if there are many bodies and each step rewrites all of them. It avoids a copy from
-        `self.bodies`, which is then filled only on request. The method is called for each snapshot and whenever the
-        bodies are read for another reason. The method must not change anything else. It must not store `records` or a
-        view of `records`.
+        `self.bodies`, which is then filled only on request. It is called for each snapshot, and when the bodies are
+        read for another reason. It must not change anything else, and must not store `records` or a view of `records`.
 
         Args:
             records: The records to write, dtype `twixt.ipc.snapshot.BODY`, shape (n,) with n = len(self.bodies). Their
@@ -253,7 +263,7 @@ class World:
 class FormulaWorld(World):
     """A world whose state is a function of simulated time.
 
-    A subclass implements `write`, which writes all bodies for the simulated time `time_s`. It calls `reset` in its
+    A subclass implements `write`, which writes all bodies for the simulated time `time_s`, and calls `reset` in its
     `__init__`. `time_ns` is the sum of the steps, each rounded to whole nanoseconds.
     """
 
@@ -282,9 +292,7 @@ class FormulaWorld(World):
 
 def reset_world(world: World, seed: Any) -> bool:
     """Calls the world's own `reset`, with the seed if the method accepts one. Returns False if the world has no
-    `reset`.
-
-    Raises UserCodeCrashed if that call raises.
+    `reset`. Raises UserCodeCrashed if that call raises.
     """
     reset = world.reset
     if not callable(reset) or _is_default(reset, World.reset):
@@ -364,10 +372,8 @@ def drawable_scene(world: World) -> Scene:
 
 
 def state_hash(world: World) -> str:
-    """SHA-256 of the bytes of all bodies, of the world's own columns and of its surfaces, as hexadecimal digits.
-
-    Surfaces are included because the vertices of a cloth are its state. Marks are not included: they only show a
-    state, so drawing another arrow must not change the hash.
+    """SHA-256 of the bytes of all bodies, of the world's own columns and of its surfaces, as hexadecimal digits. Marks
+    are not included: they only show a state, so another arrow must not change the hash.
     """
     import hashlib
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from bench import cost_suite
-from bench.commands import benches, main
+from bench.commands import benches, main, typed
 from bench.cost_suite import Rows, SuiteOptions
 from bench.pages import Results
 from bench.rows import Row, times_us
@@ -165,7 +165,7 @@ def test_motion_is_measured_and_a_page_and_a_picture_of_it_are_made(tmp_path: Pa
     for row in rows:
         assert row["figures"]["position_p50_mm"] >= 0, row
         assert row["figures"]["compared"] > 0, row
-        assert f"| {row['trouble']} | {row['method']} |" in made["motion.md"].read_text()
+        assert f"| {row['world']} | {row['trouble']} |" in made["motion.md"].read_text()
         assert row["method"] in ran.stdout
     assert "…" not in ran.stdout, "the table fits 80 letters"
     assert made["motion.png"].stat().st_size > 10_000
@@ -188,3 +188,8 @@ def test_a_row_whose_group_fails_says_so(no_display: None, capsys: pytest.Captur
 
     assert cost_suite.run({"draw": broken}, Results(), SuiteOptions()) == 0
     assert "not measured: no display" in capsys.readouterr().out
+
+
+def test_the_command_on_a_page_names_no_folder_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["bench", "events", "--out", "docs/events.md", "--json", "/somewhere/a.json"])
+    assert typed() == "python -m bench events --out docs/events.md --json a.json"

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,10 +16,15 @@ import pytest
 from bench.commands import main
 from bench.evenness import (
     BEFORE,
+    BUSY,
     COLUMNS,
+    FREE,
+    HEADINGS,
     HERE,
-    LOOPS,
-    NONE,
+    METRONOME,
+    RUNS,
+    SWARM,
+    SWAY,
     Case,
     CaseFigures,
     CaseRun,
@@ -33,16 +39,16 @@ from bench.evenness import (
 )
 from bench.pages import Results
 from bench.processes import version_command
-from bench.screens import screen
+from bench.screens import Screen, screen
 from tests.cli.sessions import left_in_session
 from tests.render.measure.runs import FRAME_NS, MS, START_NS, shown_at
 from twixt.ipc.errors import TwixtError
 from twixt.render.measure.frame_rows import FrameTable
 
 ROOT = Path(__file__).parents[2]
-GOOD = Evenness(600, 60.0, 0.1, 0.5, 0.0, 0.0)
-CALM = Case(NONE, "metronome", HERE)
-TWO_WORLDS = EvennessOptions("here", 1.0, 2, (NONE, LOOPS), ("metronome", "swarm"), None)
+GOOD = Evenness(600, 60.0, 100.0, 0.1, 0.5, 0.0, 3.0, 1.0, 0.0)
+CALM = Case(SWAY, METRONOME, HERE)
+TWO_TABLES = EvennessOptions(False, 1.0, 2, (BUSY, SWAY), False, None)
 
 
 def ran(figures: Evenness | None, case: Case = CALM, failure: str = "") -> CaseRun:
@@ -81,7 +87,10 @@ def test_a_run_without_frames_has_no_figures(count: int) -> None:
 
 
 def test_several_runs_give_their_median_and_the_worst_each_in_its_own_sense() -> None:
-    runs = [Evenness(1, fps, 0.1, error, 0.0, None) for fps, error in ((60.0, 1.0), (40.0, 9.0), (58.0, 2.0))]
+    runs = [
+        replace(GOOD, fps=fps, error_p99_ms=error, missed_per_minute=None)
+        for fps, error in ((60.0, 1.0), (40.0, 9.0), (58.0, 2.0))
+    ]
     found = several(runs)
     assert (found["fps"].median, found["fps"].worst) == (58.0, 40.0)
     assert (found["error_p99_ms"].median, found["error_p99_ms"].worst) == (2.0, 9.0)
@@ -89,7 +98,7 @@ def test_several_runs_give_their_median_and_the_worst_each_in_its_own_sense() ->
 
 
 def test_what_is_no_number_counts_in_no_median() -> None:
-    found = several([GOOD, Evenness(1, math.nan, None, math.inf, 0.0, 0.0)])
+    found = several([GOOD, replace(GOOD, fps=math.nan, error_p50_ms=None, error_p99_ms=math.inf)])
     assert (found["fps"].median, found["fps"].runs) == (60.0, 1)
     assert (found["error_p99_ms"].worst, found["error_p99_ms"].runs) == (0.5, 1)
 
@@ -98,11 +107,14 @@ def test_what_is_no_number_counts_in_no_median() -> None:
 
 
 def test_every_case_is_measured_once_a_turn_and_versions_swap_places() -> None:
-    order = list(in_order(TWO_WORLDS, [HERE, BEFORE]))
-    assert len(order) == len(set(order)) == 2 * 2 * 2 * 2
+    order = list(in_order(TWO_TABLES, [HERE, BEFORE]))
+    in_turn = 2 * (len(RUNS[BUSY]) + len(RUNS[SWAY]))
+    assert len(order) == len(set(order)) == 2 * in_turn
     assert [case.version for _, case in order[:2]] == [HERE, BEFORE]
-    assert [case.version for _, case in order[8:10]] == [BEFORE, HERE]
-    assert order[0][1].world == order[1][1].world
+    assert [case.version for _, case in order[in_turn : in_turn + 2]] == [BEFORE, HERE]
+    assert order[0][1].arguments == order[1][1].arguments
+    quick = list(in_order(TWO_TABLES._replace(quick=True, turns=1), [HERE]))
+    assert [case.table for _, case in quick] == [BUSY, SWAY]
 
 
 def test_a_run_that_ended_badly_is_said_and_is_not_counted_as_zero(capsys: pytest.CaptureFixture[str]) -> None:
@@ -110,7 +122,7 @@ def test_a_run_that_ended_badly_is_said_and_is_not_counted_as_zero(capsys: pytes
     (found,) = by_case(runs)
     assert found.turns == 2
     assert "60.0 (60.0)" in cells(found)
-    write_results(runs, TWO_WORLDS, Results(), conditions(runs, TWO_WORLDS, "no display", interrupted=True))
+    write_results(runs, TWO_TABLES, Results(), conditions(runs, TWO_TABLES, {}, interrupted=True))
     said = capsys.readouterr().out
     assert "the display went" in said
     assert "Ctrl-C" in said
@@ -118,17 +130,18 @@ def test_a_run_that_ended_badly_is_said_and_is_not_counted_as_zero(capsys: pytes
 
 def test_a_case_without_one_good_run_is_not_measured() -> None:
     (found,) = by_case([ran(None, failure="it hung")])
-    assert cells(found).count("not measured") == 5
+    assert cells(found).count("not measured") == len(COLUMNS)
 
 
 def test_the_page_and_the_json_have_the_figures_and_no_path(tmp_path: Path) -> None:
     folder = str(tmp_path / "earlier")
-    choice = TWO_WORLDS._replace(before=folder)
+    choice, display = TWO_TABLES._replace(before=folder), {BUSY: Screen("Xvfb", {})}
     results = Results(f"twixt --before {folder}", str(tmp_path / "a.json"), str(tmp_path / "a.md"))
-    runs = [ran(GOOD), ran(GOOD, Case(LOOPS, "swarm", BEFORE))]
-    write_results(runs, choice, results, conditions(runs, choice, "Xvfb", interrupted=False))
+    runs = [ran(GOOD), ran(GOOD, Case(BUSY, SWARM, BEFORE))]
+    write_results(runs, choice, results, conditions(runs, choice, display, interrupted=False))
     page = (tmp_path / "a.md").read_text()
-    assert "| swarm, 2,000 |" in page
+    assert f"## {HEADINGS[BUSY]}\n" in page
+    assert "| swarm of 2,000 | before | 60.0 |" in page
     assert folder not in page
     made = json.loads((tmp_path / "a.json").read_text())
     assert made["rows"][0]["fps"] == {"median": 60.0, "worst": 60.0, "runs": 1}
@@ -151,7 +164,7 @@ def test_a_folder_without_twixt_is_refused_and_one_with_it_is_run_by_its_own_pyt
 def test_without_a_display_the_way_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.delenv(name, raising=False)
-    with pytest.raises(TwixtError, match="add --xvfb"), screen("here"):
+    with pytest.raises(TwixtError, match="leave out --here"), screen("here"):
         pass
 
 
@@ -164,8 +177,8 @@ def test_a_display_that_is_not_installed_is_named(kind: str, package: str, monke
 
 def test_bad_values_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     for words, says in (
-        ("--load many", "one or more of none, loops"), ("--worlds earth", "balls, metronome, swarm"),
-        ("--turns 0", "--turns"), ("--xvfb --json nowhere/a.json", "--json"),
+        ("--tables many", "one or more of free, busy, sway"), ("--turns 0", "--turns"),
+        ("--json nowhere/a.json", "--json"),
     ):  # fmt: skip
         assert main(["evenness", *words.split()]) == 2
         assert says in capsys.readouterr().err
@@ -188,25 +201,29 @@ def test_a_display_that_is_no_program_is_said(
 )
 def test_numbers_that_are_not_finite_are_refused(words: str, got: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(words.split()) == 2
-    assert f"it must be a finite number, got {got}" in capsys.readouterr().err
+    assert f"must be a finite number, got {got}" in capsys.readouterr().err
 
 
 @pytest.mark.display
-def test_it_measures_on_a_display_of_its_own(
+def test_quick_measures_one_run_of_each_table_on_displays_of_its_own(
     xvfb_display: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = tmp_path / "a.json"
-    words = f"--xvfb --seconds 0.5 --turns 1 --worlds metronome --load loops --before {ROOT} --json {path}"
+    json_file, page = tmp_path / "a.json", tmp_path / "a.md"
+    words = f"--tables free,busy --quick --before {ROOT} --json {json_file} --out {page}"
     assert main(["evenness", *words.split()]) == 0
-    assert "2 loops" in capsys.readouterr().out or os.cpu_count() != 2
-    made = json.loads(path.read_text())
-    assert [row["version"] for row in made["rows"]] == [HERE, BEFORE]
+    made = json.loads(json_file.read_text())
+    assert [(row["table"], row["version"]) for row in made["rows"]] == [
+        (FREE, HERE), (FREE, BEFORE), (BUSY, HERE), (BUSY, BEFORE)
+    ]  # fmt: skip
     assert all(row["frames"] > 0 for row in made["rows"])
+    assert made["conditions"]["renderer"]
+    assert page.read_text().count("| default world | this version |") == 2
+    assert HEADINGS[FREE] in capsys.readouterr().out
 
 
 @pytest.mark.display
 def test_ctrl_c_shows_what_is_there_and_leaves_nothing_running(xvfb_display: dict[str, str]) -> None:
-    words = ["evenness", "--seconds", "0.5", "--turns", "90", "--worlds", "metronome", "--load", "loops"]
+    words = ["evenness", "--here", "--seconds", "0.5", "--turns", "30", "--tables", "busy"]
     child = subprocess.Popen(
         [sys.executable, "-m", "bench", *words], cwd=ROOT, env=xvfb_display, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, text=True, start_new_session=True,
@@ -217,7 +234,7 @@ def test_ctrl_c_shows_what_is_there_and_leaves_nothing_running(xvfb_display: dic
     os.killpg(child.pid, signal.SIGINT)
     said, errors = child.communicate(timeout=60)
     assert child.returncode == 130
-    assert "metronome" in said
+    assert "default world" in said
     assert "Ctrl-C" in said
     assert "Traceback" not in errors
     assert not left_in_session(child.pid)

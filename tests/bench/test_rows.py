@@ -1,4 +1,4 @@
-"""Figures in turns: their medians, how sure their ratio is, and whether it reaches its bar."""
+"""Figures in turns: their medians, how sure their ratio is, and whether it reaches its target."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ def test_what_slows_both_alike_never_makes_noise(limits: list[float], factor: fl
 
 
 @pytest.mark.parametrize(
-    ("bar", "reached"),
+    ("target", "reached"),
     [("ratio <= 1.6", True), ("ratio >= 1.6", False), ("over <= 10", True), ("figure <= 29", False), ("", None)],
 )
-def test_a_bar_is_of_the_figure_its_ratio_or_what_it_is_over_the_limit(bar: str, reached: bool | None) -> None:
-    assert row("publish", "us", [30.0] * 3, "memcpy", [20.0] * 3, bar).holds is reached
+def test_a_target_is_of_the_figure_its_ratio_or_what_it_is_over_the_limit(target: str, reached: bool | None) -> None:
+    assert row("publish", "us", [30.0] * 3, "memcpy", [20.0] * 3, target).holds is reached
 
 
 def test_what_was_not_measured_reaches_and_misses_no_bar() -> None:
-    assert Row("publish", "us", None, "memcpy", None, 0, bar="figure <= 1").holds is None
+    assert Row("publish", "us", None, "memcpy", None, 0, target="figure <= 1").holds is None
 
 
 @pytest.mark.parametrize(("unit", "ratio", "worse"), [("us", 1.5, 0.5), ("us", 0.5, -0.5), ("fps", 0.5, 1.0)])
@@ -74,7 +74,7 @@ def test_rows_of_one_run_alone_are_compared_with_nothing() -> None:
 
 def test_a_document_is_read_as_it_was_written(tmp_path: Path) -> None:
     file = tmp_path / "earlier.json"
-    made = document({"channel": [Row("a", "us", 3.0, "b", 2.0, 9, noise=0.02, bar="ratio <= 1")]}, {})
+    made = document({"channel": [Row("a", "us", 3.0, "b", 2.0, 9, noise=0.02, target="ratio <= 1")]}, {})
     file.write_text(json.dumps(made))
     assert read_earlier(str(file)) == {("a", "b"): EarlierFigure(1.5, 0.02)}
     assert made["rows"][0]["holds"] is False

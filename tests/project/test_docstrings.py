@@ -13,7 +13,7 @@ import pytest
 
 import twixt
 
-SECTION = re.compile(r"^(Args|Attributes|Raises|Returns|Yields):$")
+SECTION = re.compile(r"^(Args|Attributes|Raises|Returns|Yields|Examples):$")
 # Sections whose entries are names: NAME: TEXT.
 NAMED = ("Args", "Attributes", "Raises")
 ENTRY = re.compile(r"^    (\*{0,2}[A-Za-z_]\w*): \S")

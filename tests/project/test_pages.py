@@ -15,7 +15,9 @@ ROOT = Path(__file__).parents[2]
 NAMED = re.compile(r"`((?:ipc|sim|render|cli|bench|tests|docs)/(?:[\w/.-]*(?:\.py|\.md|/))?)`")
 # A module of twixt or of its tests in any text, with the name in it that may follow: an import in a program that a test
 # starts, the target of a patch, a command that a page shows.
-DOTTED = re.compile(r"(?<![\w./-])(?:twixt\.(?:cli|ipc|sim|render)|bench(?!\.(?:png|json)\b)|tests)(?:\.[A-Za-z_]\w*)+")
+DOTTED = re.compile(
+    r"(?<![\w./-])(?:twixt\.(?:cli|ipc|sim|render)|bench(?!\.(?:png|json|md)\b)|tests)(?:\.[A-Za-z_]\w*)+"
+)
 # Trees that a test makes up, and this file's own examples, name what is not there.
 MADE_UP = {"tests/project/test_house_figures.py", "tests/project/test_pages.py"}
 TEXTS = [path for pattern in ("*.py", "*.md", "*.toml", "Makefile") for path in ROOT.glob(pattern)] + [

@@ -37,6 +37,16 @@ def test_tested_versions_are_within_those_of_pyproject() -> None:
         assert one.specifier.contains(tested[canonicalize_name(one.name)]), one
 
 
+def test_packages_in_one_environment_have_one_version() -> None:
+    """`make docs` and `make mutants` install into the environment of `make setup`."""
+    versions: dict[str, set[str]] = {}
+    for file in ("requirements.txt", "requirements-dev.txt", "requirements-mutants.txt", "requirements-docs.txt"):
+        for name, version in pins(file).items():
+            versions.setdefault(name, set()).add(version)
+    assert {"sphinx", "myst-parser", "furo", "griffelib", "numpy"} <= versions.keys()
+    assert {name: found for name, found in versions.items() if len(found) > 1} == {}
+
+
 def test_make_run_installs_what_running_needs_and_what_installs_twixt_alone() -> None:
     assert (
         pins("requirements.txt").keys()

@@ -1,10 +1,9 @@
-"""Each cause of a bad frame, proved by injected trouble: `python -m tests.long.injected`.
+"""Tests the causes of bad frames with injected trouble: `python -m tests.long.injected`.
 
-Prints the table and writes it with --out. Runs in pieces of less than a minute, each a viewer and a physics process
-of its own; with --lock each piece holds that file, so that measurements do not disturb each other. The displays take
-turns, so that a run that ends before its time (Ctrl-C, --minutes) has as many cases of each. Exits with 1 where a bar
-is
-not met: the page says which.
+Prints tables, and writes them into a page with --out. Runs in pieces of less than a minute. Each piece has its own
+viewer and physics process. With --lock each piece holds that file, so that measurements do not disturb each other. The
+displays take turns. So a run that ends early (Ctrl-C, --minutes) has equally many cases of each display. Exits with 1
+if a limit is not met; the page names the limit.
 """
 
 from __future__ import annotations
@@ -23,8 +22,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.pages import filled
 from tests.displays.rigs import sway, xvfb
-from tests.long.injected.page import broken, of_kind, page
+from tests.long.injected.page import broken, misnamed, of_kind, page
 from tests.long.injected.trial import KINDS, Trial, cases, length_s, run
 from tests.long.injected.viewer import Case
 
@@ -46,7 +46,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=22.0, help="begin no piece after so many [%(default)g]")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--lock", help="a file that is held while frames are measured")
-    parser.add_argument("--out", help="a Markdown file")
+    parser.add_argument("--out", help="a Markdown page, whose part between the marker lines is replaced")
     asked = parser.parse_args()
     displays = asked.displays.split()
     if unknown := set(displays) - set(DISPLAYS):
@@ -66,8 +66,11 @@ def main() -> int:
     ]
     text = page(trials, quiet, conditions, (asked.displays, asked.cases, asked.quiet_seconds))
     print(text)
+    for name, trial in trials.items():
+        print(f"{name}: {misnamed(trial)}")
     if asked.out:
-        Path(asked.out).write_text(text, encoding="utf-8")
+        out = Path(asked.out)
+        out.write_text(filled(out.read_text(encoding="utf-8") if out.exists() else "", text), encoding="utf-8")
     return 1 if broken(trials, quiet, asked.cases) else 0
 
 
