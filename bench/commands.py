@@ -285,7 +285,9 @@ add(
     """,
     names_option("--tables", EVENNESS_TABLES),
     option("--here", is_flag=True, help="use the present display instead of an Xvfb"),
-    option("--seconds", type=FiniteRange(min=0.5, max=3600), default=8.0, show_default=True, help="seconds of each run"),
+    option(
+        "--seconds", type=FiniteRange(min=0.5, max=3600), default=8.0, show_default=True, help="seconds of each run"
+    ),
     option("--turns", type=click.IntRange(1, 1000), default=3, show_default=True, help="number of runs of each case"),
     option("--quick", is_flag=True, help="one short run for each table: tests that the bench works"),
     BEFORE,

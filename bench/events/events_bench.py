@@ -81,7 +81,7 @@ class Row(NamedTuple):
             "in its frame": figures.is_in_time or self.viewer.unpassed > 0,
             "none missing": self.run.case.promise != EXACT or (not figures.missing and not lost),
             "missing ones are counted": figures.missing == counted,
-            "said once": len([line for line in self.viewer.notices if "are lost" in line]) == (1 if lost else 0),
+            "said once": len([line for line in self.viewer.notices if "were lost" in line]) == (1 if lost else 0),
         }
         return [name for name, holds in promises.items() if not holds]
 

@@ -232,7 +232,7 @@ class FrameLog:
 
     def _give_up(self, error: OSError) -> None:
         """Ends the file early and sets `failure`. A full disk must not end the viewer."""
-        self.failure = f"the frame log stops after {self._written} rows at most: {error.strerror}"
+        self.failure = f"the frame log ends after at most {self._written} rows: {error.strerror}"
         self._file = self._writer = None
 
     def _row(self, number: int) -> FrameRow:

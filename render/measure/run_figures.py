@@ -63,7 +63,7 @@ def conditions(timing: Intervals, moved: DrawnMotion) -> list[str]:
         lines.append("no snapshot was drawn: no motion and latency figures")
     elif not np.isfinite(moved.error_ms).any():
         lines.append(
-            "no quarter of a second of snapshots without a pause, a change of scale or a reset: "
+            "no 0.25 s of snapshots without a pause, a change of time scale or a reset: "
             "no animation error, ages and sim_to_present_ms"
         )
     if not (frames["group_due_ns"] != 0).any():

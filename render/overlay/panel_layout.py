@@ -31,7 +31,7 @@ LEAST_LABEL_WIDTH = 90.0
 PANEL_SHARE, KEYS_SHARE, BANNERS_END = 0.5, 0.2, 0.8
 # Width of a key's entry without its two texts. It is the width of the button's border and of the gaps.
 KEY_WIDTH = 26.0
-SMOOTH, TROUBLE, KEYS = "smooth", "trouble", "keys"
+PLAYBACK, TROUBLE, KEYS = "playback", "trouble", "keys"
 # Largest width of the plots, as a share of the window's width, if that is more than PANEL_WIDTH.
 PLOTS_SHARE = 0.3
 # Height that the figures of the frames leave for the first plot.
@@ -213,8 +213,8 @@ class _Layout:
             items.append(self._row("core sharing", state.for_physics, 6))
         if state.age_ms is not None:
             items.append(self._row("added latency", time_text(round(state.age_ms, 1)), 6))
-        is_open = SMOOTH in self._opened
-        items.append(PanelItem(0 if is_open else 2, line, lambda: ui.section(imgui, SMOOTH, self._opened)))
+        is_open = PLAYBACK in self._opened
+        items.append(PanelItem(0 if is_open else 2, line, lambda: ui.section(imgui, PLAYBACK, self._opened)))
         if is_open:
             items += self._smooth()
         return self._fitted(items, room, is_open)

@@ -191,7 +191,9 @@ class OverlayState:
     clock: str = ""  # name of the chosen clock, such as "auto"
     clock_mode: str = ""  # current mode of the clock, such as "ahead"
     interpolation: str = ""
-    for_physics: str = ""  # how the viewer disturbs the physics process less, such as "staying off core 1"
+    for_physics: str = (
+        ""  # how the viewer disturbs the physics process less, such as "avoiding core 1, where physics never sleeps"
+    )
     left_out: str = ""  # quality level of the picture, such as "no shadows", or "" at the highest level
     room_ms: float | None = None  # wall time from the draw time to the newest snapshot
     playing_rate: float | None = None  # simulated seconds per wall second at which the clock plays
@@ -232,7 +234,9 @@ class PanelFacts(NamedTuple):
     # Buffer of the clock `buffered`, in ms. If it is 0, the buffer is computed from measured jitter. If it is None,
     # another clock is in use.
     buffer_ms: float | None = None
-    for_physics: str = ""  # how the viewer disturbs the physics process less, such as "staying off core 1"
+    for_physics: str = (
+        ""  # how the viewer disturbs the physics process less, such as "avoiding core 1, where physics never sleeps"
+    )
     left_out: str = ""  # quality level of the picture, or "" at the highest level
     thinned: int = 0  # number of snapshots dropped before they were drawn, because the viewer's ring was full
     # age of each group of bodies that has its own draw time, by the group's name

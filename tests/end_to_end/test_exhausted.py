@@ -90,7 +90,7 @@ def test_a_disk_that_fills_ends_the_log_with_a_whole_row_and_not_the_run(start: 
     assert view.end() == 130, view.err
     assert len(view.err.splitlines()) == view.err.count("File too large") == 2, view.err
     assert "twixt: no screenshot: cannot write the screenshot 'picture.png'" in view.err
-    assert "twixt: the frame log stops" in view.err
+    assert "twixt: the frame log ends" in view.err
     assert not (start.folder / "picture.png").exists(), "half a picture is none"
     text = (start.folder / "frames.csv").read_bytes()
     assert len(text) <= 20 * 1024
@@ -215,7 +215,7 @@ def test_no_memory_to_grow_into_is_said_once_and_the_old_segment_goes_on(start: 
         (start.folder / "seen").touch()
         newest(link, lambda snapshot: snapshot.sim_time_ns > shown_ns)  # they go on
     assert (free.end(), run.end()) == (0, 0)
-    one_line(run, "viewers are shown 2,300 of", "could not be made")
+    one_line(run, "viewers are shown 2,300 of", "cannot allocate")
     assert run.out == free.out, "the world is as it would have been"
     assert json.loads((start.folder / "figures.json").read_text())["physics"]["published"] > 20
     assert run.left() == []

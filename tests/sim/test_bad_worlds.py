@@ -506,7 +506,7 @@ def test_a_forked_child_that_goes_on_stepping_ends_alone(users_folder: Path, run
     childs_code, state = ended.stdout.splitlines()
     assert (childs_code, len(state)) == ("2", 64)
     assert (
-        "or this is a forked child of its process; publish before the end, in the process that made the simulation"
+        "or this process was forked from it; publish before the end, in the process that made the simulation"
         in ended.stderr
     )
     assert "Traceback" not in ended.stderr

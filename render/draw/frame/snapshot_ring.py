@@ -312,7 +312,7 @@ class SnapshotRing:
             raise TwixtError(
                 f"the GPU has no memory for a snapshot of {self._capacity:,} bodies: "
                 f"{size_bytes * mib:.0f} MiB "
-                f"beside the {held * mib:.0f} MiB that hold others; run with fewer bodies"
+                f"in addition to {held * mib:.0f} MiB for other snapshots; use fewer bodies"
             )
         return buffer
 

@@ -361,9 +361,7 @@ class Handle:
         """
         shown, left_out = overlay_figures_of(viewports_figures)
         if left_out:
-            self._unsupported.note(
-                f"{left_out} of {left_out + len(shown)} figures of set_figures, which are too large together"
-            )
+            self._unsupported.note(f"{left_out} of {left_out + len(shown)} figures of set_figures, too large together")
         self._view.set_figures(shown)
 
     def clear_figures(self) -> None:
@@ -394,9 +392,7 @@ class Handle:
         """
         shown, left_out = overlay_images(viewports_images)
         if left_out:
-            self._unsupported.note(
-                f"{left_out} of {left_out + len(shown)} images of set_images, which are too large together"
-            )
+            self._unsupported.note(f"{left_out} of {left_out + len(shown)} images of set_images, too large together")
         self._view.set_images(shown)
 
     def clear_images(self) -> None:

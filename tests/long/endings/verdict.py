@@ -80,7 +80,7 @@ LIGHT = {
     ],
     "physics SIGINT": [Ending(0, "ended interrupted: (the simulation was ended with Ctrl-C|Ctrl-C)")],
     "physics ended": [Ending(0, "ended ended: .*")],
-    "nobody there": [Ending(2, r"refused: (no simulation named|the simulation \"lab\" let nobody in).*")],
+    "nobody there": [Ending(2, r"refused: (no simulation named|cannot attach to the simulation \"lab\").*")],
 }
 # Said by the viewer of a run, on the same stream as the run itself.
 OWN_VIEWER = {"SIGKILL": [ENDS_LOST], "SIGTERM": [ENDS_LOST]}

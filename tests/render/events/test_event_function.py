@@ -217,7 +217,7 @@ def test_anything_else_is_refused_with_the_rule(module: ModuleType, function: An
     [
         ("no_such_module_anywhere:f", '--on-event: no module named "no_such_module_anywhere"'),
         ("events_of_a_test:on_evnt", 'has no "on_evnt"; did you mean "on_event"'),
-        ("events_of_a_test", "--on-event of your own is written module:name"),
+        ("events_of_a_test", "--on-event must be module:name"),
     ],
 )
 def test_a_function_that_is_not_there_is_refused(module: ModuleType, reference: str, reason: str) -> None:

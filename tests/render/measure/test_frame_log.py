@@ -187,7 +187,7 @@ def test_a_full_disk_ends_the_file_and_not_the_picture():
         (None, "cannot read the frame log .*; write one with: twixt run --log FILE.csv"),
         ("", "lacks the column 'frame'"),
         ("Application,ProcessID\nx,1\n", "lacks the column 'frame'"),
-        ("\xff\xfe", "is no frame log|it is no text"),
+        ("\xff\xfe", "is not a frame log|it is not text"),
     ],
 )
 def test_a_file_that_is_no_log_is_refused_with_the_way_out(tmp_path, text, says):

@@ -132,7 +132,7 @@ def test_without_physics_answer_its_rate_is_the_one_seen():
     made = built(physics=None)
     assert made["physics"]["rate"]["p50"] == 1.0
     assert made["physics"]["steps"] is None
-    assert any("physics did not answer" in line for line in made["conditions"])
+    assert any("physics did not send its figures" in line for line in made["conditions"])
 
 
 def test_figures_beyond_the_agreed_ones_stay():
@@ -190,7 +190,7 @@ def test_a_refresh_that_the_frames_contradict_is_the_probes_and_said():
     display = DISPLAY | {"swap_blocks": True, "refresh_measured_hz": 86.0}
     made = report.build(report.FinishedRun(rows, PHYSICS, display, Config()))
     assert made["display"]["refresh_measured_hz"] == 86.0
-    assert any("shows late frames as they come" in said for said in made["conditions"])
+    assert any("shows late frames at once" in said for said in made["conditions"])
     agreeing = report.build(report.FinishedRun(rows, PHYSICS, display | {"refresh_measured_hz": 99.0}, Config()))
     assert agreeing["display"]["refresh_measured_hz"] == pytest.approx(100.0, rel=1e-3)
 
@@ -198,9 +198,9 @@ def test_a_refresh_that_the_frames_contradict_is_the_probes_and_said():
 @pytest.mark.parametrize(
     ("source", "says"),
     [
-        ("display", "present is what the display said"),
-        ("fence", "the fence after the swap"),
-        ("swap", "the present time of a frame is the return of its swap, in motion"),
+        ("display", "is the time that the display reported"),
+        ("fence", "the end of the fence after its swap"),
+        ("swap", "the present time of a frame is the return of its swap (for motion"),
         ("timer", "does not wait for the display"),
     ],
 )
@@ -209,7 +209,7 @@ def test_the_source_of_presents_is_a_figure_and_its_meaning_a_condition(source, 
     made = report.build(report.FinishedRun(rows, PHYSICS, {}, Config()))
     assert made["display"]["present_source"] == source
     assert any(says in line for line in made["conditions"])
-    assert not any("older log" in line for line in made["conditions"])
+    assert not any("of an older version" in line for line in made["conditions"])
 
 
 def test_the_source_of_presents_is_what_most_rows_say_whatever_the_window_says_at_the_end():
@@ -230,7 +230,7 @@ def test_it_is_said_how_far_the_swaps_return_was_off_where_the_display_spoke():
     ]
     said = " ".join(built(rows)["conditions"])
     assert "the display reported when 90 of 90 frames were shown" in said
-    assert "3.00 ms after that in the median" in said
+    assert "3.00 ms after that time (median)" in said
 
 
 def test_the_report_names_the_quality_levels_over_time_if_there_were_several():
@@ -251,7 +251,7 @@ def test_the_report_names_the_quality_levels_over_time_if_there_were_several():
 
 def test_an_older_log_is_read_and_said_to_be_one():
     said = built()["conditions"]
-    assert any("an older log" in line for line in said)
+    assert any("the log is of an older version" in line for line in said)
     assert any("causes.render_late_parts" in line for line in said)
     assert any("ms of display time" in line for line in said)
 

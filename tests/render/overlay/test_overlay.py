@@ -306,7 +306,7 @@ def panes_of(screen, size_px, scale=1.0, opened=(), **changed):
     return panes
 
 
-@pytest.mark.parametrize("opened", [(), ("smooth", "trouble"), ("keys",)], ids=["folded", "open", "keys"])
+@pytest.mark.parametrize("opened", [(), ("playback", "trouble"), ("keys",)], ids=["folded", "open", "keys"])
 @pytest.mark.parametrize("is_split", [False, True], ids=["whole", "split"])
 def test_no_panel_lies_over_another_or_beyond_the_window_whatever_its_size(screen, is_split, opened):
     said = {

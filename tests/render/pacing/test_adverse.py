@@ -48,7 +48,7 @@ def test_a_slower_display_is_followed_where_drawing_waits_and_nobody_says_anythi
 @pytest.mark.parametrize("work_ms", [18, 25, 40])
 def test_a_queue_that_is_drained_from_the_first_frame_on_is_no_timer(kind: type[ModelDisplay], work_ms: float) -> None:
     seen, all_of_it = run(kind(steady(60)), works.constant(work_ms)(7000), 8)
-    assert not any("placed by the timer" in frame.reason for frame in seen)
+    assert not any("a timer paces the frames" in frame.reason for frame in seen)
     assert all_of_it.off_share <= 0.3, "of a timer's frames nearly all are off"
 
 

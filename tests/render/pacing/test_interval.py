@@ -64,7 +64,7 @@ def test_after_frames_were_forgotten_a_replay_widens_as_soon_as_at_the_start() -
 def test_a_change_says_why() -> None:
     choice = warm(IntervalChoice(16 * MS))
     reasons = [choice.frame(20 * MS, i * 20 * MS) for i in range(1, 4)]
-    assert reasons == ["", "", "3 of the last frames took 20.0 ms: widened to 20.2 ms"]
+    assert reasons == ["", "", "3 of the last frames took 20.0 ms: interval widened to 20.2 ms"]
 
 
 def test_where_swap_blocks_20_ms_are_two_refreshes() -> None:

@@ -208,9 +208,9 @@ def test_what_raises_is_told_once_in_the_users_own_traceback_and_left_out_from_t
 @pytest.mark.parametrize(
     ("reference", "words"),
     [
-        ("draws", "is written module:name"),
+        ("draws", "must be module:name"),
         ("draws.py:draw", "draws"),
-        (":draw", "is written module:name"),
+        (":draw", "must be module:name"),
         ("no_such_module_here:draw", 'no module named "no_such_module_here"'),
         ("draws:drew", 'did you mean "draw"?'),
         ("draws:other", "def other(frame)"),

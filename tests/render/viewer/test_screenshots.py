@@ -116,7 +116,7 @@ def test_a_picture_that_fails_leaves_the_older_one_as_it_was(tmp_path: Path, mon
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.replace", full)
-    with pytest.raises(TwixtError, match="No space left on device; make room"):
+    with pytest.raises(TwixtError, match="No space left on device; free disk space"):
         save_png(str(path), PIXELS)
     assert list(tmp_path.iterdir()) == [path]
     assert path.read_bytes() == b"older"

@@ -162,7 +162,7 @@ def test_the_json_file_holds_the_physics_and_channel_blocks(users_folder: Path) 
 
 
 def test_a_json_file_that_cannot_be_written_is_refused_with_the_way_out(users_folder: Path) -> None:
-    with pytest.raises(TwixtError, match="give --json a file in a folder that exists"):
+    with pytest.raises(TwixtError, match="for --json, name a file in an existing folder"):
         run(Config(world="plain_worlds:Plain"), steps=2, json_file="nowhere/out.json")
 
 

@@ -215,7 +215,7 @@ def test_a_program_that_cannot_be_started_is_named_and_nothing_is_left_of_it(
     broken.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(broken))
     descriptors = len(os.listdir("/proc/self/fd"))
-    with pytest.raises(NoViewerProgram, match=f"the viewer's program '{broken}' cannot be started"):
+    with pytest.raises(NoViewerProgram, match=f"cannot start the viewer's program '{broken}'"):
         start_viewer("lab", Config())
     assert len(os.listdir("/proc/self/fd")) == descriptors
 

@@ -89,7 +89,7 @@ def test_every_type_that_crosses_may_be_declared(dtype: str) -> None:
         (lambda: Column("f4", 0), "from 1 to 64 values per body, got 0"),
         (lambda: Column("f4", 65), "got 65"),
         (lambda: Column("f4", True), "got True"),
-        (lambda: Column("f4", rule="cubic"), "one of linear, angle, none, latest, or module:function"),
+        (lambda: Column("f4", rule="cubic"), "one of linear, angle, none, latest, or your own module:function"),
         (lambda: Column("f4", rule=None), "got None"),  # type: ignore[arg-type]
         (lambda: Column("f4", rule=lambda old, new, alpha: new), "defined at the top of a module"),
         (lambda: Column("f4", rule=column_rules.made_inside()), "a nested function"),
@@ -101,7 +101,7 @@ def test_every_type_that_crosses_may_be_declared(dtype: str) -> None:
         (lambda: Bodies(1, columns={"correction": Column("f4", 7)}), "'correction'"),
         (lambda: Bodies(1, columns={"corrected_ns": Column("i8")}), "'corrected_ns'"),
         (lambda: Bodies(1, columns={"visible": Column("b1")}), "'visible'"),
-        (lambda: Bodies(1, columns={"two words": Column("f4")}), "plain identifier"),
+        (lambda: Bodies(1, columns={"two words": Column("f4")}), "must be an identifier"),
         (lambda: Bodies(1, columns={"scale3": Column("f8", 3)}), r'must be Column\("f4", 3\)'),
         (lambda: Bodies(1, columns={f"c{i}": Column("f4") for i in range(MOST_COLUMNS + 1)}), "at most 30 columns"),
     ],

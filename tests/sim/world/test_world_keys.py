@@ -118,8 +118,8 @@ def test_an_exception_of_on_key_is_the_users_crash(make_host: MakeHost) -> None:
 @pytest.mark.parametrize(
     ("names", "said"),
     [
-        ("space", "Played.own_keys must be a list of key names, got 'space'"),
-        (5, "Played.own_keys must be a list of key names, got 5"),
+        ("space", "Played.own_keys must be a list of names of keys, got 'space'"),
+        (5, "Played.own_keys must be a list of names of keys, got 5"),
         (["Space"], 'Played.own_keys: a key must be named by its character, .* did you mean "space"'),
         ([65], "Played.own_keys: a key must be named by its character"),
     ],
