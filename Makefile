@@ -23,14 +23,14 @@ BEGIN { code = 1; terminal = !system("test -t 1") }
 /^ERROR/ { refused = 1 }
 /^(WARNING|DEPRECATION)/ { erase(); print > "/dev/stderr"; count-- }
 /^(Collecting|Processing|Requirement already satisfied)/ { tell(++found " of " all " found") }
-/^Installing collected packages/ { erase(); if (all) print "setup: installing them" }
+/^Installing collected packages/ { erase(); if (all) print "setup: installing the packages" }
 END { erase(); if (code || refused) for (i = 1; i <= count; i++) print lines[i] > "/dev/stderr"; if (code) print way_out > "/dev/stderr"; exit code }
 function tell(text) { if (terminal && all) { printf "\rsetup: %s", text; fflush(); told = 1 } }
 function erase() { if (told) printf "\r%24s\r", ""; told = 0 }
 endef
 export PIP_LINES
 
-WAY_OUT := setup: pip failed, see its message above; to try again, run the same make (packages in a folder: PIP_FIND_LINKS=FOLDER make)
+WAY_OUT := setup: pip failed, see its message above; to try again, run the same make (PIP_FIND_LINKS=FOLDER make: packages from a folder)
 
 # 1: packages to install, 2: their number, or nothing if the progress is not to be shown.
 pip_install = { $(BIN)/python -m pip install --disable-pip-version-check --no-input --no-color --progress-bar off --no-compile $(1) \
@@ -42,7 +42,7 @@ define system_install
 for p in $(1); do case "$$installed" in *" $$p:installed "*) ;; \
   *) missing="$$missing $$p"; count=$$((count + 1)) ;; esac; done; \
 if ! command -v dpkg-query >/dev/null 2>&1; then \
-  echo "setup: this is not a Debian system; install an OpenGL 3.3 driver, and for the tests Xvfb, sway and weston"; \
+  echo "setup: this is not Debian or Ubuntu; install an OpenGL 3.3 driver yourself, and for the tests Xvfb, sway and weston"; \
 elif [ -z "$$missing" ]; then :; \
 elif [ "$$(id -u)" = 0 ]; then \
   echo "setup: installing $$count system packages, which takes a minute or two:$$missing"; \
@@ -50,7 +50,7 @@ elif [ "$$(id -u)" = 0 ]; then \
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing 2>&1) || \
   { code=$$?; printf '%s\n' "$$said" >&2; exit $$code; }; \
 else \
-  echo "setup: some system packages are missing; to install them, type:"; \
+  echo "setup: some system packages are missing; to install them, run:"; \
   echo "  sudo apt-get install --no-install-recommends$$missing"; \
 fi
 endef
@@ -59,7 +59,7 @@ endef
 .PHONY: help setup packages run-packages docs-packages types run test pythons check docs reference bench fuzz mutants \
         coverage frozen kill-orders soak clean
 
-help:           ## this list
+help:           ## print this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 setup: packages types $(VENV)/ready   ## install everything that is missing
@@ -86,7 +86,7 @@ types:
 # Copies that hatchling installs, or another package `twixt`, would be imported instead of what is edited here.
 $(VENV)/ready-to-run: requirements.txt pyproject.toml | run-packages
 $(VENV)/ready-to-run: SAYS = into $(VENV), to run twixt: about half a minute, 290 MB
-$(VENV)/ready-to-run: THEN = echo "setup: twixt itself"; \
+$(VENV)/ready-to-run: THEN = echo "setup: installing twixt"; \
 	$(call pip_install,--no-deps --no-build-isolation --editable .); \
 	for site in $(VENV)/lib/python*/site-packages; do rm -rf $$site/twixt $$site/twixt-*info $$site/twixt_viewer.py; done; \
 	$(BIN)/python -m compileall -q twixt_viewer.py twixt.py cli ipc sim render bench
@@ -95,58 +95,59 @@ $(VENV)/ready: requirements-dev.txt requirements.txt $(VENV)/ready-to-run | pack
 $(VENV)/ready: SAYS = into $(VENV), for tests and benches: about a minute, 220 MB more
 $(VENV)/ready: THEN = :
 
-$(VENV)/ready-to-run $(VENV)/ready: NEXT = ; the first start compiles the drawing code, which takes a second or two
+$(VENV)/ready-to-run $(VENV)/ready: NEXT = ; the first start of twixt takes a second or two longer, because it compiles the drawing code
 
 $(VENV)/ready-for-docs: requirements-docs.txt | docs-packages
-$(VENV)/ready-for-docs: SAYS = into $(VENV), to build the pages: half a minute, 80 MB
+$(VENV)/ready-for-docs: SAYS = into $(VENV), to build the pages: about half a minute, 100 MB
 $(VENV)/ready-for-docs: THEN = :
 
 # If the creation of a virtual environment was interrupted, it has a python and no pip. It is then made again.
 $(VENV)/ready-to-run $(VENV)/ready $(VENV)/ready-for-docs:
 	@set -e; began=$$(date +%s); all=$$(cat $(filter requirements%,$^) | grep -c ==); mkdir -p $(VENV); \
 	if command -v flock >/dev/null; then exec 9>>$(VENV)/being-made; \
-	  flock -n 9 || { echo "setup: another make installs into $(VENV); waiting for it"; flock 9; }; \
+	  flock -n 9 || { echo "setup: waiting, because another make installs into $(VENV)"; flock 9; }; \
 	  if [ -e $@ ] && [ -z "$$(find $^ -newer $@)" ]; then exit 0; fi; fi; \
-	$(BIN)/python -m pip --version >/dev/null 2>&1 || { echo "setup: making a virtual environment in $(VENV)"; "$(PYTHON)" -m venv $(VENV); }; \
+	$(BIN)/python -m pip --version >/dev/null 2>&1 || { echo "setup: creating a virtual environment in $(VENV)"; "$(PYTHON)" -m venv $(VENV); }; \
 	echo "setup: installing Python packages ($$all) $(SAYS)"; \
 	$(call pip_install,-r $<,$$all); \
 	$(THEN); \
 	touch $@; echo "setup: done in $$(($$(date +%s) - began)) s$(NEXT)"
 
-run: $(VENV)/ready-to-run  ## the default world, in a window (without a display: offscreen, with a report)
+run: $(VENV)/ready-to-run  ## run the default world in a window (without a display: offscreen, with a report)
 	@$(BIN)/twixt run $(ARGS)
 
-test: setup     ## all tests, most of them in parallel
+test: setup     ## run all tests, most of them in parallel
 	$(BIN)/python -m tests.suite $(ARGS)
 
-pythons: setup  ## tests that need no window, under every Python from 3.11 on that is installed (ARGS=--quick: a few)
+pythons: setup  ## run the tests without a window under each installed Python from 3.11 (ARGS=--quick: few tests)
 	@$(BIN)/python -m tests.pythons $(ARGS)
 
-check: setup    ## format, lint, types, fast tests
+check: setup    ## check format, lint and types, and run the fast tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python -m tests.suite -m "not stress and not display and not slow" $(ARGS)
 
-docs: $(VENV)/ready-for-docs  ## the pages as a site, in build/docs; broken links are errors
+docs: $(VENV)/ready-for-docs  ## build the pages as a site, in build/docs; broken links are errors
+	@rm -rf build/docs  # a second build does not report the links of pages that are the same
 	@$(BIN)/python -m sphinx -q -W --keep-going -j auto -c docs . build/docs $(ARGS)
 	@echo "docs: build/docs/index.html"
 
-reference: setup   ## writes the pages that are made from docstrings and from --help
+reference: setup   ## write the pages that are generated from docstrings and from --help
 	@$(BIN)/python -m docs.reference
 	@$(BIN)/python -m docs.command_line
 
-bench: setup    ## measures costs, each beside its physical limit (ARGS="channel --quick"; ARGS=--help: all benches)
+bench: setup    ## measure costs, each with its physical limit (ARGS="channel --quick"; ARGS=--help: list of benches)
 	$(BIN)/python -m bench $(ARGS)
 
-fuzz: setup     ## a hundred thousand corrupt inputs for each decoder (FUZZ=1000, ARGS="head --seed 1")
+fuzz: setup     ## test each decoder with 100,000 corrupt inputs (FUZZ=1000: fewer; ARGS="head --seed 1")
 	nice env FUZZ=$(FUZZ) $(BIN)/python -P -m tests.long.hostile.fuzz $(ARGS)
 
-mutants: setup  ## checks that the tests notice wrong lines of the channel and of the schedule (takes long)
+mutants: setup  ## check that the tests find wrong lines in the channel and the schedule (takes long)
 	@$(call pip_install,-r requirements-mutants.txt)
 	nice $(BIN)/python -m tests.mutants --out docs/mutants.md $(ARGS)
 
-coverage: setup ## lines and branches of ipc/ that the tests reach
+coverage: setup ## measure which lines and branches of ipc/ the tests reach
 	@$(call pip_install,-r requirements-mutants.txt)
 	@rm -rf build/coverage && mkdir -p build/coverage
 	$(BIN)/python -m coverage run -m pytest -q tests/ipc tests/sim tests/cli tests/bench -m "not display" \
@@ -155,14 +156,14 @@ coverage: setup ## lines and branches of ipc/ that the tests reach
 	-@$(BIN)/python -m coverage combine --quiet 2>/dev/null  # processes that were killed leave half a file
 	$(BIN)/python -m coverage report
 
-frozen: setup   ## makes programs with PyInstaller that open a window, and counts the starts of each (takes minutes)
+frozen: setup   ## build programs with PyInstaller that open a window, and count the starts of each (takes minutes)
 	nice $(BIN)/python -m tests.frozen
 
-kill-orders: setup   ## ORDERS=1000 random orders of starting, stopping and killing: nothing is left (SEED=N repeats one)
+kill-orders: setup   ## test that nothing is left after ORDERS=1000 random orders of starts, stops and kills (SEED=N)
 	$(BIN)/python -m tests.long.endings --orders $(or $(ORDERS),1000) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
-soak: setup     ## an hour of viewers that come, go and are killed (SOAK_S seconds): nothing grows
+soak: setup     ## test for an hour that nothing grows while viewers attach, leave and are killed (SOAK_S: seconds)
 	$(BIN)/python -m tests.long.soak.soak $(ARGS)
 
-clean:          ## remove what setup and the tests made
+clean:          ## remove the files of setup and of the tests
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info

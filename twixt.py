@@ -216,13 +216,21 @@ def __dir__() -> list[str]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs the command line. A TwixtError is printed as one line on standard error.
+    """Runs the command line `twixt`. A TwixtError is printed as one line on standard error.
 
     Args:
         arguments: Words of the command line. By default those of `sys.argv`.
 
     Returns:
-        The exit code.
+        The exit code: 0 without an error, 1 after a crash or a broken limit of --fail-if, 2 for a refused input,
+        3 without a display, 130 after Ctrl-C.
+
+    Examples:
+        ```python
+        import twixt
+
+        twixt.main(["worlds"])  # lists the built-in worlds
+        ```
     """
     try:
         from twixt.ipc.process.interrupts import CtrlCRecorder

@@ -22,12 +22,12 @@ from twixt.ipc.errors import INTERRUPTED, READER_GONE, REFUSED, TwixtError, has_
 from twixt.ipc.process.notices import print_notice
 
 PROGRAM = "python -m bench"
-ABOUT = """Costs of everything, each beside its physical limit; truth and evenness of the motion.
+ABOUT = """Measure costs, each with its physical limit, and the errors and evenness of motion.
 
 \b
-python -m bench                          all costs (an hour), the commands from channel to vsync
-python -m bench --quick                  few rounds of each: that it works
-python -m bench channel --json now.json  one group, kept
+python -m bench                          measure all costs, from channel to vsync (about an hour)
+python -m bench --quick                  test that the benches work, in few rounds
+python -m bench channel --json now.json  measure one group and write its figures
 python -m bench channel --against now.json --fail-over 10
 
 Run it in the top folder of a checkout; make bench ARGS="channel --quick" does the same.
@@ -40,22 +40,22 @@ COSTS = {
     "channel": ("Cost of publishing and reading.", "costs.channel:channel_rows"),
     "show": ("Cost of a publish through twixt.show.", "costs.channel:show_rows"),
     "emit": ("Cost of emitting events and publishing them.", "costs.emitting:emit_rows"),
-    "guest": ("Slowdown of a loop that never waits, by its viewer.", "loops.guest:rows"),
+    "guest": ("Slowdown that a viewer causes in a loop that never waits.", "loops.guest:rows"),
     "frame": (
-        "Cost of a frame beside its drawing: waking, clock, log.",
+        "Cost of a frame without its drawing: waking, clock, log.",
         "costs.frame:frame_rows costs.frame:still_rows +costs.allocation:allocation_rows",
     ),
     "interpolation": ("Cost of each method, on the GPU and in numpy.", "costs.drawing:method_rows"),
     "draw": (
-        "Frames a second, by number of bodies and by shape.",
+        "Frames per second, by number of bodies and by shape.",
         "costs.live:live_rows costs.drawing:shape_rows costs.drawing:mark_rows",
     ),
     "parts": ("Processor time of each part of a frame, in three sizes.", "costs.frame:phase_rows"),
-    "looks": ("Cost of shadows, contact shading, four samples a pixel.", "costs.drawing:look_rows"),
-    "start": ("From the command to the first picture.", "costs.whole_runs:start_rows"),
+    "looks": ("Cost of shadows, contact shading and multisampling.", "costs.drawing:look_rows"),
+    "start": ("Time from the command to the first picture.", "costs.whole_runs:start_rows"),
     "million": ("A million bodies: failed reads, memory, first picture.", "costs.whole_runs:million_rows"),
-    "vsync": ("Evenness of frames where swap waits for the display.", "costs.whole_runs:vsync_rows"),
-    "peers": ("Other viewers on the same scene, where installed.", "peers:peer_rows"),
+    "vsync": ("Evenness of frames if swap waits for the display.", "costs.whole_runs:vsync_rows"),
+    "peers": ("Other viewers on the same scene, if they are installed.", "peers:peer_rows"),
 }
 # Name of the costs that are measured only on request.
 PEERS = "peers"
@@ -73,7 +73,7 @@ def read_counts(text: str) -> tuple[int, ...]:
     """Reads whole numbers from 1 to `MOST_BODIES`, such as `1000,10000`. Raises ValueError for another text."""
     counts = tuple(int(part) for part in text.split(","))
     if not all(0 < count <= MOST_BODIES for count in counts):
-        raise ValueError(f"each must be from 1 to {MOST_BODIES}, such as 1000,10000")
+        raise ValueError(f"each number must be from 1 to {MOST_BODIES}, such as 1000,10000")
     return counts
 
 
@@ -83,7 +83,7 @@ def read_names(*known: str) -> Callable[[str], tuple[str, ...]]:
     def read(text: str) -> tuple[str, ...]:
         wanted = {name.strip() for name in text.split(",")}
         if not wanted <= set(known):
-            raise ValueError(f"it is one or more of {', '.join(known)}")
+            raise ValueError(f"write one or more of {', '.join(known)}")
         return tuple(name for name in known if name in wanted)
 
     return read
@@ -93,7 +93,13 @@ def names_option(flag: str, known: tuple[str, ...]) -> click.Option:
     """An option that takes some of the names `known`, separated by commas; by default all."""
     names = ", ".join(known)
     read = Read("names", read_names(*known))
-    return option(flag, type=read, default=",".join(known), metavar="NAMES", help=f"which of {names}  [default: all]")
+    return option(
+        flag,
+        type=read,
+        default=",".join(known),
+        metavar="NAMES",
+        help=f"names, separated by commas: {names}  [default: all]",
+    )
 
 
 class FiniteRange(click.FloatRange):
@@ -101,12 +107,20 @@ class FiniteRange(click.FloatRange):
 
     def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Any:
         if not math.isfinite(read := click.FLOAT.convert(value, parameter, context)):
-            self.fail(f"it must be a finite number, got {value}", parameter, context)
+            self.fail(f"must be a finite number, got {value}", parameter, context)
         return super().convert(read, parameter, context)
 
 
+def seconds(default: float, least: float, about: str) -> click.Option:
+    return option("--seconds", type=FiniteRange(min=least, max=3600), default=default, show_default=True, help=about)
+
+
+def turns(default: int, about: str) -> click.Option:
+    return option("--turns", type=click.IntRange(1, 1000), default=default, show_default=True, help=about)
+
+
 def several(name: str, field: str, about: str) -> click.Option:
-    return option(name, field, multiple=True, help=f"{about}; may be given again")
+    return option(name, field, multiple=True, help=f"{about}; may be repeated")
 
 
 benches = CommandTable()
@@ -137,27 +151,29 @@ def call(
 
 
 def seeds(default: int) -> click.Option:
-    return option("--seeds", type=click.IntRange(min=1), default=default, show_default=True, help="of each trace")
+    return option(
+        "--seeds", type=click.IntRange(min=1), default=default, show_default=True, help="number of seeds of each trace"
+    )
 
 
-TO_JSON = option("--json", "json_file", metavar="FILE", help="write the figures as JSON; - for standard output")
-TO_PAGE = option("--out", metavar="FILE", help="write a page about it (Markdown)")
+TO_JSON = option("--json", "json_file", metavar="FILE", help="write the figures as JSON; -: to standard output")
+TO_PAGE = option("--out", metavar="FILE", help="write the results as a page (Markdown)")
 COST_OPTIONS = (
-    option("--quick", is_flag=True, help="few rounds: shows that it works, not how fast"),
+    option("--quick", is_flag=True, help="few rounds: tests that the bench works; the figures are not accurate"),
     TO_JSON,
     TO_PAGE,
-    option("--plot", metavar="FILE", help="draw frames a second against bodies (PNG)"),
-    option(
-        "--against", metavar="FILE", help="show beside them the ratios of an earlier --json FILE, and what became worse"
-    ),
+    option("--plot", metavar="FILE", help="draw frames per second against the number of bodies (PNG)"),
+    option("--against", metavar="FILE", help="compare the ratios with those of an earlier --json FILE"),
     option(
         "--fail-over",
         type=FiniteRange(min=0),
         metavar="PERCENT",
-        help="exit with 1 when a ratio is worse than --against by more than this, and by more than the noise",
+        help="exit with code 1 if a ratio is worse than in --against by more than this and by more than the noise",
     ),
 )
-BEFORE = option("--before", metavar="FOLDER", help="a checkout of an earlier version, in turns with this one")
+BEFORE = option(
+    "--before", metavar="FOLDER", help="checkout of an earlier version, which is measured in turns with this one"
+)
 
 for name, (about, functions) in COSTS.items():
     add(name, "cost_suite:measure", about, *COST_OPTIONS, groups={name: functions})
@@ -168,19 +184,19 @@ add(
     "Errors of each method, for each world and each trouble.",
     TO_JSON,
     TO_PAGE,
-    option("--plot", metavar="FILE", help="draw a bounce and a circle as some methods draw them (PNG)"),
-    several("--world", "worlds", "only this one"),
-    several("--trouble", "troubles", "only this one"),
-    several("--method", "methods", "only this one, or module:Class"),
-    option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="of worlds and troubles"),
-    option("--quick", is_flag=True, help="one world and two troubles: shows that it works"),
+    option("--plot", metavar="FILE", help="draw a bounce and a circle with some of the methods (PNG)"),
+    several("--world", "worlds", "measure only this world"),
+    several("--trouble", "troubles", "measure only this trouble"),
+    several("--method", "methods", "measure only this method, a name or module:Class"),
+    option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="seed of worlds and troubles"),
+    option("--quick", is_flag=True, help="one world and two troubles: tests that the bench works"),
 )
 
 add(
     "clock",
     "clock.clock_bench:run",
     "Smoothness of each playback clock on each trace.",
-    option("--json", "json_file", flag_value="-", help="the figures as JSON instead of tables"),
+    option("--json", "json_file", flag_value="-", help="print the figures as JSON instead of tables"),
     seeds(12),
     TO_PAGE,
 )
@@ -188,21 +204,23 @@ add(
 add(
     "pacing",
     "pacing.laboratory:run",
-    """The pacer on model displays, in virtual time.
+    """Cost of the pacer's frame times on model displays, in virtual time.
 
-    Compared with a fixed interval and an oracle; the same figures on every machine, however busy it is. Each target is
-    shown with its figure.
+    The pacer is compared with a fixed interval and with an oracle. The figures are the same on every machine. Each
+    target is printed with its figure.
     """,
     seeds(10),
-    option("--first-seed", type=click.IntRange(min=0), default=0, show_default=True, help="others follow it"),
-    several("--display", "displays", "only this one"),
-    several("--work", "works", "only this one"),
-    option("--quick", is_flag=True, help="few works, short traces: shows that it works"),
-    option("--fail", is_flag=True, help="exit with 1 when a target is not met"),
+    option("--first-seed", type=click.IntRange(min=0), default=0, show_default=True, help="first seed"),
+    several("--display", "displays", "measure only this display"),
+    several("--work", "works", "measure only this work"),
+    option("--quick", is_flag=True, help="few works and short traces: tests that the bench works"),
+    option("--fail", is_flag=True, help="exit with code 1 if a target is missed"),
     TO_JSON,
     TO_PAGE,
     option("--plot", metavar="FILE", help="draw costs by work, and four runs frame by frame (PNG)"),
-    option("--frames", metavar="FILE", help="write each frame of the first display, work and seed (CSV), with reasons"),
+    option(
+        "--frames", metavar="FILE", help="write each frame of the first display, work and seed, with its reason (CSV)"
+    ),
 )
 
 add(
@@ -210,22 +228,22 @@ add(
     "loops.mujoco_rows:run",
     """Slowdown of a loop that steps a MuJoCo model; cost of a `sync`.
 
-    Beside twixt: MuJoCo's passive viewer, its Studio and Viser in a browser, where they are installed and have a
-    display. On a machine without a screen: xvfb-run -s "-screen 0 1280x1024x24" python -m bench mujoco. Half an hour;
-    --quick only shows that it works.
+    twixt is compared with MuJoCo's passive viewer, MuJoCo Studio, and Viser in a browser, if they are installed and
+    have a display. The bench takes half an hour. On a machine without a display, run: xvfb-run -s "-screen 0
+    1280x1024x24" python -m bench mujoco
     """,
     *COST_OPTIONS,
-    option("--model", metavar="FILE", default="", help="step this MuJoCo model instead of a humanoid"),
+    option("--model", metavar="FILE", default="", help="MuJoCo model to step, instead of a humanoid"),
     option("--only", type=click.Choice(["loops", "sync"]), help="only the slowdown of loops, or the cost of a sync"),
     option(
         "--peer",
         "peers",
         type=click.Choice(["mujoco.viewer", "mujoco.studio", "viser"]),
         multiple=True,
-        help="only this one beside twixt; may be given again",
+        help="compare twixt only with this viewer; may be repeated",
     ),
-    option("--pairs", type=click.IntRange(min=2), metavar="N", help="turns of a loop with each viewer (40)"),
-    option("--large", "is_large", is_flag=True, help="also 10,000 bodies, which MuJoCo compiles in 20 s"),
+    option("--pairs", type=click.IntRange(min=2), metavar="N", help="turns of a loop with each viewer [default: 40]"),
+    option("--large", "is_large", is_flag=True, help="also measure 10,000 bodies; MuJoCo compiles them in 20 s"),
 )
 
 add(
@@ -238,16 +256,16 @@ add(
         default="1000,10000,100000",
         show_default=True,
         metavar="N,N",
-        help="how many, one loop for each number",
+        help="numbers of bodies; each number is measured in its own loop",
     ),
     option(
         "--load",
         type=click.Choice(["none", "loop"]),
         default="none",
         show_default=True,
-        help="another busy program at normal priority meanwhile",
+        help="loop: another program at normal priority uses a core during the measurement",
     ),
-    option("--seconds", type=FiniteRange(min=0.4, max=3600), default=20.0, show_default=True, help="of each loop"),
+    seconds(20.0, least=0.4, about="seconds of each loop"),
     BEFORE,
     TO_JSON,
     TO_PAGE,
@@ -256,16 +274,17 @@ add(
 add(
     "evenness",
     "evenness:run",
-    """Evenness of whole runs: free cores, busy cores, sway.
+    """Evenness of whole runs: on free cores, on busy cores, and on sway.
 
-    Ten minutes with all that is measured by default. Keep the machine free of other programs meanwhile. It starts its
-    own displays (Xvfb and sway); they open no window on yours.
+    \b
+    All cases take about ten minutes. Run no other programs meanwhile.
+    The bench starts its own displays (Xvfb and sway).
     """,
     names_option("--tables", EVENNESS_TABLES),
-    option("--here", is_flag=True, help="on this display instead of an Xvfb"),
-    option("--seconds", type=FiniteRange(min=0.5, max=3600), default=8.0, show_default=True, help="of each run"),
-    option("--turns", type=click.IntRange(1, 1000), default=3, show_default=True, help="runs of each case"),
-    option("--quick", is_flag=True, help="one short run for each table: shows that it works, not how even"),
+    option("--here", is_flag=True, help="use the present display instead of an Xvfb"),
+    seconds(8.0, least=0.5, about="seconds of each run"),
+    turns(3, about="number of runs of each case"),
+    option("--quick", is_flag=True, help="one short run for each table: tests that the bench works"),
     BEFORE,
     TO_JSON,
     TO_PAGE,
@@ -273,15 +292,15 @@ add(
 add(
     "view",
     "view.view_bench:run",
-    """Moving bodies in the picture, by the pixels of a screen.
+    """Positions of moving bodies in the picture, from the pixels of a display.
 
     \b
-    Half an hour with all that is measured by default; a first look:
+    All scenes take about half an hour. A short run:
     python -m bench view --seconds 10 --turns 1 --scenes one-ball,orbit
     """,
     names_option("--scenes", VIEW_SCENES),
-    option("--seconds", type=FiniteRange(min=0.5, max=3600), default=30.0, show_default=True, help="of each run"),
-    option("--turns", type=click.IntRange(1, 1000), default=2, show_default=True, help="runs of each scene and view"),
+    seconds(30.0, least=0.5, about="seconds of each run"),
+    turns(2, about="number of runs of each scene and view"),
     option("--plot", metavar="FILE", help="draw pictures of the scenes by both views (PNG)"),
     TO_JSON,
     TO_PAGE,
@@ -289,19 +308,13 @@ add(
 add(
     "events",
     "events.events_bench:run",
-    """Events in viewers: each once, in order, in its frame.
+    """Check that viewers receive each event once, in order, in its frame.
 
     \b
     All cases take four minutes. A short run:
     python -m bench events --seconds 10 --only trouble
     """,
-    option(
-        "--seconds",
-        type=FiniteRange(min=4, max=3600),
-        default=60.0,
-        show_default=True,
-        help="length of the case with three viewers",
-    ),
+    seconds(60.0, least=4, about="length of the case with three viewers"),
     names_option("--only", EVENT_CASES),
     TO_JSON,
     TO_PAGE,
@@ -309,27 +322,33 @@ add(
 add(
     "latency",
     "latency.latency_bench:run",
-    """When a published state is seen, for each way to publish.
+    """Time from publishing a state to the frame that shows it.
 
-    For `twixt run`, `twixt.show` and MuJoCo's `sync`, each playback clock and several rates, on an Xvfb: five minutes.
+    All ways to publish, playback clocks and rates take six minutes. The bench starts an Xvfb.
     """,
-    option("--quick", is_flag=True, help="two short runs: shows that it works"),
+    option("--quick", is_flag=True, help="two short runs: tests that the bench works"),
     TO_JSON,
     TO_PAGE,
 )
 add(
     "trace",
     "trace_plot:run",
-    "Picture of a section of a `twixt run --profile` trace.",
+    "Draw a section of a `twixt run --profile` trace.",
     argument("trace", type=click.Path()),
     argument("picture", type=click.Path()),
-    option("--from-ms", type=FiniteRange(min=0), help="after the command's start [the middle]"),
-    option("--length-ms", type=FiniteRange(min=0, min_open=True), default=100.0, show_default=True),
+    option("--from-ms", type=FiniteRange(min=0), help="begin of the section, in ms of the trace [default: the middle]"),
+    option(
+        "--length-ms",
+        type=FiniteRange(min=0, min_open=True),
+        default=100.0,
+        show_default=True,
+        help="length of the section, in ms",
+    ),
 )
 add(
     "movie",
     "movie:run",
-    "Records the moving picture of README (WebP) on an Xvfb.",
+    "Record the moving picture of README (WebP) on an Xvfb.",
     argument("movie", type=click.Path()),
 )
 
@@ -346,7 +365,7 @@ def group() -> click.Group:
     return CommandGroup(
         benches,
         name="bench",
-        params=[*COST_OPTIONS, option("--peers", is_flag=True, help="also other viewers on the same scene")],
+        params=[*COST_OPTIONS, option("--peers", is_flag=True, help="also measure other viewers on the same scene")],
         callback=measure_all,
         invoke_without_command=True,
         help=ABOUT,

@@ -29,7 +29,7 @@ HELP_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100
 commands = CommandTable()
 EXISTING_FILE = click.Path(exists=True, dir_okay=False)
 WORLD = argument("world", default="balls", shell_complete=complete_worlds)
-FULL = option("--full", is_flag=True, help="print all figures of the report, and its conditions")
+FULL = option("--full", is_flag=True, help="print all figures of the report and its conditions")
 
 
 def command_line(arguments: list[str], of: click.Group | None = None, program: str = "twixt") -> int:
@@ -67,22 +67,22 @@ def group() -> click.Group:
     return click.version_option(twixt.__version__)(made)
 
 
-ABOUT = """Physics in one process, drawing in another, and a picture that stays smooth.
+ABOUT = """Run a physics simulation in one process and draw it in another.
 
 \b
-twixt                                   the default world in a window
-twixt run --slow-physics 40             physics too slow: the picture stays even
+twixt                                   run the default world in a window
+twixt run --slow-physics 40             add 40 ms of work to each step
 twixt run my_module:MyWorld --set count=500
-twixt measure --slow-physics 40         how even, in numbers
+twixt measure --slow-physics 40         measure how even the motion is
 
-WORLD is the name of a built-in world (twixt worlds), module:Class of your own, or a MuJoCo model's file.
-Without a command, twixt means twixt run.
+WORLD is a built-in world (see twixt worlds), your own module:Class, or the file of a MuJoCo model.
+twixt without a command is the same as twixt run.
 """
 
 
 @commands.command(WORLD, FULL, sides=(BOTH, SIM, VIEW))
 def run(**values: Any) -> int:
-    """Physics and a viewer, together; closing the window ends both."""
+    """Run a world and show it in a window. Closing the window ends the run."""
     return _run(_config(**values))
 
 
@@ -92,14 +92,13 @@ def run(**values: Any) -> int:
     option(
         "--against",
         metavar="FLAGS",
-        help="run in turns without (A) and with these further flags (B), such as '--clock ahead', and say which "
-        "figures differ; --fail-if then limits B - A",
+        help="compare runs without (A) and with (B) these extra flags, such as '--clock ahead'; --fail-if then limits B - A",
     ),
     option(
         "--repeat",
         type=click.IntRange(1, 1000),
         metavar="N",
-        help="runs of each with --against, at least 5, of 4 s by default [10]",
+        help="runs of A and of B with --against, 5 to 1000, each of 4 s without --seconds [default: 10]",
     ),
     sides=(BOTH, SIM, VIEW, MEASURE),
 )
@@ -108,14 +107,14 @@ def measure(
     context: click.Context, seconds: float | None, fail_if: tuple[str, ...],
     against: str | None, repeat: int | None, **values: Any,
 ) -> int:  # fmt: skip
-    """Run for --seconds [10], report how even the picture was, exit with 1 when a limit is broken."""
+    """Run a world and report how even the motion was. Without --seconds, the run takes 10 s."""
     if against is not None:
         from twixt.cli import runs_in_turns as in_turns
 
         words = context.find_root().obj or sys.argv[1:]
         return in_turns.measure(words, against, repeat or in_turns.REPEAT, values["json"], fail_if, _seconds_of)
     if repeat is not None:
-        raise click.UsageError(f"--repeat {repeat} is for --against FLAGS; add that, or leave it out", context)
+        raise click.UsageError(f"--repeat {repeat} needs --against FLAGS; add that, or leave out --repeat", context)
     from twixt.render.measure.report_keys import read_limits
 
     read_limits(fail_if)
@@ -127,11 +126,16 @@ def measure(
     WORLD,
     option("--steps", type=click.IntRange(min=1), help="end after this many steps"),
     option("--hash", "print_hash", is_flag=True, help="print a hash of the final state"),
-    option("--json", "json_file", metavar="FILE", help="write the physics and channel figures; - for standard output"),
+    option(
+        "--json",
+        "json_file",
+        metavar="FILE",
+        help="write the figures of physics and the channel as JSON; -: to standard output",
+    ),
     sides=(BOTH, SIM),
 )
 def sim(steps: int | None, print_hash: bool, json_file: str | None, **values: Any) -> int:
-    """Physics alone; viewers may attach and leave (twixt view)."""
+    """Run a world without a viewer. Viewers can attach to it with twixt view."""
     from twixt.ipc.config.files import check_file
     from twixt.ipc.session import open_listener
     from twixt.sim.process.run import simulate
@@ -153,12 +157,12 @@ def sim(steps: int | None, print_hash: bool, json_file: str | None, **values: An
 
 @commands.command(
     argument("name", required=False, shell_complete=complete_simulations),
-    option("--wait", is_flag=True, help="wait for a simulation that is not there yet, or that ended and comes back"),
+    option("--wait", is_flag=True, help="wait until the simulation starts, and again after each end"),
     FULL,
     sides=(BOTH, VIEW),
 )
 def view(name: str | None, wait: bool, **values: Any) -> int:
-    """Attach another viewer to a running simulation."""
+    """Attach a viewer to a running simulation."""
     from twixt.render.viewer.process import view as render
 
     return render(_config(**values), name, owned=False, wait=wait)
@@ -166,12 +170,12 @@ def view(name: str | None, wait: bool, **values: Any) -> int:
 
 @commands.command(
     argument("log", type=EXISTING_FILE),
-    option("--json", "json_file", metavar="FILE", help="write the report as JSON; - for standard output"),
+    option("--json", "json_file", metavar="FILE", help="write the report as JSON; -: to standard output"),
     option("--plot", metavar="FILE", help="write the frame-pacing plot (PNG)"),
     FULL,
 )
 def report(log: str, json_file: str | None, plot: str | None, full: bool) -> int:
-    """The report of a frame log written with --log."""
+    """Print the report of a frame log that --log wrote."""
     from twixt.render.measure.report import report_log
 
     return report_log(log, json_file, plot, full)
@@ -180,10 +184,10 @@ def report(log: str, json_file: str | None, plot: str | None, full: bool) -> int
 @commands.command(
     argument("a", type=EXISTING_FILE),
     argument("b", type=EXISTING_FILE),
-    option("--plot", metavar="FILE", help="draw both runs, one above the other (PNG)"),
+    option("--plot", metavar="FILE", help="draw both frame logs, one above the other (PNG)"),
 )
 def compare(a: str, b: str, plot: str | None) -> int:
-    """Two frame logs or reports beside each other."""
+    """Compare the figures of two frame logs or reports."""
     from twixt.cli.compare import compare_files
 
     return compare_files(a, b, plot)
@@ -191,7 +195,7 @@ def compare(a: str, b: str, plot: str | None) -> int:
 
 @commands.command()
 def doctor() -> int:
-    """Check this machine: GL, display, vsync, refresh, clock, sleep, shared memory."""
+    """Check this machine: OpenGL, display, clock, sleep, shared memory."""
     from twixt.cli.doctor import examine
 
     return examine()
@@ -199,7 +203,7 @@ def doctor() -> int:
 
 @commands.command()
 def worlds() -> None:
-    """The built-in worlds."""
+    """List the built-in worlds."""
     from twixt.sim.worlds import WORLDS
 
     for name, entry in WORLDS.items():
@@ -208,10 +212,10 @@ def worlds() -> None:
 
 @commands.command(argument("words", nargs=-1, type=click.UNPROCESSED), ignore_unknown_options=True)
 def bench(words: tuple[str, ...]) -> int:
-    """Where the benches are run: in a checkout, by make bench."""
+    """Print the command that runs the benches."""
     if os.path.isdir(os.path.join(os.path.dirname(os.path.abspath(str(twixt.__file__))), "bench")):
-        raise TwixtError("the benches are run by: make bench (one of them: python -m bench NAME)")
-    raise TwixtError("the benches are no part of what is installed; in a checkout: make bench")
+        raise TwixtError("run all benches with: make bench; run one of them with: python -m bench NAME")
+    raise TwixtError("the installed package has no benches; run them in a checkout of the source with: make bench")
 
 
 def _config(**values: Any) -> Config:

@@ -58,14 +58,15 @@ def _read(path: str) -> tuple[dict[str, Any], FrameTable | None]:
         with open(path, encoding="utf-8") as file:
             report = json.loads(file.read(LONGEST_REPORT))
     except (OSError, ValueError, RecursionError) as error:
-        reason = getattr(error, "strerror", None) or "it is no JSON"
+        reason = getattr(error, "strerror", None) or "it is not JSON"
         raise TwixtError(
-            f"cannot read the report {path!r}: {reason}; make one with: twixt measure --json {path}"
+            f"cannot read the report {path!r}: {reason}; write one with: twixt measure --json {path}"
         ) from None
     found = report.get("schema") if isinstance(report, dict) else None
     if found not in (SCHEMA, *OLDER_SCHEMAS):
         raise TwixtError(
-            f"{path!r} must be a report of the form {SCHEMA}, got {found!r}; make one with: twixt measure --json FILE"
+            f"{path!r} must be a report with the schema {SCHEMA}, got {found!r}; "
+            "write one with: twixt measure --json FILE"
         )
     _check(path, report)
     if found != SCHEMA:
@@ -94,8 +95,8 @@ def _leave_out_other_units(path: str, report: dict[str, Any]) -> None:
     """Removes some figures from an older report, because they had another unit or meaning: the animation errors (ms of
     simulated time) and the causes. Prints a warning."""
     print_notice(
-        f"{path!r} is of the form {report['schema']}: its animation errors are in ms of simulated time, others in "
-        "ms of display time; they and its causes are left out. A report anew from its frame log: twixt report LOG --json"
+        f"{path!r} has the older schema {report['schema']}, whose animation errors and causes cannot be compared; "
+        "they are left out. To compare them, write a new report of its frame log: twixt report LOG --json FILE"
     )
     report["motion"].pop("animation_error_ms", None)
     report["causes"] = {}
@@ -107,13 +108,14 @@ def _number(figure: Any) -> int | float:
 
 def _changed_since(path: str, name: str) -> TwixtError:
     return TwixtError(
-        f"{path!r}: {name} is no figure; the file was changed since; make one with: twixt measure --json FILE"
+        f"{path!r}: {name} is not a valid figure, so the file is damaged; "
+        "write a new one with: twixt measure --json FILE"
     )
 
 
 def _required(path: str, table: FrameTable | None) -> FrameTable:
     if table is None:
-        raise TwixtError(f"--plot needs two frame logs, but {path!r} is a report; give the log written with --log")
+        raise TwixtError(f"--plot needs two frame logs, but {path!r} is a report; name the file that --log wrote")
     return table
 
 

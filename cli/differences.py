@@ -112,7 +112,7 @@ def _compared(name: str, a: Floats, b: Floats, chance: float | None, level: floa
     runs = len(a), len(b)
     middle_a, middle_b = (float(np.median(side)) if len(side) else None for side in (a, b))
     if chance is None or middle_a is None or middle_b is None:
-        why = f"{runs[0]} runs of A and {runs[1]} of B have the figure, {FEWEST_RUNS} of each are needed"
+        why = f"the figure needs {FEWEST_RUNS} runs of A and of B, got {runs[0]} and {runs[1]}"
         why = why if sum(runs) else "not measured"
         return Compared(name, middle_a, middle_b, None, None, None, None, verdict=NO_VERDICT, why=why, runs=runs)
     low, high = interval_of_difference(a, b, level, seed)
@@ -277,9 +277,9 @@ class MachineLoad:
     def disturbed(self) -> str:
         """Reason why the run counts as disturbed; empty if it does not count as disturbed."""
         if self.stolen is not None and self.stolen > MOST_STOLEN * self.cores:
-            return f"its host kept {self.stolen:.2f} of {self.cores} cores from it"
+            return f"the host of this virtual machine used {self.stolen:.2f} of {self.cores} cores"
         if self.others is not None and self.others > MOST_TAKEN * self.cores:
-            return f"other programs had {self.others:.2f} of {self.cores} cores"
+            return f"other programs used {self.others:.2f} of {self.cores} cores"
         return ""
 
 
@@ -305,21 +305,22 @@ def counting_runs(
     if disturbed:
         text = f"{len(disturbed)} of {len(loads)} runs were disturbed: {_most_often(disturbed)}"
         if min(sum(sides[at] == side for at in counting) for side in "AB") >= needed:
-            notes.append(f"{text}; they are left out")
+            notes.append(f"{text}; these runs do not count")
         else:
             too_noisy, counting = text, list(range(len(loads)))
     usual = [figures[at].get(STEADY_FIGURE) for at in counting if sides[at] == "A"]
     steady = [value for value in usual if value is not None and math.isfinite(value)]
     if (apart := relative_quartile_distance(steady)) is not None:
         notes.append(
-            f"A against A: {STEADY_FIGURE} {min(steady):.3g} to {max(steady):.3g}, quartiles {apart:.0%} apart"
+            f"runs of A: {STEADY_FIGURE} from {min(steady):.3g} to {max(steady):.3g}; distance of the quartiles: "
+            f"{apart:.0%} of the median"
         )
         if apart > MOST_SPREAD and not too_noisy:
-            too_noisy = f"runs of A differ among themselves: {STEADY_FIGURE} {min(steady):.3g} to {max(steady):.3g}"
+            too_noisy = f"{STEADY_FIGURE} of the runs of A varies from {min(steady):.3g} to {max(steady):.3g}"
     notes += drift(steady)
     if loads and all(load.others is None for load in loads):
         notes.append(
-            "what other programs had of the cores is not known here: runs that they disturbed count like others"
+            "the CPU time of other programs cannot be measured on this system, so disturbed runs count as well"
         )
     return counting, Noise(too_noisy, tuple(notes))
 
@@ -341,7 +342,8 @@ def drift(values: Sequence[float]) -> list[str]:
     first, second = values[:half], values[-half:] if half else []
     if half < 3 or not (max(first) < min(second) or min(first) > max(second)):
         return []
-    return [f"A drifted: {STEADY_FIGURE} {statistics.median(first):.3g} before, {statistics.median(second):.3g} after"]
+    before, after = statistics.median(first), statistics.median(second)
+    return [f"A drifted: the median of {STEADY_FIGURE} was {before:.3g} in the first half, {after:.3g} in the second"]
 
 
 def _most_often(words: Sequence[str]) -> str:

@@ -84,7 +84,7 @@ def graphics(renderer: str, version: str) -> Verdict:
 
     if is_software(renderer):
         return Verdict(
-            "OpenGL", USABLE, f"{version}, {renderer}: drawn by the processor, some 10,000 bodies at 60 fps at most"
+            "OpenGL", USABLE, f"{version}, {renderer}: software rendering, at most about 10,000 bodies at 60 fps"
         )
     return Verdict("OpenGL", GOOD, f"{version}, {renderer}")
 
@@ -94,18 +94,18 @@ def vsync(found: Refresh) -> Verdict:
     frames."""
     if found.blocks:
         return Verdict("vsync", GOOD, f"swap waits for the display ({found.reason})")
-    return Verdict("vsync", USABLE, f"swap does not wait, frames are paced by a timer ({found.reason})")
+    return Verdict("vsync", USABLE, f"swap does not wait for the display; a timer paces the frames ({found.reason})")
 
 
 def refresh(reported_hz: float | None, presents_ns: list[int], found: Refresh) -> Verdict:
     """Checks that the measured refresh rate agrees with the reported rate."""
-    reported = f"{reported_hz:g} Hz reported" if reported_hz else "none reported"
+    reported = f"{reported_hz:g} Hz reported" if reported_hz else "no rate reported"
     if not found.blocks or found.period_ns is None or len(presents_ns) < SWAP_TIMES_NEEDED:
-        return Verdict("refresh", USABLE, f"not to be measured where swap does not wait; {reported}")
+        return Verdict("refresh", USABLE, f"unknown, because swap does not wait for the display; {reported}")
     period_ns = fit_grid(np.array(presents_ns, np.int64), found.period_ns).period_ns or found.period_ns
     measured_hz = 1e9 / period_ns
     if not reported_hz or abs(measured_hz / reported_hz - 1) > REFRESH_TOLERANCE:
-        return Verdict("refresh", USABLE, f"{measured_hz:.2f} Hz measured, {reported}; frames follow the measured one")
+        return Verdict("refresh", USABLE, f"{measured_hz:.2f} Hz measured, {reported}; frames follow the measured rate")
     return Verdict("refresh", GOOD, f"{measured_hz:.2f} Hz measured, {reported}")
 
 
@@ -122,7 +122,9 @@ def clock(child_clock_ns: Callable[[], int]) -> Verdict:
     if not before_ns <= child_ns <= after_ns:
         off_ms = (child_ns - before_ns) / 1e6
         return Verdict(
-            "clock", BAD, f"another process reads it {off_ms:.1f} ms off; physics and viewer cannot agree on instants"
+            "clock",
+            BAD,
+            f"differs by {off_ms:.1f} ms in another process, so snapshots would be drawn at wrong instants",
         )
     return Verdict(
         "clock",
@@ -136,11 +138,13 @@ def sleeping(plain_us: list[float], hybrid_us: list[float]) -> Verdict:
     each wait that sleeps and then spins. The frame pacer waits in this second way."""
     plain, hybrid = distribution(plain_us), distribution(hybrid_us)
     says = (
-        f"sleep alone ends {plain['p50']:.0f} us late, p99 {plain['p99']:.0f}; "
-        f"sleep then spin {hybrid['p50']:.1f} us, p99 {hybrid['p99']:.1f} ({_cores()})"
+        f"sleep ends {plain['p50']:.0f} us late (p99 {plain['p99']:.0f}); "
+        f"sleep and spin ends {hybrid['p50']:.1f} us late (p99 {hybrid['p99']:.1f}); {_cores()}"
     )
     late = (hybrid["p99"] or 0.0) > LATE_WAKE_US
-    return Verdict("sleep", USABLE if late else GOOD, says + ("; free a core for an even picture" if late else ""))
+    return Verdict(
+        "sleep", USABLE if late else GOOD, says + ("; for even motion, end programs that use the cores" if late else "")
+    )
 
 
 def priority(nice: int, slice_ns: int | None, cores: int = 0, policy: str = "") -> Verdict:
@@ -151,21 +155,20 @@ def priority(nice: int, slice_ns: int | None, cores: int = 0, policy: str = "") 
     which threads wait. policy: name of the scheduling policy; empty for the default policy.
     """
     sooner = (
-        f"let on soon after it wakes (slices of {slice_ns / 1e6:.1f} ms)"
+        f"the viewer runs soon after it wakes (time slice {slice_ns / 1e6:.1f} ms)"
         if slice_ns
-        else "other programs' slices come before its frames where cores are short (usual programs have shorter ones on "
-        "Linux 6.12 and later)"
+        else "on busy cores the viewer waits for other programs' time slices (Linux 6.12 and later avoids this)"
     )
     if cores > 1:
-        sooner += "; stays off the core of a loop that never rests"
+        sooner += "; it avoids the core of a loop that never sleeps"
     elif cores == 1:
-        sooner += "; may use a single core, and shares it with a loop that never rests"
+        sooner += "; it shares its only core with a loop that never sleeps"
     if policy:
-        stands = "it comes before all usual programs" if policy in REAL_TIME else "it may starve beside busy programs"
-        return Verdict("priority", USABLE, f"under {policy} {stands}; start twixt without chrt")
+        effect = "runs before all normal programs" if policy in REAL_TIME else "gets little CPU time on busy cores"
+        return Verdict("priority", USABLE, f"with {policy}, the viewer {effect}; start twixt without chrt")
     if nice > 0:
-        way_out = "it may starve beside busy programs; start twixt without nice"
-        return Verdict("priority", USABLE, f"at nice {nice} {way_out}; {sooner}")
+        effect = "the viewer gets little CPU time on busy cores; start twixt without nice"
+        return Verdict("priority", USABLE, f"nice {nice}: {effect}; {sooner}")
     return Verdict("priority", GOOD if slice_ns else USABLE, f"nice {nice}; {sooner}")
 
 
@@ -193,10 +196,8 @@ def shared_memory() -> Verdict:
     except (TwixtError, OSError) as error:
         return Verdict("shared memory", BAD, str(error))
     if not seen:
-        return Verdict("shared memory", BAD, "a reader does not see what was written, or could write itself")
-    return Verdict(
-        "shared memory", GOOD, f"read-only for viewers; copies at {COPIED_BYTES / min(seconds) / 1e9:.1f} GB/s"
-    )
+        return Verdict("shared memory", BAD, "viewers cannot read it, or can write to it")
+    return Verdict("shared memory", GOOD, f"read-only for viewers; copies {COPIED_BYTES / min(seconds) / 1e9:.1f} GB/s")
 
 
 def _open_window() -> tuple[Any, Verdict]:
@@ -210,9 +211,9 @@ def _open_window() -> tuple[Any, Verdict]:
     try:
         from twixt.render.display.offscreen import OffscreenWindow
 
-        return OffscreenWindow((400, 300)), Verdict("display", USABLE, f"{says}; drawn offscreen")
+        return OffscreenWindow((400, 300)), Verdict("display", USABLE, f"{says}; drawing offscreen works")
     except TwixtError as error:
-        return None, Verdict("display", BAD, f"{says}; and offscreen: {error}")
+        return None, Verdict("display", BAD, f"{says}; drawing offscreen fails: {error}")
 
 
 def _swaps(window: Any) -> Iterator[Verdict]:

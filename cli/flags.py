@@ -81,7 +81,7 @@ class Read(click.ParamType):
         except TwixtError:
             raise
         except ValueError as error:
-            self.fail(f"{value!r} does not read as {self.name} ({error})", parameter, context)
+            self.fail(f"must be {self.name}, got {value!r} ({error})", parameter, context)
 
 
 class Flag(click.Option):

@@ -100,9 +100,9 @@ def watch(window: Any, blocks: bool) -> SwapObservations:
 # Text for displays on which swaps return immediately and drawing waits instead. On such a display neither feedback nor
 # a fence tells when a frame is shown.
 COUNTED = (
-    "swaps return at once and no fence waits: refreshes are counted by when drawing may go on, another rate is noticed "
-    "within a few seconds unless it is a whole share of the old one; while work takes longer than a refresh, presents "
-    "are guessed"
+    "neither swaps nor fences wait, so twixt counts refreshes by the instants at which drawing may continue; it notices "
+    "a new refresh rate within a few seconds, unless the new rate is the old one divided by a whole number; present "
+    "times of frames that take longer than a refresh are estimates"
 )
 
 
@@ -116,31 +116,33 @@ def presents(seen: SwapObservations, blocks: bool) -> Verdict:
         lost = f", {seen.discarded} discarded" if seen.discarded else ""
         return Verdict(
             "presents", GOOD,
-            f"the display says when it shows frames ({seen.way}{tried}: {len(seen.present_delays_ns)} of "
-            f"{len(seen.returns_ns)} swaps{lost}; {seen.flags or 'software stamps'}); a swap returns "
-            f"{abs(usual_ms):.2f} ms {'before' if usual_ms >= 0 else 'after'} that, "
-            f"99 % within {spread_ms:.2f} ms of it",
+            f"the display reports when it shows frames ({seen.way}{tried}: {len(seen.present_delays_ns)} of "
+            f"{len(seen.returns_ns)} swaps{lost}; {seen.flags or 'software timestamps'}); a swap returns "
+            f"{abs(usual_ms):.2f} ms {'before' if usual_ms >= 0 else 'after'} its frame is shown (median), "
+            f"99 % within {spread_ms:.2f} ms of the median",
         )  # fmt: skip
     way = f"{seen.way}{tried}: " if seen.way else ""
-    why = f"the display does not say when it shows frames ({way}{seen.silence or 'too few words'})"
+    why = f"the display does not report when it shows frames ({way}{seen.silence or 'too few reports'})"
     if blocks and _fence_serves(seen):
-        return Verdict("presents", USABLE, f"{why}; the fence after the swap stands for it")
+        return Verdict("presents", USABLE, f"{why}; the end of the fence after the swap is used instead")
     if blocks and seen.swap_ns < AT_ONCE_NS:
         return Verdict("presents", USABLE, f"{why}; {COUNTED}")
     if blocks:
-        return Verdict("presents", USABLE, f"{why}; the swap's return stands for it, the way to the glass is unknown")
-    return Verdict("presents", USABLE, f"{why}; frames are taken for shown when the timer has them swapped")
+        return Verdict(
+            "presents", USABLE, f"{why}; the return of the swap is used instead; the delay to the screen is unknown"
+        )
+    return Verdict("presents", USABLE, f"{why}; the instant at which the timer swaps a frame is used instead")
 
 
 def fence(seen: SwapObservations, blocks: bool) -> Verdict:
     """Checks the fence after a swap. The verdict is good if the fence waits for the next buffer, or if the swap itself
     waits."""
-    took = f"swaps take {seen.swap_ns / 1e6:.2f} ms, a fence after them {seen.fence_ns / 1e6:.2f}"
+    took = f"a swap takes {seen.swap_ns / 1e6:.2f} ms, the fence after it {seen.fence_ns / 1e6:.2f} ms"
     if blocks and seen.swap_ns >= AT_ONCE_NS:
-        return Verdict("fence", GOOD, f"not needed, the swap itself waits ({took})")
+        return Verdict("fence", GOOD, f"not needed, because the swap waits for the display ({took})")
     if _fence_serves(seen):
-        return Verdict("fence", GOOD, f"the swap returns at once and the fence waits in its place ({took})")
-    return Verdict("fence", USABLE, f"waits for nothing, as the swap does ({took})")
+        return Verdict("fence", GOOD, f"the swap returns at once, and the fence waits for the display ({took})")
+    return Verdict("fence", USABLE, f"neither the swap nor the fence waits for the display ({took})")
 
 
 def swap(window: Any, pause_s: float | None = None) -> int:

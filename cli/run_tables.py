@@ -51,7 +51,8 @@ def read_differences(texts: Sequence[str]) -> list[Limit]:
     for limit in limits:
         if not isinstance(limit.bound, float):
             raise TwixtError(
-                f"--fail-if must compare a difference with a number, got {limit.bound!r} in {limit.text!r}"
+                f"--fail-if must compare a difference with a number, got {limit.bound!r} in {limit.text!r}; "
+                "write it like 'frames.mean_fps<-1'"
             )
     return limits
 
@@ -64,11 +65,11 @@ def broken(limits: Sequence[Limit], compared: Sequence[Compared]) -> list[str]:
     for limit in limits:
         one = of.get(limit.path)
         if one is None or one.verdict == NO_VERDICT:
-            lines.append(f"{limit.text}: no verdict: {one.why if one is not None else 'nothing was compared'}")
+            lines.append(f"{limit.text}: no verdict: {one.why if one is not None else 'no runs were compared'}")
             continue
         seen = one.difference if one.is_seen and one.difference is not None else 0.0
         if OPERATORS[limit.sign](seen, limit.bound):
-            lines.append(f"{limit.text}: B is {seen:+.4g} from A" if one.is_seen else f"{limit.text}: {one.verdict}")
+            lines.append(f"{limit.text}: B - A is {seen:+.4g}" if one.is_seen else f"{limit.text}: {one.verdict}")
     return lines
 
 
@@ -99,8 +100,8 @@ def show(compared: Sequence[Compared], noise: Noise, notes: Sequence[str], flags
     for line in dict.fromkeys([*reasons, *notes, *noise.notes]):
         console.print(f"- {line}", soft_wrap=True)
     console.print(
-        f"- A and B are medians of the runs; of tables of equal runs, {FALSE_ALARMS:.1%} would show a difference in "
-        "any figure by chance",
+        f"- A and B are medians over the runs. If A and B had the same flags, {FALSE_ALARMS:.1%} of such tables would "
+        "show a difference by chance",
         soft_wrap=True,
     )
 

@@ -138,11 +138,12 @@ class Turns:
 
     def notes(self) -> list[str]:
         """Returns notes on interrupted and failed runs, for the reader of the figures."""
-        lines = [f"{len(self.runs)} of {2 * self.repeat} runs, then Ctrl-C"] if self.interrupted else []
+        lines = [f"Ctrl-C ended it after {len(self.runs)} of {2 * self.repeat} runs"] if self.interrupted else []
         failed = [run for run in self.runs if run.fault]
         if failed:
             lines.append(
-                f"{len(failed)} runs ended badly and count as none; the last, of {failed[-1].side}: {failed[-1].fault}"
+                f"{len(failed)} runs failed and do not count; the last one was a run of {failed[-1].side}: "
+                f"{failed[-1].fault}"
             )
         return lines
 
@@ -154,18 +155,18 @@ def arguments_of_runs(typed: Sequence[str], against: str) -> dict[str, list[str]
     try:
         more = shlex.split(against)
     except ValueError as error:
-        raise TwixtError(
-            f"--against {against!r} does not read as flags ({error}); write it like '--clock ahead'"
-        ) from None
+        raise TwixtError(f"--against must be flags, got {against!r} ({error}); write it like '--clock ahead'") from None
     for name in (*SINGLE_RUN_FLAGS, *COMMAND_FLAGS):
         if any(word == name or word.startswith(name + "=") for word in (*own, *more)):
-            where = "within --against" if name in COMMAND_FLAGS else "with --against"
-            raise TwixtError(f"{name} cannot be used {where}, because there are many runs; leave it out")
+            where = "used within" if name in COMMAND_FLAGS else "combined with"
+            raise TwixtError(f"{name} cannot be {where} --against, because there are many runs; leave it out")
     for name in NO_RUN_FLAGS:
         if name in (*own, *more):
-            raise TwixtError(f"{name} cannot be combined with --against, because it runs nothing; leave it out")
+            raise TwixtError(
+                f"{name} cannot be combined with --against, because with it twixt makes no run; leave it out"
+            )
     if "--" in (*own, *more):
-        raise TwixtError("-- cannot be combined with --against, because flags are added behind it; leave it out")
+        raise TwixtError("-- cannot be combined with --against, because more flags are added after it; leave it out")
     if not any(word == "--seconds" or word.startswith("--seconds=") for word in own):
         own = [*own, "--seconds", f"{SECONDS:g}"]
     return {"A": own, "B": [*own, *more]}
@@ -208,7 +209,7 @@ def measure(
     longest_s = max(read(words) for words in arguments.values()) + PATIENCE_S
     if repeat < FEWEST_RUNS:
         raise TwixtError(
-            f"--repeat must be at least {FEWEST_RUNS}, got {repeat}: fewer runs of each side prove no difference"
+            f"--repeat must be at least {FEWEST_RUNS}, got {repeat}, because fewer runs cannot prove a difference"
         )
     turns = _with_progress(arguments, repeat, longest_s)
     compared, noise, counting = compare(turns)
@@ -276,7 +277,7 @@ def make_runs(
         for _, run in run_in_turns(sides, run_of, 2 * repeat, say):
             turns.runs.append(run)
             if run.is_refused:  # the other runs of this side would be refused as well
-                raise TwixtError(f"a run of {run.side} was refused: {run.fault}")
+                raise TwixtError(f"the flags of {run.side} are not accepted: {run.fault}")
     except KeyboardInterrupt:
         turns.interrupted = True
     return turns
@@ -314,7 +315,7 @@ def ended(command: list[str], longest_s: float) -> tuple[str, int]:
             code = child.wait(longest_s)
         except subprocess.TimeoutExpired:
             _end(child)
-            return f"it took longer than {longest_s:.0f} s and was ended", child.returncode
+            return f"it took longer than {longest_s:.0f} s and was stopped", child.returncode
         except EndRequested:
             _end(child, has_reached_it=False)
             raise
@@ -323,7 +324,7 @@ def ended(command: list[str], longest_s: float) -> tuple[str, int]:
             raise
         errors.seek(0)
         lines = errors.read().decode(errors="replace").strip().splitlines()
-    return lines[-1].removeprefix("twixt: ") if lines else "it said nothing", code
+    return lines[-1].removeprefix("twixt: ") if lines else "no message", code
 
 
 def _end(child: subprocess.Popen[bytes], has_reached_it: bool = True) -> None:

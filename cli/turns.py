@@ -36,5 +36,5 @@ def run_in_turns(
         if say is not None:
             total = max(wanted, made + 1)
             left_s = (time.monotonic() - begin_s) / made * (total - made) if made else 0.0
-            say(f"run {made + 1} of {total}: {name(case)}" + (f", {left_s:.0f} s to go" if made else ""))
+            say(f"run {made + 1} of {total}: {name(case)}" + (f", about {left_s:.0f} s left" if made else ""))
         yield case, run(case)

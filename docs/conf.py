@@ -28,6 +28,7 @@ smartquotes = False  # quotes in texts are often code
 html_theme = "furo"
 html_title = "twixt"
 html_copy_source = False
+html_use_index = False
 html_static_path = ["site.css"]
 html_css_files = ["site.css"]
 
@@ -51,11 +52,14 @@ def read_page(_app: Sphinx, page: str, text: list[str]) -> None:
             text[0] += "\n```{toctree}\n" + "\n".join(lines) + "\n```\n"
 
 
-def color_signatures(app: Sphinx, document: nodes.document) -> None:
-    """Signatures are code, but no programs, so the page itself says that they are text."""
+def color_code(app: Sphinx, document: nodes.document) -> None:
+    """Colours what the pages do not call by the name of its language: signatures, which are no whole programs, and
+    commands without a prompt."""
+    languages = {"console": "bash"}
     if app.env.docname == "docs/reference":
-        for block in document.findall(nodes.literal_block):
-            block["language"] = "python"
+        languages["text"] = "python"
+    for block in document.findall(nodes.literal_block):
+        block["language"] = languages.get(block["language"], block["language"])
 
 
 def write_first_page(app: Sphinx, error: Exception | None) -> None:
@@ -66,6 +70,6 @@ def write_first_page(app: Sphinx, error: Exception | None) -> None:
 
 def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("source-read", read_page)
-    app.connect("doctree-read", color_signatures)
+    app.connect("doctree-read", color_code)
     app.connect("build-finished", write_first_page)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -96,8 +96,8 @@ OPENING = """# Reference of all names
 Every public class and function of twixt, with its arguments, results and errors. `help(twixt.show)` prints the same
 text. Names without a module are imported from `twixt`.
 """
-# Text in backquotes is code. Code that is a name on this page becomes a link.
-CODE = re.compile(r"(?<!\[)`([^`]+)`")
+# Another page, as docstrings name it.
+PAGE_NAME = re.compile(r"\bdocs/([\w/-]+\.md)\b")
 # A line that would begin with this is a list, a heading or a quotation in Markdown.
 MARKUP = re.compile(r" (?=(?:[-+*>#=|]+|\d+[.)])(?: |$))")
 Kind = griffe.DocstringSectionKind
@@ -159,10 +159,9 @@ def entry(name: str, about: griffe.Object, level: int) -> str:
         parts += [fence(signature(name, about)), *described(name, about)]
     elif isinstance(about, griffe.Attribute):
         kind = f": {type_text(about.annotation)}" if about.annotation else f" = {type_text(about.value)}"
-        can_assign = "property" not in about.labels or "writable" in about.labels
         parts += [fence(f"{name}{kind}"), *described(name, about)]
         if "property" in about.labels:
-            parts.append("You may assign to it.\n" if can_assign else "Read only.\n")
+            parts.append("You may assign to it.\n" if "writable" in about.labels else "Read only.\n")
     return "\n".join(parts)
 
 
@@ -365,14 +364,15 @@ def prose(text: str, name: str) -> str:
 
 
 def linked(text: str, name: str) -> str:
-    """Names of this page in backquotes become links, and a sign that begins a tag in HTML is escaped."""
+    """Names of this page in backquotes and other pages become links. A sign that begins a tag in HTML is escaped."""
 
-    def link(code: re.Match[str]) -> str:
-        target = code[1].removeprefix("twixt.").removesuffix("()")
-        return f"[{code[0]}](#{anchor(target)})" if target in public_names() and target != name else code[0]
+    def link(part: str) -> str:
+        if not part.startswith("`"):
+            return PAGE_NAME.sub(r"[\g<0>](\g<1>)", re.sub(r"<(?=\w)", r"\\<", part))
+        target = part.strip("`").removeprefix("twixt.").removesuffix("()")
+        return f"[{part}](#{anchor(target)})" if target in public_names() and target != name else part
 
-    parts = re.split(r"(`[^`]*`)", text)
-    return "".join(CODE.sub(link, part) if part.startswith("`") else re.sub(r"<(?=\w)", r"\\<", part) for part in parts)
+    return "".join(link(part) for part in re.split(r"(`[^`]+`)", text))
 
 
 @cache

@@ -100,7 +100,7 @@ def unknown_argument(called: str, name: str, known: Sequence[str], is_assignable
     arguments that it has. is_assignable: True if the objects of the class have an attribute of this name that may be
     assigned."""
     if is_assignable:
-        hint = f"assign it afterwards: {called.lower()}.{name} = ...; it has "
+        hint = f"assign it after construction: {called.lower()}.{name} = ...; it has "
     elif near := near_name(name, known):
         hint = f"did you mean {near}? It has "
     else:
@@ -148,11 +148,11 @@ def exhaustion_advice(error: Exception) -> str:
         return "no folder for temporary files is writable; set TMPDIR to one that is"
     # ENFILE is checked before EMFILE, because the system's text for ENFILE contains the text for EMFILE.
     if _is(error, errno.ENFILE):
-        return f"this machine can open no more files ({os.strerror(errno.ENFILE)}); end other programs"
+        return f"this machine cannot open more files ({os.strerror(errno.ENFILE)}); end other programs"
     if _is(error, errno.EMFILE):
-        return f"this process may open no more files ({os.strerror(errno.EMFILE)}); allow more, such as: ulimit -n 1024"
+        return f"this process cannot open more files ({os.strerror(errno.EMFILE)}); raise its limit, such as: ulimit -n 1024"
     if _is(error, errno.ENOSPC):
-        return f"there is no room to write ({os.strerror(errno.ENOSPC)}); make room, or write elsewhere"
+        return f"the disk is full ({os.strerror(errno.ENOSPC)}); free disk space, or write to another disk"
     return ""
 
 
@@ -198,7 +198,7 @@ def damaged_module_advice(error: Exception) -> str:
     if trace is None or trace.tb_frame.f_code.co_name != "_compile_bytecode":
         return ""
     path = trace.tb_frame.f_locals.get("bytecode_path")
-    return f"Python finds its compiled module {path!r} damaged ({error}), for example by a full disk; delete it"
+    return f"the compiled Python module {path!r} is damaged ({error}), for example because the disk was full; delete it"
 
 
 def missing_package_advice(error: BaseException | None) -> str:
@@ -212,7 +212,7 @@ def missing_package_advice(error: BaseException | None) -> str:
             fault = "is missing" if is_missing else f"cannot be imported ({str(cause).strip().partition(chr(10))[0]})"
             return (
                 f"the package {PACKAGES[package]!r}, which twixt needs, {fault}; "
-                f"install it for the Python that runs here, {sys.executable}"
+                f"install it for this Python: {sys.executable}"
             )
         cause = cause.__cause__ or cause.__context__
     return ""

@@ -54,17 +54,26 @@ def quaternion_product(second: NDArray[np.float64], first: NDArray[np.float64]) 
 def rotation(axis: ArrayLike, angle: ArrayLike) -> NDArray[np.float64]:
     """Unit quaternions xyzw of rotations about an axis, by the right-hand rule.
 
-        view.publish(orientation=twixt.rotation((0, 0, 1), yaw))  # yaw: radians about z, (n,)
-
     Args:
         axis: (3,), or (n, 3) with one row for each rotation. Its length may be any except 0.
         angle: Radians, a number or (n,).
 
     Returns:
-        (4,) if both are given for one rotation, else (n, 4).
+        float64 (4,) if both are given for one rotation, else (n, 4).
 
     Raises:
-        TwixtError: For other shapes and types, for numbers that are not finite, and for an axis of length 0.
+        TwixtError: An argument has another shape or type, a number is not finite, or an axis has length 0. The error
+            is also a ValueError or a TypeError.
+
+    Examples:
+        ```python
+        import numpy as np
+        import twixt
+
+        print(twixt.rotation((0, 0, 1), np.pi / 2))  # [0. 0. 0.70710678 0.70710678]
+        yaw = np.linspace(0, np.pi, 10)
+        turns = twixt.rotation((0, 0, 1), yaw)  # (10, 4), for View.publish(orientation=turns)
+        ```
     """
     axes = _directions("rotation(axis)", axis)
     angles = _numbers("rotation(angle)", angle, ())
@@ -77,13 +86,9 @@ def turn_towards(
 ) -> NDArray[np.float64]:
     """Unit quaternions xyzw that turn a body's forward axis to a direction.
 
-    The body's up axis is then as near to `up` as possible.
-
-        bodies.orientation = twixt.turn_towards(bodies.velocity)               # cars that look where they drive
-        bodies.orientation[i] = twixt.turn_towards(end - start, forward="z")   # a capsule along a segment
-
-    If a direction is parallel to `up`, the rotation is the shortest one of the forward axis to the direction. If the
-    direction is also opposite to the forward axis, it is the half turn about the up axis.
+    The body's up axis is then as near to `up` as possible. If a direction is parallel to `up`, the rotation is the
+    shortest one of the forward axis to the direction. If the direction is also opposite to the forward axis, it is the
+    half turn about the up axis.
 
     Args:
         direction: (3,), or (n, 3) with one row for each rotation. Its length may be any except 0.
@@ -92,10 +97,21 @@ def turn_towards(
             the direction, and the y axis is near `up`. Use "z" for capsules and cylinders, which extend along z.
 
     Returns:
-        (4,) if both are given for one rotation, else (n, 4).
+        float64 (4,) if both are given for one rotation, else (n, 4).
 
     Raises:
-        TwixtError: For other shapes and types, for numbers that are not finite, and for a direction of length 0.
+        TwixtError: An argument has another shape or type, a number is not finite, or a direction has length 0. The
+            error is also a ValueError or a TypeError.
+
+    Examples:
+        ```python
+        import numpy as np
+        import twixt
+
+        velocity = np.array([[1, 0, 0], [0, 2, 0]])
+        cars = twixt.turn_towards(velocity)  # (2, 4)
+        rod = twixt.turn_towards((0, 1, 1), forward="z")  # a capsule along the segment from (0, 0, 0) to (0, 1, 1)
+        ```
     """
     if not isinstance(forward, str) or forward not in AXES:
         raise InvalidValue(f'turn_towards(forward) must be "x" or "z", got {text_of(forward)}')

@@ -141,9 +141,12 @@ def vertex_records(vertices: int) -> int:
 class Snapshot:
     """The state of all bodies after a step, in private arrays (not in shared memory).
 
+    A method of `InterpolationMethod` receives snapshots, and a `DrawFrame` has two of them.
+
     Attributes:
         sim_time_ns: Simulated time of the state, in ns.
-        bodies: Structured array of dtype `BODY` and shape (n,).
+        bodies: Structured array of dtype `twixt.ipc.snapshot.BODY` and shape (n,), with the fields position,
+            orientation, velocity, angular_velocity, scale, color, flags and epoch.
         columns: For each name, an array of n rows.
         tick: Number of steps since the world began.
         due_ns: Wall instant at which this state is due, in ns of `time.perf_counter_ns`.
@@ -152,15 +155,25 @@ class Snapshot:
         dt_ns: Simulated time of one step, in ns.
         step_cost_ns: Wall time that the step took, in ns.
         world_epoch: Number that changes at every reset.
-        marks: Structured array of dtype `MARK` and shape (m,); m may differ between snapshots.
-        texts: The texts of the marks, as bytes that `mark_texts.text_of_label` reads.
-        vertices: Array of shape (v, 3) in metres, with the vertices of all deforming bodies in the order of the bodies.
-            Each vertex is in its body's frame. If there are no vertices, these bodies have their rest shapes.
+        marks: Structured array of dtype `twixt.ipc.snapshot.MARK` and shape (m,); m may differ between snapshots.
+        texts: The texts of the marks, in the form that `twixt.ipc.scene.mark_texts.text_of_label` reads.
+        vertices: Array of shape (v, 3) in metres, with the vertices of all deforming bodies in the order of the
+            bodies. Each vertex is in its body's frame. If there are no vertices, these bodies have their rest shapes.
         part_columns: For each name, an array of p rows, one row per part of the bodies.
-        part_bodies: Array of shape (p,) with the index in `bodies` of each part's body. The index is -1 if that body is
-            not in `bodies`. The array is empty if the scene is not known.
+        part_bodies: Array of shape (p,) with the index in `bodies` of each part's body. The index is -1 if that body
+            is not in `bodies`. The array is empty if the scene is not known.
         world_columns: For each name, an array of one row.
         scene_version: Version of the scene that these bodies belong to.
+
+    Examples:
+        ```python
+        from twixt import Snapshot
+        from twixt.ipc.snapshot import new_bodies
+
+        bodies = new_bodies(2)
+        bodies["position"] = [(0, 0, 0), (1, 0, 0)]
+        snapshot = Snapshot(sim_time_ns=10_000_000, bodies=bodies)
+        ```
     """
 
     sim_time_ns: int

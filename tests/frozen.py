@@ -95,7 +95,7 @@ def run(path: Path, case: Case, display: dict[str, str]) -> bool:
         starts = len(processes)
         is_drawn = Path(folder, "shown.png").exists()
     notices = done.stderr.splitlines()
-    is_told = [line for line in notices if "the loop goes on without a viewer" in line]
+    is_told = [line for line in notices if "the loop continues without a viewer" in line]
     is_right = (starts, is_drawn, len(is_told)) == (case.starts, case.is_drawn, 0 if case.is_drawn else 1)
     is_right = is_right and len(notices) == 1 and "published to the end" in done.stdout and done.returncode == 0
     verdict = "right" if is_right else f"WRONG: {done.returncode} {done.stdout} {done.stderr}"

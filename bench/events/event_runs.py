@@ -46,7 +46,7 @@ RESET = "r"
 PLAN_KEYS = ("space", "period", "bracketleft", "bracketright", RESET)
 EXACT, COUNTED = "exact", "counted"
 # Lines of standard error about events that were not delivered: by the ring, by physics, to the user's function.
-LOSS = re.compile(r"([\d,]+) events (are lost|were dropped|were not passed)")
+LOSS = re.compile(r"([\d,]+) events (were lost|were dropped|were not passed)")
 
 
 @dataclass(frozen=True)

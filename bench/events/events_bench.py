@@ -81,7 +81,7 @@ class Row(NamedTuple):
             "in its frame": figures.is_in_time or self.viewer.unpassed > 0,
             "none missing": self.run.case.promise != EXACT or (not figures.missing and not lost),
             "missing ones are counted": figures.missing == counted,
-            "said once": len([line for line in self.viewer.notices if "are lost" in line]) == (1 if lost else 0),
+            "said once": len([line for line in self.viewer.notices if "were lost" in line]) == (1 if lost else 0),
         }
         return [name for name, holds in promises.items() if not holds]
 
@@ -121,12 +121,13 @@ COLUMNS = (
     TableColumn("promises", lambda row: "BROKEN: " + ", ".join(row.broken) if row.broken else "hold", wraps=True),
 )
 LEGEND = (
-    "emitted: by the world, which keeps a list of its events; dropped: too many for one step; to deliver: those between "
-    "the first and the last drawn instant of the viewer; lost, reset: as the viewer reports them; not passed: the "
-    "function took too long",
-    "late: time from the event's instant to the instant that its frame draws, in ms of display time; in its frame: "
-    "delivered in the first frame that reaches its instant, or could read it; within an interval: not later than that "
-    "frame came after the one before. All others are those over which the draw time jumped or ran fast, after a stall or while the viewer stood",
+    "emitted: by the world, which keeps a list of its events; dropped: too many for one step",
+    "to deliver: events between the first and the last drawn instant of the viewer",
+    "lost, reset: as the viewer reports them; not passed: the function took too long",
+    "late: time from the event's instant to the instant that its frame draws, in ms of display time",
+    "in its frame: delivered in the first frame that reaches its instant, or could read it",
+    "within an interval: not later than the interval of its frame; in all other cases the draw time jumped or ran fast, "
+    "after a stall or while the picture stood",
 )
 
 
@@ -184,14 +185,20 @@ def write_results(runs: Sequence[CaseRun], results: Results, where: dict[str, An
     table, notes = Table(COLUMNS, rows), Notes([*LEGEND, *told, conditions, *broken])
     late = [histogram(rows)] if rows else []
     heading = "Number of events by their lateness, in the first of these runs:"
-    page: list[Block] = [f"Made by `{results.command}`.", table, heading, *late, notes]
+    rates = [_rate(run) for run in runs if not run.failure]
+    page: list[Block] = [f"Made by `{results.command}`.", table, Notes([*LEGEND, *rates, conditions, *broken])]
+    page += [heading, *late]
     results.write(document, page=page, shown=[table, *late, notes])
     return bool(broken or any(row.broken for row in rows))
 
 
+def _rate(run: CaseRun) -> str:
+    return f"{run.case.name}: {run.made / run.case.seconds:,.0f} events a simulated second in {run.wall_s:.0f} s of wall time"
+
+
 def _told(run: CaseRun) -> Iterator[str]:
     if not run.failure:
-        yield f"{run.case.name}: {run.made / run.case.seconds:,.0f} events a simulated second in {run.wall_s:.0f} s of wall time"
+        yield _rate(run)
     for row in (Row(run, viewer) for viewer in run.viewers):
         figures = row.figures
         if figures is not None and (figures.jumped or figures.emitted_late):

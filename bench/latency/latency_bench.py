@@ -7,19 +7,22 @@ reported and has no figure.
 
 from __future__ import annotations
 
+import os
 import platform
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from bench.latency.latency_runs import (
+    AUTO,
     COLUMNS,
     FPS,
     LATEST,
+    LONG_START_S,
+    MEASURED_S,
     OWN_PACE,
     RATE_SHIFT,
     RATES_HZ,
     RUN,
-    SECONDS,
     SHOW,
     START_S,
     SYNC,
@@ -37,7 +40,6 @@ from twixt.ipc.errors import FAILED, FINISHED, INTERRUPTED
 from twixt.render.measure.report import machine
 
 SCHEMA = "twixt-latency/1"
-AUTO = COLUMNS[0]
 WAY_NAMES = {
     RUN: "`twixt run`, from the due instant",
     SHOW: "`show`, loop of `real_time()`",
@@ -45,12 +47,13 @@ WAY_NAMES = {
     SYNC: "MuJoCo, `sync`",
 }
 LEGEND = (
-    f"each cell: mean / 99th percentile, in ms; {FPS} frames a second, 640x480, one body, software rendering; each run "
-    f"takes {SECONDS:g} s, of which the first {START_S:g} s is left out",
+    f"each cell: mean / 99th percentile, in ms; {FPS} frames a second, 640x480, one body, software rendering; "
+    f"{MEASURED_S:g} s of each run after its first {START_S:g} s, with the clock `{AUTO}` at {min(RATES_HZ)} states a "
+    f"second after its first {LONG_START_S:g} s",
     f"each rate is higher by {100 * RATE_SHIFT:.2g} %, so that the states do not keep one phase relative to the frames",
 )
-# Cases and length in seconds of a short run.
-QUICK_CASES, QUICK_SECONDS = (Case(RUN, 60, AUTO), Case(SHOW, 60, LATEST)), START_S + 1.0
+# Cases of a short measurement, and the measured time of each run, in seconds.
+QUICK_CASES, QUICK_S = (Case(RUN, 60, AUTO), Case(SHOW, 60, LATEST)), 1.0
 
 
 class Row(NamedTuple):
@@ -64,7 +67,7 @@ class Row(NamedTuple):
         run = self.runs.get(column)
         if run is None:
             return None
-        return "failed" if run.figures is None else f"{run.figures.mean_ms:.0f} / {run.figures.p99_ms:.0f}"
+        return "failed" if run.figures is None else f"{round(run.figures.mean_ms)} / {round(run.figures.p99_ms)}"
 
 
 def _column(name: str) -> TableColumn:
@@ -95,12 +98,13 @@ def run(results: Results, quick: bool) -> int:
     """Measures all cases. Shows and writes the results, and returns the exit code. Raises TwixtError before anything
     is measured."""
     results.check_files()
-    chosen, seconds = cases(quick), QUICK_SECONDS if quick else SECONDS
+    chosen, measured_s = cases(quick), QUICK_S if quick else MEASURED_S
     free = [free_cores()]
     with screen("xvfb") as shown:
-        runs, interrupted = collected(lambda say: _runs(chosen, seconds, shown, say), is_logged=True)
+        runs, interrupted = collected(lambda say: _runs(chosen, measured_s, shown, say), is_logged=True)
         free.append(free_cores())
     where = machine() | {"kernel": platform.release(), "display": shown.about, "free_cores": free}
+    where["is_real_time"] = os.sched_getscheduler(0) in (os.SCHED_FIFO, os.SCHED_RR)
     write_results(runs, results, where | (CUT_SHORT if interrupted else {}))
     return INTERRUPTED if interrupted else FAILED if any(one.failure for one in runs) else FINISHED
 
@@ -121,6 +125,7 @@ def write_results(runs: Sequence[CaseRun], results: Results, where: dict[str, An
     conditions = (
         f"{where['processor']}, {where['cores']} cores, {where['system']}; {where['display']}; cores free before the "
         f"runs: {before}, after them: {after}"
+        + ("; all processes of the runs had real-time priority" if where["is_real_time"] else "")
     )
     cut = [where["cut_short"]] if "cut_short" in where else []
     table, notes = Table(TABLE, rows_of(runs)), Notes([*LEGEND, conditions, *cut, *failures])
@@ -128,6 +133,8 @@ def write_results(runs: Sequence[CaseRun], results: Results, where: dict[str, An
     results.write(document, page=[f"Made by `{results.command}`.", table, notes], shown=[table, notes])
 
 
-def _runs(chosen: Sequence[Case], seconds: float, display: Screen, say: Say) -> Iterator[CaseRun]:
-    made = run_in_turns(chosen, lambda case: measured(case, seconds, display), len(chosen), say, lambda case: case.name)
+def _runs(chosen: Sequence[Case], measured_s: float, display: Screen, say: Say) -> Iterator[CaseRun]:
+    made = run_in_turns(
+        chosen, lambda case: measured(case, display, measured_s), len(chosen), say, lambda case: case.name
+    )
     return (run for _, run in made)

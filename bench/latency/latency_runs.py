@@ -25,19 +25,21 @@ from twixt.sim.process.viewer_command import twixt_command
 
 RUN = "run"
 WAYS = (RUN, SHOW, OWN_PACE, SYNC)
-CLOCKS = ("auto", "ahead", "newest-two", "buffered")
+AUTO = "auto"
+CLOCKS = (AUTO, "ahead", "newest-two", "buffered")
 # Column that is measured with this interpolation method, instead of a clock.
 LATEST = "latest"
 COLUMNS = (*CLOCKS, LATEST)
 # `run` and `sync` publish at most 120 states a second, whatever the rate of their steps.
 RATES_HZ = (10, 30, 60, 500)
 FPS = 60
-# Length of a run, in seconds, and the time at its start that is left out. In that time the clock `auto` finds its
-# offset.
-SECONDS, START_S = 3.5, 1.0
+# Measured time of a run, in seconds, and the time at its start that is left out.
+MEASURED_S, START_S = 2.2, 0.8
+# The same time for the clock `auto` at the lowest rate. There it takes several seconds to find its offset.
+LONG_START_S = 6.0
 # All rates are higher by this share, so that states do not keep one phase relative to the frames. A run passes through
 # all phases once.
-RATE_SHIFT = 1 / FPS / (SECONDS - START_S)
+RATE_SHIFT = 1 / FPS / MEASURED_S
 # Time in seconds after the planned length of a run. A run that has not ended by then counts as hanging.
 TIMEOUT_S = 30.0
 OPTIONS: dict[str, Any] = {"fps": float(FPS), "size_px": (640, 480), "pacing": "timer"}
@@ -53,6 +55,11 @@ class Case(NamedTuple):
     @property
     def name(self) -> str:
         return f"{self.way}, {self.rate_hz} Hz, {self.column}"
+
+    @property
+    def start_s(self) -> float:
+        """Time at the start of the run that is left out, in seconds."""
+        return LONG_START_S if self.column == AUTO and self.rate_hz == min(RATES_HZ) else START_S
 
 
 @dataclass(frozen=True)
@@ -80,8 +87,9 @@ class CaseRun:
         return {**self.case._asdict(), **figures, "failure": self.failure or None}
 
 
-def measured(case: Case, seconds: float, display: Screen) -> CaseRun:
-    """Runs a case on a display. seconds: length of the run, above START_S."""
+def measured(case: Case, display: Screen, measured_s: float = MEASURED_S) -> CaseRun:
+    """Runs a case on a display. measured_s: measured time of the run, in seconds, without its start."""
+    seconds = case.start_s + measured_s
     with tempfile.TemporaryDirectory(prefix="twixt-") as folder:
         log, states_file = os.path.join(folder, "frames.csv"), os.path.join(folder, "states.npy")
         with process(_command(case, seconds, log, states_file), display.environ) as child:
@@ -91,19 +99,19 @@ def measured(case: Case, seconds: float, display: Screen) -> CaseRun:
         try:
             frames = read_log(log)
             states = _states_of_run(case, frames) if case.way == RUN else np.load(states_file)
-            return CaseRun(case, latency(states, frames))
+            return CaseRun(case, latency(states, frames, case.start_s))
         except (TwixtError, OSError) as error:
             return CaseRun(case, None, str(error))
 
 
-def latency(states: NDArray[np.int64], frames: FrameTable) -> Latency:
-    """Figures of the states, from START_S after the first frame on. states: (n, 2), the simulated time of each state
+def latency(states: NDArray[np.int64], frames: FrameTable, start_s: float = START_S) -> Latency:
+    """Figures of the states, from `start_s` after the first frame on. states: (n, 2), the simulated time of each state
     and the instant from which its latency is counted, in ns. Raises TwixtError if no state was seen."""
     drawn = (frames["mode"] != frames.words.number_of.get("none", -1)) & ~frames["probe"]
     present_ns, draw_ns = frames["present_ns"][drawn], frames["draw_time_ns"][drawn]
     if not len(present_ns):
         raise TwixtError("no frame was drawn")
-    begin_ns = present_ns[0] + round(START_S * 1e9)
+    begin_ns = present_ns[0] + round(start_s * 1e9)
     states = states[states[:, 1] >= begin_ns]
     first = np.searchsorted(np.maximum.accumulate(draw_ns), states[:, 0])
     is_seen = first < len(draw_ns)

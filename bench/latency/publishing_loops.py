@@ -62,7 +62,7 @@ def _own_pace(dt_s: float, options: dict[str, Any]) -> Iterator[tuple[float, int
 def _sync(dt_s: float, options: dict[str, Any]) -> Iterator[tuple[float, int]]:
     import mujoco
 
-    from twixt import mujoco_viewer
+    from twixt.sim.engines.mujoco import mujoco_viewer
 
     model = mujoco.MjModel.from_xml_string(MODEL.format(dt_s=dt_s))
     data = mujoco.MjData(model)

@@ -4,8 +4,8 @@
 The figures depend only on the clock and the methods, and not on the speed of the machine. For this, worlds are
 recorded, the arrivals of snapshots come from a trace, and the display is a grid of instants.
 
-Always: the table, the JSON document and the page in docs/ have the same figures. This module runs no process and reads
-no clock.
+Always: the tables, the JSON document and the page in docs/ have the same figures. Only the JSON document has all of them.
+This module runs no process and reads no clock.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from bench.motion.drawn_motion import (
     motion_figures,
 )
 from bench.motion.recordings import PICTURED, Recording, Subject, subjects
-from bench.pages import BOTH, PAGE, Block, Results, Table, TableColumn
+from bench.pages import Block, Results, Table, TableColumn
 from twixt.cli.progress import Say, progress
 from twixt.ipc.errors import TwixtError
 from twixt.render.interpolation import METHODS, create
@@ -61,10 +61,10 @@ def as_text(value: float) -> str:
     return f"{value:.0f}" if abs(value) >= 99.5 else f"{value:.1f}" if abs(value) >= 9.95 else f"{value:.2f}"
 
 
-def _figure(name: str, unit: str, statistic: str, key: str, where: str = BOTH) -> TableColumn:
+def _figure(name: str, unit: str, statistic: str, key: str) -> TableColumn:
     """Column of the table for one field of `MotionFigures`. The title of the column is narrow in a terminal."""
     narrow = name.replace(" ", "\n") + f"\n{unit} {statistic}"
-    return TableColumn(f"{name} {unit} {statistic}", lambda row: getattr(row.figures, key), as_text, narrow, where)
+    return TableColumn(f"{name} {unit} {statistic}", lambda row: getattr(row.figures, key), as_text, narrow)
 
 
 FIGURES = (
@@ -72,16 +72,51 @@ FIGURES = (
     _figure("position", "mm", "p99", "position_p99_mm"),
     _figure("position", "mm", "max", "position_max_mm"),
     _figure("rotation", "deg", "p99", "rotation_p99_deg"),
-    _figure("rotation", "deg", "max", "rotation_max_deg", PAGE),
-    _figure("overshoot", "mm", "p99", "overshoot_p99_mm", PAGE),
     _figure("overshoot", "mm", "max", "overshoot_max_mm"),
     _figure("off path", "mm", "max", "off_path_max_mm"),
     _figure("jump", "mm", "p99", "jump_p99_mm"),
-    _figure("jump", "mm", "max", "jump_max_mm", PAGE),
-    _figure("from now", "mm", "p50", "now_p50_mm", PAGE),
     _figure("age", "ms", "mean", "age_mean_ms"),
-    _figure("age", "ms", "p99", "age_p99_ms", PAGE),
 )
+
+
+class SummaryColumn(NamedTuple):
+    """A column of the page's summary: one figure of one world under one trouble."""
+
+    title: str
+    world: str
+    trouble: str
+    key: str
+
+
+# What the user asks about a method, each with the case that shows it best.
+SUMMARY = (
+    SummaryColumn("smooth curve: position p50, mm", "circles", "ahead 10 Hz", "position_p50_mm"),
+    SummaryColumn("jerk: jump p99, mm", "circles", "ahead 10 Hz", "jump_p99_mm"),
+    SummaryColumn("impact: position max, mm", "circles", "ahead 10 Hz", "position_max_mm"),
+    SummaryColumn("through things: overshoot max, mm", "balls", "ahead 10 Hz", "overshoot_max_mm"),
+    SummaryColumn("fast turns: rotation p99, degrees", "spinners", "20 Hz, 4 ms jitter", "rotation_p99_deg"),
+    SummaryColumn("teleports: off path max, mm", "teleporters", "net 30 Hz", "off_path_max_mm"),
+    SummaryColumn("stall: position max, mm", "circles", "stall 500 ms every 5 s", "position_max_mm"),
+    SummaryColumn("stall: age mean, ms", "circles", "stall 500 ms every 5 s", "age_mean_ms"),
+)
+
+
+class PageTable(NamedTuple):
+    """A table of the page: one line for each world and trouble, and one column for each method."""
+
+    title: str
+    about: str
+    keys: Sequence[str]
+
+
+PAGE_TABLES = (
+    PageTable("Position error", "mm: p50 / p99.", ("position_p50_mm", "position_p99_mm")),
+    PageTable("Rotation error", "degrees: p99. In the other cases no method errs.", ("rotation_p99_deg",)),
+    PageTable("Overshoot", "mm: max. In the other cases no method overshoots.", ("overshoot_max_mm",)),
+    PageTable("Off path", "mm: max. In the other worlds no body is spawned or moved elsewhere.", ("off_path_max_mm",)),
+)
+# Texts of figures that show no error.
+NO_ERROR = ("-", "0.00")
 
 
 def tables(results: Sequence[Result]) -> list[Block]:
@@ -93,12 +128,66 @@ def tables(results: Sequence[Result]) -> list[Block]:
 
 
 def page(what: Size, results: Sequence[Result]) -> Iterator[Block]:
+    yield "## Summary"
+    yield "One line for each method, one case for each column. Smaller is better."
+    yield _summary(results)
+    yield "## All cases"
     yield f"Seed {what.seed}, {what.seconds:g} s each."
-    yield "## Figures"
-    for world, rows in groupby(results, key=lambda result: result.world):
-        yield f"<details><summary>{world}</summary>"
-        yield Table((TableColumn("trouble", lambda row: row.trouble), METHOD, *FIGURES), list(rows))
-        yield "</details>"
+    for table in PAGE_TABLES:
+        lines = list(_lines(results, table.keys))
+        if lines:
+            yield f"### {table.title}"
+            yield table.about
+            yield _by_method(lines, ("world", "trouble"))
+    yield "### Age"
+    yield "ms: mean, the largest of all worlds."
+    yield _by_method(_ages(results), ("trouble",))
+
+
+def _summary(results: Sequence[Result]) -> Table:
+    found = {(row.world, row.trouble, row.method): row.figures for row in results}
+    methods = list(dict.fromkeys(row.method for row in results))
+
+    def column(shown: SummaryColumn) -> TableColumn:
+        return TableColumn(
+            shown.title, lambda method: getattr(found[shown.world, shown.trouble, method], shown.key), as_text
+        )
+
+    shown = [each for each in SUMMARY if (each.world, each.trouble, methods[0]) in found]
+    return Table([TableColumn("method", str), *map(column, shown)], methods)
+
+
+class _Line(NamedTuple):
+    """A line of a table with one column for each method. begin: first cells. cells: text of each method."""
+
+    begin: Sequence[str]
+    cells: Mapping[str, str]
+
+
+def _lines(results: Sequence[Result], keys: Sequence[str]) -> Iterator[_Line]:
+    """Lines of a table, without the lines in which no method has an error."""
+    for (world, trouble), rows in groupby(results, key=lambda row: (row.world, row.trouble)):
+        cells = {row.method: [as_text(getattr(row.figures, key)) for key in keys] for row in rows}
+        if any(text not in NO_ERROR for texts in cells.values() for text in texts):
+            yield _Line((world, trouble), {method: " / ".join(texts) for method, texts in cells.items()})
+
+
+def _ages(results: Sequence[Result]) -> list[_Line]:
+    ages: dict[str, dict[str, float]] = {}
+    for row in results:
+        of_trouble = ages.setdefault(row.trouble, {})
+        of_trouble[row.method] = max(row.figures.age_mean_ms, of_trouble.get(row.method, -np.inf))
+    return [_Line((trouble,), {method: as_text(ms) for method, ms in of.items()}) for trouble, of in ages.items()]
+
+
+def _by_method(lines: Sequence[_Line], titles: Sequence[str]) -> Table:
+    def first(i: int) -> TableColumn:
+        return TableColumn(titles[i], lambda line: line.begin[i])
+
+    def cell(method: str) -> TableColumn:
+        return TableColumn(method, lambda line: line.cells[method], right=True)
+
+    return Table([*map(first, range(len(titles))), *map(cell, lines[0].cells)], lines)
 
 
 def picture(recorded: Recording, path: str, seed: int = 0) -> None:

@@ -60,7 +60,7 @@ class Shape(NamedTuple):
         return self.kind(modes, fence_mode=self.fence_mode, sends_reports=self.sends_reports, seed=seed)
 
 
-FENCE, WORD = ", fence", ", own word"
+FENCE, REPORTS = ", fence", ", reports"
 # Displays on which the cost must be close to the cost on the display `Blocking`. Each of them is played in three ways:
 # without additions, with a fence, and with the display's reports.
 TRICKY = {
@@ -75,15 +75,15 @@ BLOCKING = "blocking"
 SHAPES: dict[str, Shape] = {
     "timer": Shape(Timer),
     BLOCKING: Shape(Blocking),
-    BLOCKING + WORD: Shape(Blocking, sends_reports=True),
+    BLOCKING + REPORTS: Shape(Blocking, sends_reports=True),
     **{
-        name + way: Shape(kind, fence_mode=FENCES[name] if way == FENCE else "", sends_reports=way == WORD)
+        name + way: Shape(kind, fence_mode=FENCES[name] if way == FENCE else "", sends_reports=way == REPORTS)
         for name, kind in TRICKY.items()
-        for way in ("", FENCE, WORD)
+        for way in ("", FENCE, REPORTS)
     },
     "blocking at 90 Hz": Shape(Blocking, hz=90),
     "variable rate": Shape(Variable, hz=144),
-    "variable rate" + WORD: Shape(Variable, hz=144, sends_reports=True),
+    "variable rate" + REPORTS: Shape(Variable, hz=144, sends_reports=True),
 }
 
 
@@ -107,7 +107,7 @@ CHANGES: dict[str, ModeChange] = {
     "144 to 60 Hz, seamless, 15 ms of work": ModeChange(144, 60, work_ms=15.2),
     "60 to 30 Hz": ModeChange(60, 30, gap_ns=120_000_000),
 }
-CHANGED_ON = (BLOCKING, BLOCKING + WORD, "returns at once" + FENCE)
+CHANGED_ON = (BLOCKING, BLOCKING + REPORTS, "returns at once" + FENCE)
 # Displays that give no information about the instant at which a frame became visible. They are shown on the page,
 # without targets.
 CHANGED_UNSEEN_ON = ("returns at once", "queue of two")

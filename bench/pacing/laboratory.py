@@ -184,7 +184,7 @@ def document(found: LaboratoryResults, command: str) -> dict[str, Any]:
         "conditions": {"seeds": found.seeds, "seconds": found.seconds, "time": "virtual"},
         "rows": [_row(row) for row in found.rows],
         "changes": [_row(row) for row in found.changes],
-        "bars": [target._asdict() | {"is_met": target.is_met} for target in found.targets],
+        "targets": [target._asdict() | {"is_met": target.is_met} for target in found.targets],
     }
 
 

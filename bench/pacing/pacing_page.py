@@ -7,9 +7,9 @@ matplotlib is imported only for a picture.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bench.pacing import cases
 from bench.pacing.cases import NEVER, TWIXT
@@ -30,17 +30,81 @@ COSTS = "cost"  # unit of the targets for costs; there are many of these targets
 COSTLIER_SHARE, COSTLIER_MORE = 1.25, 20
 
 
+class PageTable(NamedTuple):
+    """A table of the page. rows: function that selects the rows. contestants: whose figures are in a cell. figures:
+    names and formats of the figures of each contestant."""
+
+    title: str
+    legend: str
+    rows: Callable[[LaboratoryResults], Iterable[CaseRow]]
+    contestants: Sequence[str]
+    figures: Sequence[tuple[str, str]]
+
+
+def _plain(found: LaboratoryResults) -> list[CaseRow]:
+    return [row for row in found.rows if "," not in row.display]
+
+
+def _helped(found: LaboratoryResults) -> list[CaseRow]:
+    """Rows of displays with a fence or with reports."""
+    return [row for row in found.rows if "," in row.display]
+
+
+PAGE_TABLES = (
+    PageTable("Cost", "ms a second: twixt / never widen / oracle.", _plain, cases.CONTESTANTS, (("cost", ".0f"),)),
+    PageTable("Off", "Share of frames: twixt / never widen.", _plain, (TWIXT, NEVER), (("off_share", ".1%"),)),
+    PageTable(
+        "Frame rate, error and lag",
+        "twixt's pacer: fps / error p99 in ms / lag in ms.",
+        _plain,
+        (TWIXT,),
+        (("fps", ".1f"), ("error_p99_ms", ".1f"), ("latency_ms", ".0f")),
+    ),
+    PageTable(
+        "With a fence, or with the display's reports",
+        "twixt's pacer: cost in ms a second / off / lag in ms.",
+        _helped,
+        (TWIXT,),
+        (("cost", ".0f"), ("off_share", ".1%"), ("latency_ms", ".0f")),
+    ),
+    PageTable(
+        "After a change of mode",
+        "twixt's pacer, from the change on: cost in ms a second / off / lag in ms.",
+        lambda found: found.changes,
+        (TWIXT,),
+        (("cost", ".0f"), ("off_share", ".1%"), ("latency_ms", ".0f")),
+    ),
+)
+
+
 def page(found: LaboratoryResults) -> Iterator[Block]:
-    yield f"{found.seeds} seeds of each trace, {found.seconds:g} s each; the first second does not count."
+    yield f"{found.seeds} seeds of each trace, {found.seconds:g} s each. The first second does not count."
     yield "## Targets"
     yield from _targets(found.targets)
-    yield "## Where twixt costs more than a fixed interval"
+    yield "## Cases where twixt is worse than a fixed interval"
     yield from _costlier(found.rows)
     yield "## All figures"
-    yield "Means of all seeds; error p99, off and lag are of twixt's pacer."
-    for title, table in _tables(found, "{}: from a change of mode on"):
-        yield f"### {title}"
-        yield table
+    yield "Means of all seeds."
+    for about in PAGE_TABLES:
+        rows = [row for row in about.rows(found) if row.contestant in about.contestants]
+        if rows:
+            yield f"### {about.title}"
+            yield about.legend
+            yield _by_display(rows, about)
+
+
+def _by_display(rows: Sequence[CaseRow], about: PageTable) -> Table:
+    """Table with one line for each work or change of mode, and one column for each display."""
+    cells: dict[str, dict[str, list[str]]] = {}
+    for row in rows:
+        texts = (format(getattr(row.figures, name), form) for name, form in about.figures)
+        cells.setdefault(row.work, {}).setdefault(row.display, []).extend(texts)
+    displays = list(dict.fromkeys(row.display for row in rows))
+
+    def column(display: str) -> TableColumn:
+        return TableColumn(display, lambda line: " / ".join(line[1].get(display, ["-"])), right=True)
+
+    return Table([TableColumn("", lambda line: line[0]), *map(column, displays)], list(cells.items()))
 
 
 def shown(found: LaboratoryResults) -> list[Block]:
@@ -52,19 +116,18 @@ def shown(found: LaboratoryResults) -> list[Block]:
     ]
     if found.targets:
         targets.append(f"{sum(target.is_met for target in found.targets)} of {len(found.targets)} targets met")
-    return [*(table for _, table in _tables(found, "{}, from a change of mode on")), *targets]
+    return [*_tables(found), *targets]
 
 
 def in_words(target: Target) -> str:
     return f"{target.name}: {target.figure:.4g} {target.unit}, must be {'<=' if target.is_most else '>='} {target.limit:.4g}"
 
 
-def _tables(found: LaboratoryResults, change_title: str) -> Iterator[tuple[str, Table]]:
+def _tables(found: LaboratoryResults) -> Iterator[Table]:
     for display, rows in groupby(found.rows, key=lambda row: row.display):
-        yield display, _table(display, list(rows))
+        yield _table(display, list(rows))
     for display, rows in groupby(found.changes, key=lambda row: row.display):
-        title = change_title.format(display)
-        yield title, _table(title, list(rows))
+        yield _table(f"{display}, from a change of mode on", list(rows))
 
 
 def _table(title: str, rows: Sequence[CaseRow]) -> Table:
@@ -99,13 +162,13 @@ TARGET_COLUMNS = (
 
 
 def _targets(targets: Sequence[Target]) -> Iterator[Block]:
-    yield f"{sum(target.is_met for target in targets)} of {len(targets)} are met; the worst of all seeds is what counts."
+    yield f"{sum(target.is_met for target in targets)} of {len(targets)} are met. The worst of all seeds counts."
     yield Table(TARGET_COLUMNS, [target for target in targets if target.unit != COSTS])
     costs = [target for target in targets if target.unit == COSTS]
     missed = [in_words(target) for target in costs if not target.is_met]
     yield (
-        "Displays whose swap does not wait for its own frame must cost no more than 1.1 times plain blocking's cost\n"
-        f"under the same work, and 1 (means of all seeds): {len(costs) - len(missed)} of {len(costs)} do."
+        "If swap does not wait for its own frame, the cost must be at most 1.1 times the cost on `blocking` with the same\n"
+        f"work, plus 1 (means of all seeds): {len(costs) - len(missed)} of {len(costs)} are met."
         + (" Not met:" if missed else "")
     )
     if missed:
@@ -126,22 +189,21 @@ COSTLIER_COLUMNS = (
 
 
 def _costlier(rows: Sequence[CaseRow]) -> Iterator[Block]:
-    """Cases in which a fixed interval costs much less than twixt's pacer. They are listed with their shares of frames
-    that are off."""
+    """Cases in which a fixed interval costs much less than twixt's pacer, with the shares of frames that are off."""
     of = {(row.display, row.work, row.contestant): row.figures for row in rows}
     compared = [
         (f"{display}: {work}", figures, of[display, work, NEVER])
         for (display, work, contestant), figures in of.items()
         if contestant == TWIXT and (display, work, NEVER) in of
     ]
-    dear = [line for line in compared if line[1].cost > COSTLIER_SHARE * line[2].cost + COSTLIER_MORE]
-    dear.sort(key=lambda line: line[2].cost - line[1].cost)
+    costlier = [line for line in compared if line[1].cost > COSTLIER_SHARE * line[2].cost + COSTLIER_MORE]
+    costlier.sort(key=lambda line: line[2].cost - line[1].cost)
     yield (
-        f"In {len(dear)} of {len(compared)} cases twixt costs over a quarter and {COSTLIER_MORE} more than a fixed interval"
-        + (", the worst first:" if dear else ".")
+        f"In {len(costlier)} of {len(compared)} cases, twixt costs more than {COSTLIER_SHARE:g} times a fixed interval "
+        f"plus {COSTLIER_MORE}" + (", the worst first:" if costlier else ".")
     )
-    if dear:
-        yield Table(COSTLIER_COLUMNS, dear)
+    if costlier:
+        yield Table(COSTLIER_COLUMNS, costlier)
 
 
 WIDTH_IN, HEIGHT_IN = 9.0, 7.2

@@ -126,16 +126,21 @@ COLUMNS = (
     TableColumn("samples", lambda row: row.figures.get("samples"), ".0f"),
 )
 LEGEND = (
-    "medians of the turns, from pixels of the mapped screen, about 15 samples a second; whole: no body touches the edge"
-    f" of the picture, and each has pixels or is hidden by others (wanted >= {WHOLE_WANTED:g})",
-    f"filled: the box around all bodies has {FILLED_SHARE:.0%} of the picture's width or height; over {FILLED_S:g} s: "
-    f"the boxes of that time together (wanted >= {FILLED_WANTED:g} of the first; for a lone body, of the second)",
-    "still: the background equals that of the sample before, pixel for pixel; counted from the simulated time on at "
-    f"which the bodies stay within bounds, else in the whole run (wanted >= {STILL_WANTED:g} where they stay)",
-    "speed change: largest change of the camera's speed between two frames, px per frame; it is the median over fixed "
-    "markers of the change of their velocities; cuts: pictures that share no markers with the one before",
-    "missed: frames later than planned; error: animation error in ms of display time; both from the frame log of the "
-    f"same runs, with {' '.join(FLAGS)}; the observer takes about a fifth of a core",
+    "medians of the turns, from the pixels of the screen, about 15 samples a second; the observer takes about a fifth of "
+    "a core",
+    "whole: no body touches the edge of the picture, and each body has pixels or is hidden by others; at least "
+    f"{WHOLE_WANTED:g} wanted",
+    f"filled: the box around all bodies has {FILLED_SHARE:.0%} of the picture's width or height; at least "
+    f"{FILLED_WANTED:g} wanted",
+    f"filled over {FILLED_S:g} s: the boxes of that time together; wanted for a lone body instead of *filled*",
+    f"still: the background equals that of the sample before; at least {STILL_WANTED:g} wanted where bodies stay within "
+    "bounds",
+    "bounded from: simulated time from which the bodies stay within bounds; *still* counts from there, else in the "
+    "whole run",
+    "speed change: largest change of the camera's speed between two frames, in px per frame; median over fixed markers",
+    "cuts: pictures that have no marker in common with the one before",
+    "missed: frames later than planned; error: animation error in ms of display time; both from the frame log",
+    f"flags: {' '.join(FLAGS)}",
 )
 
 

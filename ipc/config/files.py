@@ -25,16 +25,16 @@ def check_file(flag: str, path: Any, is_picture: bool = False) -> None:
     is_picture: True if the name must also end in .png. "-" (standard output) is accepted for --json only.
     """
     if not isinstance(path, str) or not path:
-        raise ConfigTypeError(f"{flag} must be the name of a file, got {text_of(path)}")
+        raise ConfigTypeError(f"{flag} must be a file name, got {text_of(path)}")
     if path == "-" and flag == "--json":
         return
     if path == "-":
-        raise ConfigError(f"{flag} -: only --json is written to standard output; name a file")
+        raise ConfigError(f"{flag} -: only --json can write to standard output; name a file")
     if not _is_name(os.path.basename(path)):
-        raise ConfigError(f"{flag} must be a name of at most {LONGEST_NAME} bytes of text, got {text_of(path)}")
+        raise ConfigError(f"{flag} must be a file name of at most {LONGEST_NAME} bytes, got {text_of(path)}")
     folder = os.path.dirname(path) or "."
     if not os.path.isdir(folder):
-        raise ConfigError(f"{flag} {path!r}: the folder {folder!r} does not exist; make it, or name another file")
+        raise ConfigError(f"{flag} {path!r}: the folder {folder!r} does not exist; create it, or name another file")
     if os.path.isdir(path) or not os.access(path if os.path.exists(path) else folder, os.W_OK):
         raise ConfigError(f"{flag} {path!r} cannot be written; name another file")
     if is_picture and not path.lower().endswith(".png"):
@@ -56,7 +56,7 @@ def write_text(path: str, text: str, flag: str = "--out") -> None:
             file.write(text)
     except OSError as error:
         raise TwixtError(
-            f"cannot write {path!r}: {error.strerror}; give {flag} a file in a folder that exists and has room"
+            f"cannot write {path!r}: {error.strerror}; for {flag}, name a file in an existing folder with free space"
         ) from None
 
 

@@ -33,11 +33,11 @@ from twixt.ipc.config.rules import (
     read_stall,
     read_trails,
 )
-from twixt.ipc.config.troubles import FIELDS, LONGEST_MS, PRESETS, Troubles, presets_text
+from twixt.ipc.config.troubles import FIELDS, LONGEST_MS, PRESETS, Troubles
 
 BOTH, SIM, VIEW, MEASURE = "both", "sim", "view", "measure"
 # Headings in the text of `--help`.
-WORLD, TROUBLE, MOTION = "The world", "Trouble on purpose", "Motion"
+WORLD, TROUBLE, MOTION = "The world", "Injected trouble", "Motion"
 WINDOW, ENDING = "The window", "Ending and reporting"
 
 CLOCKS = ("auto", "ahead", "newest-two", "buffered")
@@ -87,65 +87,64 @@ class Config:
     # The next fields are flags of the physics process.
     settings: tuple[tuple[str, str], ...] = world_flag(
         (),
-        "a constructor argument of the world, such as count=500; may be repeated",
+        "set a constructor argument of the world, such as count=500; may be repeated",
         read_setting,
         "KEY=VALUE",
         name="--set",
     )
-    seed: int = world_flag(0, "seed of the world and of injected trouble", int, "N")
+    seed: int = world_flag(0, "seed of the world and of injected trouble, a whole number >= 0", int, "N")
     physics_hz: float | None = world_flag(
-        None, "steps per simulated second, instead of the world's own dt", float, "HZ"
+        None, "physics steps per simulated second [default: 1 / the world's dt]", float, "HZ"
     )
-    publish_hz: float = world_flag(120.0, "snapshots published per wall second, at most", float, "HZ")
-    time_scale: float = world_flag(1.0, "simulated seconds per wall second; 0.25 is slow motion", float, "X")
+    publish_hz: float = world_flag(120.0, "largest number of snapshots published per wall second", float, "HZ")
+    time_scale: float = world_flag(
+        1.0, "simulated seconds per wall second, 0.001 to 1000; 0.25 is slow motion", float, "X"
+    )
     lead_ms: float | None = world_flag(
         None,
-        "how far ahead of its due instant a snapshot is published; 0: at its due instant",
+        "time from publishing a snapshot to its due instant, 0 to 10000 ms; auto: what the viewers need [default: auto]",
         read_auto_ms,
         "auto|MS",
         name="--lead",
     )
     when_slow: str = world_flag(
         "dilate",
-        "when physics cannot keep up: dilate, simulated time runs slower, evenly, and states stay reproducible; "
-        "or widen, steps grow by whole multiples to stay in real time, and narrow back",
+        "if physics is too slow: dilate slows simulated time; widen computes several steps as one long step",
         str,
         choices=SLOW_POLICIES,
     )
     max_step_ms: float | None = world_flag(
-        None, "longest step, in simulated ms, that --when-slow widen makes [100]", float, "MS"
+        None, "longest step of --when-slow widen, in simulated ms [default: 100]", float, "MS"
     )
-    dt_log: str | None = world_flag(
-        None, "write how long each step was, for --dt-replay; states after widened steps need it", str, "FILE"
+    dt_log: str | None = world_flag(None, "write the length of each step to FILE, for --dt-replay", str, "FILE")
+    dt_replay: str | None = world_flag(None, "repeat the steps that --dt-log wrote to LOG, then end", str, "LOG")
+    name: str | None = world_flag(
+        None, "name under which viewers find the simulation: at most 64 letters, digits, - and _", str, "NAME"
     )
-    dt_replay: str | None = world_flag(
-        None, "make exactly the steps of a --dt-log, then end: the same states again", str, "LOG"
-    )
-    name: str | None = world_flag(None, "the name under which viewers find this simulation", str, "NAME")
 
     slow_physics_ms: tuple[float, float] | None = trouble_flag(
         None,
-        "real work added to every step, in ms: 40, or 20-120 for uniform random; 0: none",
+        "extra work in each step, in ms: 40, or 20-120 for uniform random times; 0: none",
         read_range_ms,
         "MS|MS-MS",
         name="--slow-physics",
     )
     stall: tuple[float, float] | None = trouble_flag(
-        None, "physics waits so many ms every so many simulated seconds, such as 500@5; 0: never", read_stall, "MS@S"
+        None, "stop physics for MS ms every S simulated seconds, such as 500@5; 0: never", read_stall, "MS@S"
     )
     drop_percent: float | None = trouble_flag(
-        None, "percent of snapshots that are never published", float, "PERCENT", name="--drop"
+        None, "percentage of snapshots that are not published, 0 to 100", float, "PERCENT", name="--drop"
     )
     delay_ms: tuple[float, float] | None = trouble_flag(
         None,
-        "publish so many ms after the due instant, in order: 80, or 80+-20 for uniform random; 0: not late",
+        "publish snapshots late by MS ms: 80, or 80+-20 for uniform random delays; 0: not late",
         read_delay,
         "MS|MS+-MS",
         name="--delay",
     )
     trouble: str | None = trouble_flag(
         None,
-        f"several at once, as known links and machines have them; flags win over it. {presets_text()}",
+        "preset of several kinds of trouble; the flags above override its values",
         str,
         choices=tuple(PRESETS),
     )
@@ -153,116 +152,121 @@ class Config:
     # The next fields are flags of the render process.
     interpolation: str = motion_flag(
         "auto",
-        f"how the world is drawn between two snapshots: {', '.join(INTERPOLATIONS)}, or module:Class of your own",
+        f"how bodies move between two snapshots: {', '.join(INTERPOLATIONS)}, or your own module:Class",
         str,
         "METHOD",
     )
     chase_ms: float | None = motion_flag(
         None,
-        "how long --interpolation chase takes to reach a new state, unless that is due later [the usual interval]",
+        "time that --interpolation chase takes to reach a new snapshot, in ms [default: the publish interval]",
         float,
         "MS",
     )
     clock: str = motion_flag(
         "auto",
-        "which simulated time a frame draws: auto, with the smallest delay at which the next snapshot has arrived; "
-        "ahead, the time that is due now; newest-two, one interval behind; buffered, a fixed time behind, as network "
-        "games do",
+        "simulated time that a frame draws. auto: the smallest delay at which the next snapshot has arrived; ahead: the "
+        "time that is due now; newest-two: one publish interval late; buffered: a fixed delay",
         str,
         choices=CLOCKS,
     )
     prefer: str = motion_flag(
         "latency",
-        "after a stall: latency, catch up at once; balanced, brake and catch up gently; smooth, stay behind so that "
-        "the next stall does not show",
+        "after a stall: latency catches up at once, balanced catches up gently, smooth keeps the delay",
         str,
         choices=PREFERENCES,
     )
     buffer_ms: float | None = motion_flag(
-        None, "how far behind --clock buffered stays [taken from the measured jitter]", read_auto_ms, "auto|MS"
+        None,
+        "delay of --clock buffered, in ms; auto: from the measured jitter [default: auto]",
+        read_auto_ms,
+        "auto|MS",
     )
     split: tuple[SplitSide, SplitSide] | None = motion_flag(
         None,
-        "two pictures side by side, each METHOD, METHOD@CLOCK or @CLOCK: none,auto or @newest-two,@auto",
+        "two pictures side by side, each METHOD, METHOD@CLOCK or @CLOCK, such as none,auto or @newest-two,@auto",
         read_split,
         "LEFT,RIGHT",
     )
     trails: bool | float | str | None = motion_flag(
         None,
-        "dots where the frames of the last SECONDS [1] drew each body, or all frames: even dots, even motion; "
-        "of long trails every second, fourth ... frame",
+        "dots where the frames of the last SECONDS [default: 1], or all frames, drew each body",
         read_trails,
         "[SECONDS|all]",
         bare="1",
     )
 
-    pacing: str = window_flag("auto", "what a frame waits for", str, choices=PACINGS)
-    fps: float | None = window_flag(None, "frames per second, at most; the display's own rate by default", float, "N")
+    pacing: str = window_flag(
+        "auto",
+        "what frames wait for. vsync: the display; timer: a timer; unlimited: nothing; auto: vsync if it works, else timer",
+        str,
+        choices=PACINGS,
+    )
+    fps: float | None = window_flag(
+        None, "largest number of frames per second [default: the display's refresh rate]", float, "N"
+    )
     quality: str = window_flag(
         "auto",
-        "how finely frames are drawn: high, with shadows, by a GPU on every surface, by a processor round ones on the "
-        "ground; best, on every surface by a processor, too, which takes it 20 to 50 times as long: for single pictures; "
-        "low, the cheapest at full size; auto, as high, and cheaper step by step where frames do not fit the display's "
-        "interval. A processor's steps, with what drawing the default world then takes: no shadows (73 %), plain: hard "
-        "edges, no highlights (62 %), flat: no pattern (48 %), half the size: half the width and "
-        "height, enlarged, which saves time with many bodies",
+        "drawing quality. auto: high, but lower while frames take too long; best: shadows on every surface, slow in "
+        "software rendering",
         str,
         choices=QUALITIES,
     )
-    size_px: tuple[int, int] = window_flag((800, 600), "size of the window", read_size, "WxH", name="--size")
+    size_px: tuple[int, int] = window_flag(
+        (800, 600), "width and height of the window, in pixels [default: 800x600]", read_size, "WxH", name="--size"
+    )
     camera: str = window_flag(
         "auto",
-        "keep the first view; by default, the view of a scene without a camera follows the bodies",
+        "keep the first view; without this flag, the view follows the bodies if the scene has no camera",
         name="--still-view",
         stores="still",
     )
-    overlay: bool = window_flag(True, "show the overlay of figures and keys (H toggles it)")
-    keys: bool = window_flag(True, "the viewer's own keys; --no-keys leaves the keyboard to your program")
+    overlay: bool = window_flag(True, "show the overlay; the key H toggles it")
+    keys: bool = window_flag(True, "enable the viewer's keys; --no-keys passes every key to your program")
     draw: str | None = window_flag(
-        None, "a function of your own that draws into every frame, module:function", str, "MODULE:FUNCTION"
+        None, "your function that draws into every frame, as module:function", str, "MODULE:FUNCTION"
     )
-    events: bool = window_flag(
-        True, "a ring that fades for each of the program's events; --no-events leaves out the rings"
-    )
+    events: bool = window_flag(True, "draw a fading ring at each event of the program")
     on_event: str | None = window_flag(
         None,
-        "a function of your own that the viewer calls with each event of the program, when the frame that shows it is "
-        "on the screen, module:function",
+        "your function that the viewer calls with each event when its frame is on the screen, as module:function",
         str,
         "MODULE:FUNCTION",
     )
     slow_render_ms: float = window_flag(
         0.0,
-        "real work that makes every frame take at least so many ms, and up to 5 of them more than without",
+        "extra work in each frame, so that the frame takes at least MS ms",
         float,
         "MS",
         name="--slow-render",
     )
-    viewer_nice: int = window_flag(
-        0, "give way to other programs: nice value of the viewer, 0 to 19; one above 0 may starve", int, "N"
-    )
+    viewer_nice: int = window_flag(0, "nice value of the viewer, 0 to 19; above 0, other programs run first", int, "N")
     offscreen: bool = window_flag(False, "draw without a window, through EGL")
 
     # The next fields are flags for the end of the run and for its report.
     seconds: float | None = ending_flag(
         None,
-        "end after so many seconds, counted from the end of start-up, or from the beginning if nothing is published",
+        "end S seconds after start-up",
         float,
         "S",
     )
-    screenshot: str | None = ending_flag(None, "save a picture (PNG) at the instant of --at", str, "FILE", side=VIEW)
+    screenshot: str | None = ending_flag(None, "save a picture (PNG) at the time of --at", str, "FILE", side=VIEW)
     at_s: float | None = ending_flag(
-        None, "when to take the screenshot, seconds after the first frame [2]", float, "S", side=VIEW, name="--at"
+        None,
+        "time of the screenshot, in seconds after the first frame [default: 2]",
+        float,
+        "S",
+        side=VIEW,
+        name="--at",
     )
-    log: str | None = ending_flag(None, "write the frame log, one row per frame (CSV)", str, "FILE", side=VIEW)
+    log: str | None = ending_flag(None, "write the frame log (CSV), one row per frame", str, "FILE", side=VIEW)
     profile: str | None = ending_flag(
-        None, "write a trace of both processes on one time axis; opens in Perfetto or chrome://tracing", str, "FILE"
+        None, "write a trace of both processes, for Perfetto or chrome://tracing", str, "FILE"
     )
-    json: str | None = ending_flag(None, "write the report as JSON; - for standard output", str, "FILE", side=MEASURE)
+    json: str | None = ending_flag(None, "write the report as JSON; -: to standard output", str, "FILE", side=MEASURE)
     plot: str | None = ending_flag(None, "write the frame-pacing plot (PNG)", str, "FILE", side=MEASURE)
     fail_if: tuple[str, ...] = ending_flag(
         (),
-        "exit with 1 when this holds, such as 'motion.animation_error_ms.p99>2'; may be repeated",
+        "exit with code 1 if this is true, such as 'motion.animation_error_ms.p99>2'; may be repeated",
         str,
         "LIMIT",
         side=MEASURE,
@@ -311,10 +315,12 @@ class Config:
             rules.reference("--on-event", self.on_event)
         if self.when_slow != "widen" and self.max_step_ms is not None:
             raise ConfigError(
-                f"--max-step-ms {float(self.max_step_ms):g} is for --when-slow widen; add that, or leave it out"
+                f"--max-step-ms {float(self.max_step_ms):g} needs --when-slow widen; add that, or leave out --max-step-ms"
             )
         if self.when_slow == "widen" and self.dt_replay is not None:
-            raise ConfigError("--dt-replay says how long each step is; leave --when-slow widen out")
+            raise ConfigError(
+                "--dt-replay cannot be combined with --when-slow widen, because the log sets each step's length; leave one out"
+            )
         rules.plain_name("--name", self.name)
 
     def _check_defaults(self) -> None:
@@ -331,7 +337,7 @@ class Config:
         """Returns the injected trouble. The preset of `--trouble` is the basis. If a flag sets the figures of one kind
         of trouble, these figures replace the figures in the preset."""
         asked = {name: getattr(self, name) for name in FIELDS.values() if getattr(self, name) is not None}
-        preset = PRESETS[self.trouble].troubles if self.trouble else Troubles()
+        preset = PRESETS[self.trouble] if self.trouble else Troubles()
         return replace(preset, **asked).tidy()
 
     @property

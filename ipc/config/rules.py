@@ -74,7 +74,7 @@ def rate(what: str, value: float | None) -> None:
     """Raises ConfigError unless the value is None, or a rate in Hz from `SLOWEST_HZ` to `MOST`."""
     positive(what, value)
     if value is not None and value < SLOWEST_HZ:
-        raise ConfigError(f"{what} must be at least {SLOWEST_HZ:g} a second, got {float(value):g}")
+        raise ConfigError(f"{what} must be at least {SLOWEST_HZ:g} Hz, got {float(value):g}")
 
 
 def not_negative(what: str, value: float | None, most: float = math.inf) -> None:
@@ -96,7 +96,7 @@ def trails(what: str, value: Any) -> None:
     is_valid = value is None or is_switch(value) or (isinstance(value, str) and value == ALL_TRAILS)
     if not is_valid and not (is_finite(value) and 0 < value <= MOST):
         raise ConfigError(
-            f'{what} must be seconds, a finite number > 0 and at most {MOST:g}, or "{ALL_TRAILS}", got {text_of(value)}'
+            f'{what} must be a number of seconds > 0 and <= {MOST:g}, or "{ALL_TRAILS}", got {text_of(value)}'
         )
 
 
@@ -104,8 +104,7 @@ def nice(what: str, value: Any) -> None:
     """Raises ConfigError unless the value is a whole number from 0 to 19. These nice values need no privilege."""
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= 19:
         raise _wrong(value, int)(
-            f"{what} must be a whole number from 0 (as other programs) to 19 (after all of them), got {text_of(value)}; "
-            "leave it out for 0"
+            f"{what} must be a whole number from 0 (normal priority) to 19 (lowest priority), got {text_of(value)}"
         )
 
 
@@ -144,9 +143,7 @@ def method(what: str, value: Any, built_in: tuple[str, ...]) -> None:
     only when the method is used, not here."""
     if not is_reference(value) and not (isinstance(value, str) and value in built_in):
         names = ", ".join(built_in)
-        raise _wrong(value, str)(
-            f"{what} must be one of {names}, or module:Class for one of your own, got {text_of(value)}"
-        )
+        raise _wrong(value, str)(f"{what} must be one of {names}, or your own module:Class, got {text_of(value)}")
 
 
 def plain_name(what: str, value: Any) -> None:
@@ -154,7 +151,7 @@ def plain_name(what: str, value: Any) -> None:
     of them ASCII letters, digits, - or _."""
     plain = value.replace("-", "").replace("_", "") if isinstance(value, str) else ""
     if value is not None and not (plain.isalnum() and plain.isascii() and len(value) <= 64):
-        raise _wrong(value, str)(f"{what} must be letters, digits, - and _, at most 64, got {text_of(value)}")
+        raise _wrong(value, str)(f"{what} must be 1 to 64 letters, digits, - or _, got {text_of(value)}")
 
 
 def trouble(what: str, kind: str, value: Any) -> None:
@@ -171,10 +168,10 @@ def split(what: str, value: Any, built_in: tuple[str, ...], clocks: tuple[str, .
     stands for the method or the clock of the run."""
     if value is None:
         return
-    for half in pair(what, value, '(("none", ""), ("auto", "")), a method and a clock each'):
-        its_method, its_clock = pair(f"a half of {what}", half, '(method, clock), "" for the run\'s own')
+    for half in pair(what, value, 'such as (("none", ""), ("auto", ""))'):
+        its_method, its_clock = pair(f"each half of {what}", half, '(method, clock); "" stands for the run\'s own')
         if its_method != "":
-            method(f"a half of {what}", its_method, built_in)
+            method(f"the method of a half of {what}", its_method, built_in)
         if its_clock != "":
             one_of(f"the clock of a half of {what}", its_clock, clocks)
 
@@ -275,6 +272,6 @@ def is_rule(rule: Any) -> bool:
 def unknown_rule(column: str, rule: Any) -> str:
     """Returns the error text for an unknown `rule` of a column."""
     return (
-        f"the rule of column {column!r} must be one of {', '.join(RULES)}, or module:function "
-        f"for one of your own, got {text_of(rule)}"
+        f"the rule of column {column!r} must be one of {', '.join(RULES)}, or your own module:function, "
+        f"got {text_of(rule)}"
     )

@@ -22,9 +22,9 @@ LONGEST_DELAY_MS = 10_000.0
 
 TROUBLE_RULES = {
     "slow_physics": f"shortest and longest in ms, 0 <= shortest <= longest <= {LONGEST_MS:g}",
-    "stall": f"ms every so many seconds (every_s), 0 <= ms <= {LONGEST_MS:g} and "
+    "stall": f"length in ms and interval in seconds (every_s), 0 <= ms <= {LONGEST_MS:g} and "
     f"{SHORTEST_EVERY_S:g} <= every_s <= {LONGEST_EVERY_S:g}",
-    "drop": "a percentage of snapshots, 0 <= percent <= 100",
+    "drop": "a percentage, 0 <= percent <= 100",
     "delay": f"mean and jitter in ms, 0 <= jitter <= mean and mean + jitter <= {LONGEST_DELAY_MS:g}",
 }
 
@@ -82,40 +82,13 @@ class Troubles:
         return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
 
 
-@dataclass(frozen=True)
-class Preset:
-    """A named combination of kinds of trouble. about: description of a network or machine that has such figures."""
-
-    about: str
-    troubles: Troubles
-
-
 # Each delay is one-way: it is half of a typical round-trip time. Typical round-trip times are under 1 ms over a
 # switch, about 12 ms over a shared access point, and about 100 ms over LTE. The last two presets are examples; their
 # figures have no source.
 PRESETS = {
-    "lan": Preset("a wired network", Troubles(delay_ms=(0.4, 0.2))),
-    "wifi": Preset("a busy access point", Troubles(delay_ms=(6.0, 5.0), drop_percent=1.0)),
-    "mobile": Preset("a phone under way", Troubles(delay_ms=(50.0, 25.0), drop_percent=2.0, stall=(300.0, 15.0))),
-    "slow": Preset("a machine too slow for the world", Troubles(slow_physics_ms=(20.0, 120.0))),
-    "stalls": Preset("half a second lost now and then", Troubles(stall=(500.0, 5.0))),
+    "lan": Troubles(delay_ms=(0.4, 0.2)),  # a wired network
+    "wifi": Troubles(delay_ms=(6.0, 5.0), drop_percent=1.0),  # a busy access point
+    "mobile": Troubles(delay_ms=(50.0, 25.0), drop_percent=2.0, stall=(300.0, 15.0)),  # a phone connection
+    "slow": Troubles(slow_physics_ms=(20.0, 120.0)),  # a machine that is too slow for the world
+    "stalls": Troubles(stall=(500.0, 5.0)),  # half a second without physics, every 5 s
 }
-
-
-def flags_of(troubles: Troubles) -> str:
-    """Returns the flags that set these figures of trouble, such as `--stall 500@5 --drop 2`."""
-    flags = []
-    if troubles.slow_physics_ms is not None:
-        flags.append("--slow-physics " + FORMS["slow_physics"].format(*troubles.slow_physics_ms))
-    if troubles.stall is not None:
-        flags.append("--stall " + FORMS["stall"].format(*troubles.stall))
-    if troubles.drop_percent:
-        flags.append(f"--drop {troubles.drop_percent:g}")
-    if troubles.delay_ms is not None:
-        flags.append("--delay " + FORMS["delay"].format(*troubles.delay_ms))
-    return " ".join(flags)
-
-
-def presets_text() -> str:
-    """Returns a text for `--help`. The text has one line for each preset, with its name, description and flags."""
-    return "; ".join(f"{name}, {preset.about}: {flags_of(preset.troubles)}" for name, preset in PRESETS.items())

@@ -48,6 +48,9 @@ def _no_receiver() -> None:
 class Slider:
     """A number from `low` to `high` that the user may change.
 
+    A world lists its controls in `self.controls`. Your own loop adds them with `View.slider`, `View.toggle` and
+    `View.button`.
+
     Args:
         name: The slider's label in the overlay, a text of 1 to 60 characters.
         value: The number at the start.
@@ -60,7 +63,29 @@ class Slider:
         on_change: Function that is called after the program has assigned a value.
 
     Raises:
-        TwixtError: An argument or an assigned number is invalid.
+        TwixtError: An argument or an assigned number is invalid. The error is also a ValueError or a TypeError.
+
+    Examples:
+        ```python
+        from twixt import Bodies, Button, Scene, Slider, Sphere, Toggle, World
+
+        class Fall(World):
+            def __init__(self):
+                self.bodies, self.scene = Bodies(1), Scene([Sphere(0.2)])
+                self.gravity = Slider("gravity", 9.81, low=0, high=20)
+                self.is_frozen, self.kick = Toggle("frozen"), Button("kick")
+                self.controls = [self.gravity, self.is_frozen, self.kick]
+
+            def step(self, dt: float) -> None:
+                if self.kick.pressed():
+                    self.bodies.velocity[0, 2] = 5
+                if not self.is_frozen.value:
+                    self.bodies.velocity[0, 2] -= dt * self.gravity.value
+                    self.bodies.position += dt * self.bodies.velocity
+
+        world = Fall()
+        world.step(world.dt)
+        ```
     """
 
     name: str
@@ -80,7 +105,7 @@ class Slider:
 
     @property
     def value(self) -> float:
-        """The current value."""
+        """The current number. Assign another number from `low` to `high` to change it."""
         return self._value
 
     @value.setter
@@ -111,7 +136,7 @@ class Slider:
 @former_arguments(FORMER_ARGUMENTS)
 @named_arguments
 class Toggle:
-    """A switch that the user may turn on or off.
+    """A switch that the user may turn on or off. For an example see `Slider`.
 
     Args:
         name: The switch's label in the overlay, a text of 1 to 60 characters.
@@ -124,7 +149,7 @@ class Toggle:
         on_change: Function that is called after the program has assigned a state.
 
     Raises:
-        TwixtError: An argument or an assigned state is invalid.
+        TwixtError: An argument or an assigned state is invalid. The error is also a TypeError.
     """
 
     name: str
@@ -140,7 +165,7 @@ class Toggle:
 
     @property
     def value(self) -> bool:
-        """The current state."""
+        """The current state. Assign True or False to change it."""
         return self.is_on
 
     @value.setter
@@ -162,14 +187,14 @@ class Toggle:
 @former_arguments(FORMER_ARGUMENTS)
 @named_arguments
 class Button:
-    """A button that the user may press.
+    """A button that the user may press. For an example see `Slider`.
 
     Args:
         name: The button's label in the overlay, a text of 1 to 60 characters.
         section: Name of the button's section in the overlay, a text of 1 to 60 characters.
 
     Raises:
-        TwixtError: An argument is invalid.
+        TwixtError: An argument is invalid. The error is also a ValueError or a TypeError.
     """
 
     name: str
@@ -181,7 +206,7 @@ class Button:
         self._is_pressed = False
 
     def pressed(self) -> bool:
-        """True if the user has pressed the button at least one time since the last call of `pressed`.
+        """True if the user has pressed the button since the last call of `pressed`.
 
         Returns:
             True or False. The next call returns False unless the user has pressed the button again.

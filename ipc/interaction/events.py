@@ -75,10 +75,11 @@ class UserAction:
 
 @dataclass(frozen=True)
 class UserEvent(UserAction):
-    """One event: what a user did in a viewer.
+    """One action of a user in a viewer: a key, a click, or a request for a reset.
 
-    Key events have `key`, `action`, `mods`, `is_viewers` and `key_name`. Click events have `button`, `clicks`, `body`
-    and `point`. Key and click events have `pointer_px` and `pointer`.
+    `View.events` yields such events, and `World.on_key` receives them. Key events have `key`, `action`, `mods`,
+    `is_viewers` and `key_name`. Click events have `button`, `clicks`, `body` and `point`. Key and click events have
+    `pointer_px` and `pointer`.
 
     Attributes:
         name: "key", "click" or "reset" (the user pressed R in the viewer).
@@ -91,17 +92,31 @@ class UserEvent(UserAction):
         clicks: 2 for a double click.
         body: Index of the body that was hit. None if no body was hit.
         point: The point that was hit, in metres, in the world frame.
-        acted_ns: Wall instant at which the user acted, in ns.
+        acted_ns: Wall instant at which the user acted, in ns of `time.perf_counter_ns`.
         draw_time_ns: Simulated time of the picture that the user saw, in ns.
-        key_name: Such as "a", "1", "left", "space", "f1" or "left_shift"; see `KEY_NAMES`. It is the character that the
-            key types without Shift in the user's keyboard layout, so "z" is the key that is labelled Z. A key that
-            types another character, such as a Cyrillic one, has its name on a US keyboard. The keys of the row of
-            digits are "0" to "9" in all layouts. It is "" for a key without a name.
+        key_name: Such as "a", "1", "left", "space", "f1" or "left_shift". It is the character that the key types
+            without Shift in the user's keyboard layout, so "z" is the key that is labelled Z. A key that types another
+            character, such as a Cyrillic one, has its name on a US keyboard. The keys of the row of digits are "0" to
+            "9" in all layouts. It is "" for a key without a name.
         pointer_px: Position of the pointer in the window, x and y in framebuffer pixels from the top left. None if the
             pointer is outside the window.
         pointer: The point under the pointer in the plane that faces the camera and contains the camera's target, in
-            metres, in the world frame. In a 2D world this is the point under the pointer. None if the pointer is not on
-            the picture.
+            metres, in the world frame. In a 2D world this is the point under the pointer. None if the pointer is not
+            on the picture.
+
+    Examples:
+        ```python
+        import twixt
+
+        with twixt.show(twixt.Scene([twixt.Sphere()]), dt=1 / 60) as view:
+            for t in view.real_time():
+                for event in view.events():
+                    if event.name == "click" and event.body is not None:
+                        print("body", event.body, "at", event.point)
+                    elif event.name == "key" and event.action == "press":
+                        print("key", event.key_name)
+                view.publish(position=(t, 0, 1))
+        ```
     """
 
     KIND: ClassVar[str] = "event"

@@ -35,7 +35,9 @@ FORMER_COLUMNS = {"left": "text", "right": "value"}
 @named_arguments
 @dataclass(frozen=True)
 class OverlayText:
-    """Text over the picture.
+    r"""Text over the picture, for `View.set_texts`.
+
+    A text is cut after 1000 characters.
 
     Args:
         place: "top left", "top right", "bottom left", "bottom right", "top", "bottom", "left" or "right".
@@ -44,7 +46,14 @@ class OverlayText:
         size: Size of the letters as a multiple of the overlay's usual size, from 0.25 to 8.
 
     Raises:
-        TwixtError: An argument is invalid.
+        TwixtError: An argument is invalid. The error is also a ValueError or a TypeError.
+
+    Examples:
+        ```python
+        from twixt import OverlayText
+
+        score = OverlayText("top right", "level\nscore", "3\n1200", size=2)
+        ```
     """
 
     place: str = PLACES[0]
@@ -111,15 +120,24 @@ Rect = tuple[int, int, int, int]
 @named_arguments
 @dataclass(frozen=True, eq=False)
 class OverlayImage:
-    """An image over the picture.
+    """An image over the picture, for `View.set_images`.
 
     Args:
-        rect: Left edge, bottom edge, width and height in pixels of the window. The edges are measured from the window's
-            lower left corner. The image is stretched to this rectangle.
-        pixels: Array of shape (rows, columns, 3) and dtype uint8, the top row first. The array is not copied.
+        rect: Left edge, bottom edge, width and height in pixels of the window. The edges are measured from the
+            window's lower left corner. The image is stretched to this rectangle.
+        pixels: Array of shape (rows, columns, 3) and dtype uint8, the top row first, at most 8 MiB. The array is not
+            copied.
 
     Raises:
-        TwixtError: An argument is invalid.
+        TwixtError: An argument is invalid. The error is also a ValueError.
+
+    Examples:
+        ```python
+        import numpy as np
+        from twixt import OverlayImage
+
+        camera_picture = OverlayImage((10, 10, 160, 120), np.zeros((60, 80, 3), np.uint8))
+        ```
     """
 
     rect: Rect
@@ -214,16 +232,16 @@ KINDS: tuple[FigureKind, ...] = get_args(FigureKind)
 @named_arguments
 @dataclass(frozen=True, eq=False)
 class OverlayLine:
-    """A line of a figure.
+    """A line of an `OverlayFigure`.
 
     Args:
-        points: Array of shape (n, 2) with x and y of each point.
+        points: Array of shape (n, 2) with x and y of each point. Points that are not finite are left out.
         name: The line's name in the legend. If the name is empty, the legend has no entry for the line.
         color: (red, green, blue), each from 0 to 1, or np.uint8 from 0 to 255. If `color` is None, the line has a
             colour that differs from the colours of the neighbouring lines.
 
     Raises:
-        TwixtError: An argument is invalid.
+        TwixtError: An argument is invalid. The error is also a ValueError.
     """
 
     points: NDArray[np.float64]
@@ -252,11 +270,13 @@ def _kind_of(are_bars: Any, _others: Mapping[str, Any]) -> FigureKind:
 @named_arguments
 @dataclass(frozen=True, eq=False)
 class OverlayFigure:
-    """A figure over the picture: lines or bars with axes.
+    """A figure over the picture: lines or bars with axes, for `View.set_figures`.
+
+    For values that change over time, `View.plot` is simpler.
 
     Args:
-        rect: Left edge, bottom edge, width and height in pixels of the window. The edges are measured from the window's
-            lower left corner.
+        rect: Left edge, bottom edge, width and height in pixels of the window. The edges are measured from the
+            window's lower left corner.
         lines: The lines, at most 100.
         title: Text above the figure. It may be empty.
         x_label: Text below the x axis. It may be empty.
@@ -266,7 +286,17 @@ class OverlayFigure:
         has_legend: True to show the names of the lines.
 
     Raises:
-        TwixtError: An argument is invalid.
+        TwixtError: An argument is invalid. The error is also a ValueError or a TypeError.
+
+    Examples:
+        ```python
+        import numpy as np
+        from twixt import OverlayFigure, OverlayLine
+
+        x = np.linspace(0, 6, 100)
+        sine = OverlayLine(np.stack([x, np.sin(x)], axis=1), "sine")
+        figure = OverlayFigure((10, 10, 300, 200), [sine], title="waves")
+        ```
     """
 
     rect: Rect

@@ -5,7 +5,7 @@ viewers all points that are kept. So a late viewer has the same plots as an earl
 
 Always: memory is limited, whatever the program records. Thinning keeps the lowest and the highest value of each
 interval of x. A value that is not finite is a gap in the line, unless thinning puts it into one interval with others.
-If x becomes smaller, the plot begins anew.
+If x becomes smaller, the plot starts again.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ def _accepting(
             found = former[word]
             new, form = (found, f"{found}=") if isinstance(found, str) else (found.new, found.form)
             if new in passed and sys._getframe(1).f_globals.get("__name__") != "dataclasses":  # `replace` passes all
-                raise TwixtError(f"{name} takes {new}= or its former name {word}=, got both; leave {word}= out")
+                raise TwixtError(f"{name} accepts {new}= or its former name {word}=, got both; leave out {word}=")
             say_renamed(f"{name}({word}=)", f"{name}({form})")
             named[new] = value if isinstance(found, str) else found.converted(value, given.arguments)
         return function(*arguments, **named)
@@ -143,7 +143,7 @@ def closed_attributes(former: Mapping[str, str]) -> Callable[[Class], Class]:
                 say_renamed(f"{owner.__name__}.{name}", f"{owner.__name__}.{former[name]}")
                 setattr(self, former[name], value)
             elif type(self) is owner:
-                _refuse(self, name, "; keep values of your own in other variables")
+                _refuse(self, name, "; keep your own values in other variables")
             else:
                 object.__setattr__(self, name, value)
 

@@ -107,8 +107,8 @@ def import_user_module(module_name: str, flag: str = "") -> ModuleType:
         here = os.getcwd()
     except OSError as error:
         raise TwixtError(
-            f'{by_flag}"{module_name}" is looked for in the current folder, which is gone ({error.strerror}); '
-            "cd to one that is there"
+            f'{by_flag}the current folder, in which "{module_name}" is searched, does not exist ({error.strerror}); '
+            "cd to an existing folder"
         ) from None
     add_user_folders_to_path()
     importlib.invalidate_caches()
@@ -119,7 +119,9 @@ def import_user_module(module_name: str, flag: str = "") -> ModuleType:
         # module counts as a crash of the user's code.
         if isinstance(error, ModuleNotFoundError) and f"{module_name}.".startswith(f"{error.name}."):
             folders = list(dict.fromkeys((*_folders, here)))
-            hint = suggestion_for(module_name, _modules_in(folders)) or "go to the folder it lies in, or set PYTHONPATH"
+            hint = (
+                suggestion_for(module_name, _modules_in(folders)) or "cd to the folder of the module, or set PYTHONPATH"
+            )
             where = f"in {', '.join(folders)} or on the Python path"
             raise TwixtError(f'{by_flag}no module named "{module_name}" {where}; {hint}') from None
         raise user_crash(f"{by_flag}importing {module_name}", error) from error

@@ -35,7 +35,7 @@ def require(size: int, what: str) -> None:
     text names it."""
     free = free_bytes() if size >= SMALL_BYTES else None
     if free is not None and size > free:
-        raise NoRoom(f"{what} would need {mib(size)}, {mib(free)} are free; use fewer bodies")
+        raise NoRoom(f"{what} would need {mib(size)}, but {mib(free)} are free; use fewer bodies")
 
 
 def require_bodies(count: int, own_bytes: int, columns: Mapping[str, ColumnForm] | None = None) -> None:

@@ -66,15 +66,17 @@ RECORDS_OFFSET = NAMES_OFFSET + (MOST_NAMES + 1) * CACHE_LINE
 class Event:
     """Something that happened in a step, as a viewer delivers it.
 
+    A program emits it with `World.emit` or `View.emit`. The function of `on_event` receives it (see `EventFunction`).
+
     Attributes:
         name: Name of the event, such as "hit".
         sim_time: Simulated time at which it happened, in seconds.
         body: Index of the body, or None.
         position: Point in the world, in metres, or None.
-        strength: Number that says how strong the event was; 1 by default, never negative.
+        strength: Strength of the event, >= 0, by default 1.
         values: Up to four numbers of the program. A number that was not finite is NaN, but NaN at the end is left out.
         text: Short text of the program.
-        late_ms: How long after the event's instant its frame draws the world, in ms of display time.
+        late_ms: Draw time of the event's frame minus the event's instant, in ms of display time.
     """
 
     name: str
@@ -192,14 +194,14 @@ class EventReader:
         self.names: dict[int, str] = {}
         self._fence = fence or make_fence()
         if memory.size < RECORDS_OFFSET:
-            raise LayoutError(f"a ring buffer of events has at least {RECORDS_OFFSET} bytes, got {memory.size}")
+            raise LayoutError(f"a ring buffer of events must have at least {RECORDS_OFFSET} bytes, got {memory.size}")
         self._words: sequence.Words = memory.view[:NAMES_OFFSET].cast("Q")
         magic, version, slots = (self._words[index] for index in range(3))
         room = min(SLOTS, (memory.size - RECORDS_OFFSET) // EVENT.itemsize)
         if magic != MAGIC or version != FORMAT or not 0 < slots <= room:
             raise LayoutError(
                 f"this memory is not a ring buffer of events of this version: {magic:#x}, format {version}, {slots} slots in "
-                f"{memory.size} bytes; run viewer and simulation from the same version"
+                f"{memory.size} bytes; use the same version of twixt for the simulation and the viewer"
             )
         self._slots = slots
         self._records = _records_of(memory, slots)
@@ -218,7 +220,8 @@ class EventReader:
         latest = sequence.read_latest(words, self._fence, LATEST)
         if latest < self._read:
             raise LayoutError(
-                f"the ring buffer of events is damaged: {latest} appended, but {self._read} read; restart the simulation"
+                f"the ring buffer of events is damaged: it has {latest} events, but {self._read} were read; "
+                "restart the simulation"
             )
         first = max(self._read, latest - slots)
         place, count = first % slots, latest - first
@@ -249,7 +252,7 @@ class EventReader:
     def _open_words(self) -> sequence.Words:
         if self.memory.closed:  # also in a forked child, where an access would be a segmentation fault
             raise LayoutError(
-                "this channel is closed, or belongs to the process that forked this one; attach again in this process"
+                "this channel is closed, or belongs to the parent of this forked process; attach again in this process"
             )
         return self._words
 

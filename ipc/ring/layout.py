@@ -127,11 +127,13 @@ class Layout:
         """Returns a layout for `capacity` records and these columns. columns: the `ColumnForm` of each column, by
         name. Raises LayoutError for a capacity or a column out of range."""
         if not isinstance(capacity, int | np.integer) or not 0 <= capacity <= MAX_CAPACITY:
-            raise LayoutError(f"a segment holds from 0 to {MAX_CAPACITY} bodies, got {capacity!r}")
+            raise LayoutError(f"a segment must hold from 0 to {MAX_CAPACITY} bodies, got {capacity!r}")
         capacity = int(capacity)
         named = dict(columns or {})
         if len(named) > MAX_COLUMNS:
-            raise LayoutError(f"a world declares at most {MAX_COLUMNS} columns, got {len(named)}; widen some instead")
+            raise LayoutError(
+                f"a world can declare at most {MAX_COLUMNS} columns, got {len(named)}; combine some of them"
+            )
         offset = _aligned(BODIES_IN_SLOT + capacity * BODY.itemsize)
         placed = []
         for name, (dtype, width, *rest) in named.items():
@@ -161,9 +163,9 @@ class Layout:
             columns = {name: (dtype, width, per) for name, dtype, width, per in message["columns"]}
             layout = Layout.for_bodies(message["capacity"], columns)
         except (KeyError, TypeError, ValueError) as error:
-            raise LayoutError(f"the layout received is damaged ({error!r}); restart the simulation") from error
+            raise LayoutError(f"the received layout is damaged ({error!r}); restart the simulation") from error
         if layout.to_dict() != message:
-            raise LayoutError(f"the layout received contradicts itself: {message!r}, expected {layout.to_dict()!r}")
+            raise LayoutError(f"the received layout is inconsistent: expected {layout.to_dict()!r}, got {message!r}")
         return layout
 
     @staticmethod
@@ -171,14 +173,14 @@ class Layout:
         """Returns the layout in the header of `segment`. Raises LayoutError if the layout is invalid or does not fit
         into `segment`."""
         if len(segment) < SLOTS_OFFSET:
-            raise LayoutError(f"a segment is at least {SLOTS_OFFSET} bytes, got {len(segment)}")
+            raise LayoutError(f"a segment must have at least {SLOTS_OFFSET} bytes, got {len(segment)}")
         identity = np.frombuffer(segment, IDENTITY, 1)[0]
         if int(identity["magic"]) != MAGIC:
-            raise LayoutError(f"this memory is no segment of twixt: it starts with {int(identity['magic']):#x}")
+            raise LayoutError(f"this memory is not a segment of twixt: it starts with {int(identity['magic']):#x}")
         count = int(identity["columns"])
         if count > MAX_COLUMNS:
             _check_format(int(identity["format"]))
-            raise LayoutError(f"the segment's header is damaged: {count} columns, at most {MAX_COLUMNS} are possible")
+            raise LayoutError(f"the segment's header must have at most {MAX_COLUMNS} columns, got {count}")
         rows = np.frombuffer(segment, COLUMN_ROW, count, COLUMN_TABLE_OFFSET) if count else ()
         layout = Layout.from_dict(
             {
@@ -198,7 +200,7 @@ class Layout:
         )
         if layout.segment_bytes > len(segment):
             raise LayoutError(
-                f"the segment's header claims {layout.segment_bytes} bytes, the mapping has {len(segment)}"
+                f"the segment's header gives a size of {layout.segment_bytes} bytes, but the mapping has {len(segment)}"
             )
         return layout
 
@@ -281,16 +283,14 @@ def _aligned(offset: int) -> int:
 def _check_format(found: Any) -> None:
     if found != FORMAT:
         raise LayoutError(
-            f"this twixt reads segments of format {FORMAT}, the simulation writes format {found!r}; "
-            "run both from the same version"
+            f"this twixt reads segment format {FORMAT}, but the simulation writes format {found!r}; "
+            "use the same version of twixt for the simulation and the viewer"
         )
 
 
 def _checked_name(name: Any) -> str:
     if not isinstance(name, str) or not name.isidentifier() or not name.isascii() or len(name) > MAX_NAME_BYTES:
-        raise LayoutError(
-            f"a column's name must be a plain identifier of at most {MAX_NAME_BYTES} letters, got {name!r}"
-        )
+        raise LayoutError(f"a column's name must be an identifier of at most {MAX_NAME_BYTES} letters, got {name!r}")
     return name
 
 
@@ -309,7 +309,7 @@ def _checked_per(name: str, rest: list[Any]) -> str:
     if not rest:
         return BODY_ROWS
     if len(rest) > 1 or rest[0] not in PERS:
-        raise LayoutError(f"column {name!r} must have rows per {', '.join(PERS)}, got {rest!r}")
+        raise LayoutError(f"column {name!r} must have per={', '.join(PERS)}, got {rest!r}")
     return str(rest[0])
 
 

@@ -173,7 +173,7 @@ class Segment:
         """All words of the segment. Raises LayoutError after `close`, and in a forked child."""
         if self.memory.closed:  # the memory is closed in a forked child, where an access would be a segmentation fault
             raise LayoutError(
-                "this channel is closed, or belongs to the process that forked this one; attach again in this process"
+                "this channel is closed, or belongs to the parent of this forked process; attach again in this process"
             )
         return self._words
 
@@ -201,7 +201,7 @@ class Segment:
         if not fits or not math.isfinite(head.rate):
             raise LayoutError(
                 f"snapshot {number} is damaged: {head.count} bodies, {head.marks} marks, {head.vertices} vertices, {head.parts} parts "
-                f"where {self.layout.capacity} fit, rate {head.rate}; restart the simulation"
+                f"in a slot for {self.layout.capacity}, rate {head.rate}; restart the simulation"
             )
         return SnapshotView(self, number, head)
 

@@ -52,7 +52,9 @@ class Memory:
         """The descriptor to send to viewers. This Memory owns the descriptor; a viewer receives a duplicate. Raises
         SharedMemoryError if the memory is closed or was mapped by `map_read_only`."""
         if not self._descriptors:
-            raise SharedMemoryError("this memory has no descriptor to hand out: it is closed, or mapped by a viewer")
+            raise SharedMemoryError(
+                "this memory has no descriptor that can be sent, because it is closed or mapped by a viewer"
+            )
         return self._descriptors[-1]
 
     def populate(self, most_bytes: int = PIECE_BYTES) -> bool:
@@ -135,7 +137,7 @@ def map_read_only(descriptor: int, size: int) -> Memory:
 
 def _not_made(size: int, error: Exception) -> SharedMemoryError:
     return SharedMemoryError(
-        f"{size} bytes of shared memory could not be made ({error}); use fewer bodies, or {system_memory.NEEDED_SYSTEM}"
+        f"cannot allocate {size} bytes of shared memory ({error}); use fewer bodies, or {system_memory.NEEDED_SYSTEM}"
     )
 
 

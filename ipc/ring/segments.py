@@ -273,8 +273,8 @@ class HostRing:
         """Raises HostEnded if the host has ended."""
         if self.is_ended:
             raise HostEnded(
-                f'the simulation "{self._name}" has ended, or this is a forked child of its process; publish before its '
-                "end, and in the process that made it"
+                f'the simulation "{self._name}" has ended, or this process was forked from it; '
+                "publish before the end, in the process that made the simulation"
             )
 
     def _commit(self, slot: OpenSlot) -> int:

@@ -70,7 +70,7 @@ class RingWriter:
         as viewers can request the new memory, call `old.set_successor()`."""
         if layout.capacity < old.layout.capacity:
             raise LayoutError(
-                f"a grown segment holds at least {old.layout.capacity} bodies, got room for {layout.capacity}"
+                f"a larger segment must hold at least {old.layout.capacity} bodies, got {layout.capacity}"
             )
         before = {column._replace(offset=0) for column in old.layout.columns}
         shared = [column.name for column in layout.columns if column._replace(offset=0) in before]
@@ -138,8 +138,8 @@ class RingWriter:
         slot = self._opened
         if slot is None or opened is not slot:
             raise RingError(
-                "while a snapshot was being written in place another was begun, which took its place; "
-                "end a slot's block, once, before the next publish"
+                "another snapshot was begun before the block of this slot ended, so this snapshot is dropped; "
+                "end the block before the next publish"
             )
         if self.memory.closed:
             self._open_words()
@@ -223,14 +223,14 @@ class RingWriter:
     def _open_words(self) -> sequence.Words:
         if self.memory.closed:
             raise RingError(
-                "this channel is closed, or belongs to the process that forked this one; "
-                "publish in the process that made it"
+                "this channel is closed, or belongs to the parent of this forked process; "
+                "publish in the process that made the channel"
             )
         return self._words
 
     def _refuse(self, count: int, marks: int = 0) -> NoReturn:
         got = f"{count} and {marks} marks" if marks else f"{count}"
-        raise RingError(f"this segment holds {self.layout.capacity} bodies, got {got}; grow it first")
+        raise RingError(f"this segment holds {self.layout.capacity} bodies, got {got}; use a larger segment")
 
     def _checked_columns(self, count: int, columns: Mapping[str, NDArray[np.generic]], has_room: bool = True) -> int:
         """Checks the columns and returns the number of rows of the part columns. Raises RingError for wrong columns.
@@ -270,12 +270,10 @@ def _packed(head: Head, count: int, marks: int, parts: int) -> bytes:
     if head.count != count or head.marks != marks or head.parts != parts:
         head = head._replace(count=count, marks=marks, parts=parts)
     if head.vertices and not 0 < vertex_records(head.vertices) <= marks:
-        raise RingError(
-            f"{head.vertices} vertices take {vertex_records(head.vertices)} records, got {marks} with marks"
-        )
+        raise RingError(f"{head.vertices} vertices take {vertex_records(head.vertices)} records, got {marks}")
     try:
         return HEAD_PACKING.pack(*head)
     except (struct.error, TypeError) as error:
         raise RingError(
-            f"a head's times and counters must be whole numbers of 64 bits, its rate a float ({error}): got {head!r}"
+            f"a head's times and counters must be whole numbers of 64 bits, and its rate a float ({error}), got {head!r}"
         ) from error

@@ -58,26 +58,35 @@ class Camera:
     """A camera at `eye` that looks at `target`.
 
     Args:
-        eye: Position of the camera, in metres.
-        target: Point that the camera looks at, in metres. It must differ from `eye`.
+        eye: Position of the camera, (x, y, z) in metres.
+        target: Point that the camera looks at, (x, y, z) in metres. It must differ from `eye`.
         fov_y_deg: Vertical angle of view, in degrees, from 1 to 170.
-        body: None, or the index of a body that the camera moves with. `eye` and `target` are then in that body's frame.
-        orthographic_height: None for a perspective picture, or the height that an orthographic picture shows, in
-            metres. An orthographic picture also shows objects that are very near to the camera. `fov_y_deg` and the
-            distance between `eye` and `target` have no effect on it. If the camera also looks straight down or up,
-            and no body turns it, it shows a 2D view: each drag of the mouse pans, and none turns the view.
+        body: None, or the index of a body with which the camera moves. `eye` and `target` are then in that body's
+            frame.
+        orthographic_height: None for a perspective picture. For an orthographic picture, the height that it shows, in
+            metres. Then `fov_y_deg` and the distance between `eye` and `target` have no effect, and objects that are
+            very near to the camera are drawn. If the camera also looks straight down or up, and no body turns it, this
+            is a 2D view: each drag of the mouse pans, and none turns the view.
         rotates_with_body: True if the camera also turns with `body`. False if it only moves with the body.
         up: Vector of any length that points up in the picture. If `body` is given, `up` is in that body's frame. It
-            must not be parallel to the line of sight. Only the default `up` may be parallel to the line of sight. The
-            camera then looks straight down; x points to the right and y points up, as on a map.
+            must not be parallel to the line of sight, unless it points along z, as the default does. A camera that
+            looks straight down then has x to the right and y up, as on a map.
         principal_point: Position of `target` in the picture, as two distances from the picture's middle: to the right
-            and up. Each distance is a fraction of the picture's height, from -1 to 1. (0, 0) is the middle.
-            `principal_point` changes neither the angle of view nor the height that the picture shows.
+            and up. Each distance is a fraction of the picture's height, from -1 to 1. (0, 0) is the middle. It changes
+            neither the angle of view nor the height that the picture shows.
         locked: True if the user cannot move the camera: drags, the mouse wheel and the key F leave the view as it is.
-            Clicks and pulls on bodies work as usual. The program can still publish another camera.
+            Clicks and pulls on bodies still work. The program can still publish another camera.
 
     Raises:
-        TwixtError: An argument is invalid. The error is a SceneError.
+        TwixtError: An argument is invalid. The error is also a ValueError.
+
+    Examples:
+        ```python
+        from twixt import Camera, Scene, Sphere
+
+        scene = Scene([Sphere()], camera=Camera(eye=(6, 4, 3), target=(0, 0, 0.5), fov_y_deg=40))
+        map_view = Camera((0, 0, 10), (0, 0, 0), orthographic_height=8.0)
+        ```
     """
 
     eye: Vector = (6.0, -8.0, 5.0)

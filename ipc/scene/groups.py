@@ -41,17 +41,24 @@ LAST_BODY = (1 << 31) - 1
 @named_arguments
 @dataclass(frozen=True)
 class Group:
-    """A group of bodies that are drawn with their own interpolation method, or later than the other bodies.
+    """A group of bodies with their own interpolation method, or with a delay.
 
     Args:
         bodies: Indices of the bodies, in any order. They are stored as a tuple.
-        interpolation: One of twixt.ipc.config.flags.INTERPOLATIONS, or module:Class. If `interpolation` is None, the
-            group has the interpolation method of the run.
-        delay_ms: Delay of this group, in ms of simulated time. The group is drawn in an earlier state than the other
-            bodies.
+        interpolation: "auto", "hermite", "linear", "none", "latest", "catmull", "quadratic", "extrapolate", "kalman",
+            "chase", or "module:Class". None for the interpolation method of the run.
+        delay_ms: Delay of this group, in ms of simulated time, from 0 to 10,000. The group is drawn in an earlier
+            state than the other bodies.
 
     Raises:
-        TwixtError: An argument is invalid. The error is a SceneError.
+        TwixtError: An argument is invalid. The error is also a ValueError.
+
+    Examples:
+        ```python
+        from twixt import Group, Scene, Sphere
+
+        scene = Scene([Sphere(0.2)] * 10, groups={"ghosts": Group([8, 9], "linear", delay_ms=200)})
+        ```
     """
 
     bodies: Sequence[int]
@@ -69,8 +76,8 @@ class Group:
         is_known = interpolation is None or (isinstance(interpolation, str) and interpolation in flags.INTERPOLATIONS)
         if not is_known and not is_reference(interpolation):
             raise SceneError(
-                f"Group.interpolation must be one of {', '.join(flags.INTERPOLATIONS)}, module:Class for one of "
-                f"your own, or None for the run's, got {text_of(interpolation)}"
+                f"Group.interpolation must be one of {', '.join(flags.INTERPOLATIONS)}, module:Class for "
+                f"your own method, or None for the method of the run, got {text_of(interpolation)}"
             )
         set_field(self, "interpolation", interpolation)
         set_field(self, "delay_ms", number("Group.delay_ms", delay_ms))
@@ -81,21 +88,28 @@ class Group:
 @named_arguments
 @dataclass(frozen=True)
 class ColorBy:
-    """The colour of each body shows a number. A column has this number for each body.
+    """Colours bodies by a number: by the value of a column.
 
-    The number is first clamped to the range from `low` to `high`. The body's colour is then interpolated linearly: it
-    is `low_color` at `low` and `high_color` at `high`. It replaces the red, green and blue of the body and of its
-    shapes.
+    The number is clamped to the range from `low` to `high`. The body's colour is then interpolated linearly: it is
+    `low_color` at `low` and `high_color` at `high`. It replaces red, green and blue of the body and of its shapes.
 
     Args:
-        column: Name of the column.
+        column: Name of a column with one number for each body.
         low: Number at which a body has the colour `low_color`.
         high: Number at which a body has the colour `high_color`. It must differ from `low`.
-        low_color: Red, green and blue, each from 0 to 1, or np.uint8 from 0 to 255.
-        high_color: Red, green and blue, as for `low_color`.
+        low_color: Red, green and blue, each from 0 to 1, or np.uint8 from 0 to 255. By default blue.
+        high_color: Red, green and blue, as for `low_color`. By default orange.
 
     Raises:
-        TwixtError: An argument is invalid. The error is a SceneError.
+        TwixtError: An argument is invalid. The error is also a ValueError.
+
+    Examples:
+        ```python
+        from twixt import Bodies, ColorBy, Column, Scene, Sphere
+
+        bodies = Bodies(10, columns={"heat": Column("f4")})
+        scene = Scene([Sphere(0.2)] * 10, color_by=ColorBy("heat", low=0, high=100))
+        ```
     """
 
     column: str
@@ -161,7 +175,7 @@ def check_groups(groups: Mapping[str, Group]) -> dict[str, Group]:
         for body in group.bodies:
             other = member_of.setdefault(body, name)
             if other != name:
-                raise SceneError(f"a body is in one group at most, got {body} in {other!r} and in {name!r}")
+                raise SceneError(f"a body can be in only one group, got {body} in {other!r} and in {name!r}")
     return dict(groups)
 
 
@@ -194,8 +208,8 @@ def check_parents(parents: Mapping[int, int]) -> dict[int, int]:
             if body in path:
                 cycle = [*list(path)[list(path).index(body) :], body]
                 raise SceneError(
-                    f"Scene.parents must not go round in a circle, got {' -> '.join(map(str, cycle))}; "
-                    "take the parent of one of them away"
+                    f"Scene.parents must not form a cycle, got {' -> '.join(map(str, cycle))}; "
+                    "remove one of these parents"
                 )
             path[body] = None
             body = checked[body]

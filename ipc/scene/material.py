@@ -52,15 +52,16 @@ SHARES = {"roughness": (0.05, 1.0), "specular": (0.0, 1.0), "emission": (0.0, 1.
 class Texture:
     """An image for surfaces.
 
-    A cube texture has six square images. The images are the sides of a cube around the shape, towards +x, -x, +y, -y,
-    +z, -z. Each image is oriented as in OpenGL's cube maps.
+    A cube texture has six square images. They are the sides of a cube around the shape, towards +x, -x, +y, -y, +z,
+    -z. Each image is oriented as in OpenGL's cube maps. For an example see `Material`.
 
     Args:
-        pixels: Array of shape (h, w, 3 or 4) and dtype u1, the top row first. Each pixel has red, green, blue and
-            possibly alpha. For a cube texture, the array has the shape (6, h, h, 3 or 4). The array is copied.
+        pixels: Array of shape (h, w, 3 or 4) and dtype uint8, the top row first. Each pixel has red, green, blue and
+            possibly alpha. For a cube texture, the array has the shape (6, h, h, 3 or 4). Width and height are at most
+            4096 px. The array is copied.
 
     Raises:
-        TwixtError: The array is invalid. The error is a SceneError.
+        TwixtError: The array is invalid. The error is also a ValueError.
     """
 
     pixels: NDArray[np.uint8] = field(compare=False, repr=False)
@@ -80,16 +81,16 @@ class Texture:
         """Returns a checkerboard of two by two squares.
 
         Args:
-            first: Colour of the upper left and the lower right square: red, green, blue and possibly alpha, each from 0
-                to 1, or np.uint8 from 0 to 255.
+            first: Colour of the upper left and the lower right square: red, green, blue and possibly alpha, each from
+                0 to 1, or np.uint8 from 0 to 255.
             second: Colour of the other two squares, as for `first`.
-            size_px: Width and height of the image, in px.
+            size_px: Width and height of the image, in px, from 1 to 4096. It is rounded to an even number.
 
         Returns:
             The texture.
 
         Raises:
-            TwixtError: An argument is invalid. The error is a SceneError.
+            TwixtError: An argument is invalid. The error is also a ValueError.
         """
         half = _side("Texture.checker: size_px", size_px) // 2
         colors = _colors("Texture.checker", first, second)
@@ -98,19 +99,19 @@ class Texture:
     @staticmethod
     @named_arguments
     def gradient(top: ArrayLike, bottom: ArrayLike, size_px: int = CHECKER_PX) -> Texture:
-        """Returns a gradient from the colour `top` to the colour `bottom`.
+        """Returns an image whose colour changes from `top` to `bottom`.
 
         Args:
             top: Colour of the top row: red, green, blue and possibly alpha, each from 0 to 1, or np.uint8 from 0 to
                 255.
             bottom: Colour of the bottom row, as for `top`.
-            size_px: Width and height of the image, in px.
+            size_px: Width and height of the image, in px, from 1 to 4096.
 
         Returns:
             The texture.
 
         Raises:
-            TwixtError: An argument is invalid. The error is a SceneError.
+            TwixtError: An argument is invalid. The error is also a ValueError.
         """
         side = _side("Texture.gradient: size_px", size_px)
         upper, lower = _colors("Texture.gradient", top, bottom).astype(float)
@@ -129,7 +130,7 @@ class Texture:
             The texture.
 
         Raises:
-            TwixtError: The file cannot be read. The error is a SceneError with the file's name.
+            TwixtError: The file cannot be read, or pillow is not installed. The error is also a ValueError.
         """
         return Texture(_pixels_of_file(path))
 
@@ -156,13 +157,13 @@ class Texture:
 @named_arguments
 @dataclass(frozen=True)
 class Material:
-    """Look of a surface, except its colour.
+    """Appearance of a surface, except its colour.
 
     Args:
-        texture: An image that is multiplied by the shape's colour. On a plane, the image is upright if the plane's
-            front is seen with x to the right. On a mesh, `uv` places the image. On other shapes, the image is projected
-            along the shape's z axis. A cube texture surrounds these other shapes on all sides.
-        repeat: Number of times that the image is repeated along the shape's x and y axes. `repeat` has no effect on a
+        texture: An image. Its colours are multiplied by the shape's colour. On a plane, the image is upright if you
+            look at the front with x to the right. On a mesh, `uv` places the image. On other shapes, the image is
+            projected along the shape's z axis. A cube texture surrounds these other shapes on all sides.
+        repeat: Number of times that the image is repeated along the shape's x and y axes, > 0. It has no effect on a
             mesh.
         per_metre: If True, `repeat` is the number of times per metre, whatever the shape's size.
         roughness: Width of the highlight, from 0.05 (a point, as on a mirror) to 1.
@@ -170,7 +171,15 @@ class Material:
         emission: Fraction of the colour that is visible without light, from 0 to 1.
 
     Raises:
-        TwixtError: An argument is invalid. The error is a SceneError.
+        TwixtError: An argument is invalid. The error is also a ValueError.
+
+    Examples:
+        ```python
+        from twixt import Box, Material, Plane, Scene, Texture
+
+        tiles = Material(Texture.checker(), repeat=(10, 10))
+        scene = Scene([Plane((10, 10), material=tiles), Box(color=(1, 0.4, 0.1), material=Material(roughness=0.1))])
+        ```
     """
 
     texture: Texture | None = None

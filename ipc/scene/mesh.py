@@ -52,10 +52,13 @@ class Mesh:
     """A surface of triangles in the body's own frame.
 
     Args:
-        vertices: Array of shape (v, 3), in metres.
-        faces: Array of shape (f, 3) with indices of vertices, counter-clockwise as seen from outside.
-        normals: None, "smooth" or an array of directions of shape (v, 3). None draws each face flat. "smooth" takes, at
-            each vertex, the mean normal of the faces around the vertex, weighted by the faces' areas.
+        vertices: Array of shape (v, 3), in metres, at most 1e6 m from the origin along each axis, and at most
+            2,000,000 rows.
+        faces: Array of shape (f, 3) with indices of vertices, counter-clockwise as seen from outside, at most
+            4,000,000 rows.
+        normals: None, "smooth" or an array of directions of shape (v, 3). None draws each face flat. "smooth" takes,
+            at each vertex, the mean normal of the faces around the vertex, weighted by the faces' areas (Gouraud
+            1971).
         color: Colour of the surface, as in `Sphere`.
         deforms: True for cloth, skins and soft bodies. Each snapshot then has new vertices, and `vertices` is the rest
             shape. The viewer computes the normals of such a mesh: flat if `normals` is None, else smooth.
@@ -66,7 +69,18 @@ class Mesh:
         label: Text beside the body, as in `Sphere`.
 
     Raises:
-        TwixtError: An argument is invalid. The error is a SceneError.
+        TwixtError: An argument is invalid. The error is also a ValueError.
+
+    Examples:
+        ```python
+        from twixt import Mesh, Scene
+
+        pyramid = Mesh(
+            vertices=[[-1, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0], [0, 0, 1.5]],
+            faces=[[0, 1, 4], [1, 2, 4], [2, 3, 4], [3, 0, 4], [0, 2, 1], [0, 3, 2]],
+        )
+        scene = Scene([pyramid, Mesh.height_field([[0, 1, 0], [1, 2, 1], [0, 1, 0]], size=(8, 8))])
+        ```
     """
 
     vertices: NDArray[np.float32] = field(compare=False, repr=False)
@@ -110,7 +124,7 @@ class Mesh:
     def height_field(
         heights: ArrayLike, size: ArrayLike, color: ArrayLike | None = None, *, label: str | None = None
     ) -> Mesh:
-        """Returns a terrain over a rectangle.
+        """Returns the mesh of a terrain over a rectangle.
 
         The rectangle's middle is the body's position. Columns of `heights` follow x and rows follow y, both in
         ascending order. The surface has smooth normals, and its front faces up.
@@ -125,7 +139,7 @@ class Mesh:
             The mesh.
 
         Raises:
-            TwixtError: An argument is invalid. The error is a SceneError.
+            TwixtError: An argument is invalid. The error is also a ValueError.
         """
         vertices, faces = _height_field(heights, size)
         return Mesh(vertices, faces, SMOOTH, color, label=label)
@@ -142,12 +156,12 @@ class Mesh:
     ) -> Mesh:
         """Returns the mesh of an STL, OBJ, GLB or PLY file. All parts of the file become one mesh.
 
-        The axes of the file are kept. Colours and textures are not read. This needs trimesh (extra `mesh`). A file that
-        was read before is read from the cache on disk (`TWIXT_CACHE`).
+        The axes of the file are kept. Colours and textures are not read. This needs trimesh (extra `mesh`), unless the
+        file is in the cache on disk. The environment variable TWIXT_CACHE is the folder of the cache, or "off".
 
         Args:
             path: The file.
-            scale: Factor by which all lengths are multiplied.
+            scale: Factor by which all lengths are multiplied, > 0.
             normals: "file" takes the normals in the file, or flat faces if the file has no normals. All other values
                 mean the same as for `Mesh`.
             color: Colour of the surface, as in `Sphere`.
@@ -157,7 +171,7 @@ class Mesh:
             The mesh.
 
         Raises:
-            TwixtError: The file cannot be read. The error is a SceneError.
+            TwixtError: The file cannot be read, or trimesh is not installed. The error is also a ValueError.
         """
         if (factor := number("scale", scale)) <= 0:
             raise SceneError(f"scale must be > 0, got {scale!r}")
@@ -185,6 +199,9 @@ class Mesh:
 
         Returns:
             The mesh. It shares the arrays with this one.
+
+        Raises:
+            TwixtError: An argument is invalid. The error is also a ValueError.
         """
         other = copy.copy(self)
         set_field(other, "material", material_or_none("Mesh.material", material))
@@ -194,7 +211,7 @@ class Mesh:
 
     @property
     def arrays(self) -> list[NDArray[Any]]:
-        """Returns the vertices and the faces. If the mesh has normals or texture coordinates (uv), they follow."""
+        """The vertices and the faces, then the normals and the texture coordinates (uv) if the mesh has them."""
         return [self.vertices, self.faces, *(array for array in (self.normals, self.uv) if array is not None)]
 
     @cached_property

@@ -178,7 +178,7 @@ def _check_beginning(file: Path, size: int) -> None:
         is_text = size != right and beginning.lstrip().startswith(b"solid")
         if size != right and not is_text:
             raise SceneError(
-                f"{file} is no whole STL: with {faces:,} triangles it would have {right:,} bytes, it has {size:,}; "
+                f"{file} is not a complete STL: with {faces:,} triangles it would have {right:,} bytes, it has {size:,}; "
                 "export it again"
             )
     elif suffix == ".ply":

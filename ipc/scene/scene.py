@@ -97,35 +97,48 @@ class Scene:
     A colour is (red, green, blue), each from 0 to 1, or np.uint8 from 0 to 255.
 
     Args:
-        shapes: One shape per body, in the order of the bodies. Bodies after the last shape have that last shape.
-        camera: A Camera. If `camera` is None, the camera shows all bodies.
+        shapes: One shape per body, in the order of the bodies. Bodies after the last shape have that last shape. At
+            most 65,535 shapes may differ from each other.
+        camera: A Camera. If `camera` is None, viewers choose a camera that shows all bodies.
         ground_z: Height in metres of a grid of lines. None for no grid.
         outline: Two opposite corners, in metres, of a box that is drawn as thin lines, for example the walls of a
             container. If `outline` is None, there is no box.
         background: A colour, or a Texture around everything. The texture has the six sides of a cube (towards +x, -x,
-            +y, -y, +z, -z), or it has one image. The top row of this single image is straight up, and its bottom row is
-            straight down. An example is the sky `Texture.gradient(top, bottom)`.
+            +y, -y, +z, -z), or it has one image. The top row of this single image is straight up, and its bottom row
+            is straight down. `Texture.gradient(top, bottom)` is a sky.
         light: Direction towards the light, a vector of any length except 0.
         brightness: Factor by which the brightness of lit surfaces is multiplied, from 0 to 4.
         parents: For each child, its parent; both are indices of bodies. A child's record has the child's pose in the
             parent's frame. Parents apply to snapshots that were published with this scene. If a body's parent changes
             between two snapshots, the body is interpolated in the world's frame.
-        groups: Groups of bodies, by name. A group is drawn with its own interpolation method or delay. A body may be in
-            one group only.
+        groups: Groups of bodies, by name. A group is drawn with its own interpolation method or delay. A body may be
+            in one group only.
         columns: For each column, the rule by which its values are blended. twixt sets this field from the columns that
             are declared to `Bodies` or `show`.
         color_by: The column that determines the colours of the bodies. If `color_by` is None, a body's colour is the
             colour of its shape times the body's own colour (`Bodies.color`). A shape without a colour has a colour of
             the palette, or white if the body's own colour is given.
-        look: "lit", "flat" or "unlit". "flat" and "unlit" draw plain colours without light, pattern and shadows. "flat"
-            also draws a thin dark outline around each body. Use "unlit" to measure pixels.
+        look: "lit", "flat" or "unlit". "flat" and "unlit" draw plain colours without light, pattern and shadows.
+            "flat" also draws a thin dark outline around each body. Use "unlit" to measure pixels.
         pattern: True to draw round shapes in two tones of their colour, so that their rotation is visible.
         labels: Texts for the marks of an engine, whose records name them by number. In your own program, give texts to
             `Marks.add(label=...)` and to shapes.
-        part_columns: Names of the columns with a row for each part. twixt sets this field in the same way as `columns`.
+        part_columns: Names of the columns with a row for each part. twixt sets this field in the same way as
+            `columns`.
 
     Raises:
-        TwixtError: An argument is invalid. The error is a SceneError.
+        TwixtError: An argument is invalid. The error is also a ValueError.
+
+    Examples:
+        ```python
+        from twixt import Box, Camera, Capsule, Scene, Sphere
+
+        scene = Scene(
+            [Sphere(0.3), Box((1, 0.5, 0.2), color=(0.2, 0.6, 1.0)), Capsule(0.1, 0.6, label="arm")],
+            camera=Camera(eye=(4, -6, 3), target=(0, 0, 0.5)),
+            background=(1, 1, 1),
+        )
+        ```
     """
 
     shapes: Sequence[Shape] = ()
@@ -190,7 +203,7 @@ class Scene:
     def part_bodies(self, count: int | None = None) -> NDArray[np.intp]:
         """Returns, for each row of a part column, the index of the body to which the part belongs.
 
-            np.flatnonzero(scene.part_bodies() == 5)  # rows of the parts of body 5, in the order of its parts
+        `np.flatnonzero(scene.part_bodies() == 5)` gives the rows of the parts of body 5, in the order of its parts.
 
         Args:
             count: Number of bodies. By default the number of shapes.
@@ -201,13 +214,13 @@ class Scene:
         return part_bodies(self, len(self.shapes) if count is None else count)
 
     def check_bodies(self, count: int) -> None:
-        """Checks that the bodies exist that parents, groups and the camera name.
+        """Checks that all bodies exist that parents, groups and the camera name.
 
         Args:
             count: Number of bodies.
 
         Raises:
-            TwixtError: A body has an index of `count` or more. The error is a SceneError.
+            TwixtError: A body has an index of `count` or more. The error is also a ValueError.
         """
         named = {
             "Scene.parents": max([*self.parents, *self.parents.values()], default=-1),
@@ -218,7 +231,7 @@ class Scene:
         for name, body in named.items():
             if body >= count:
                 raise SceneError(
-                    f"{name} must name bodies that are there, 0 to {count - 1}, got {text_of(body)}; make room for it"
+                    f"{name} must name bodies that exist, 0 to {count - 1}, got {text_of(body)}; add that body, or name another"
                 )
 
 

@@ -49,13 +49,23 @@ class Sphere:
     Args:
         radius: Radius, in metres.
         color: Red, green and blue, each from 0 to 1, or np.uint8 from 0 to 255. A transparent shape also has an alpha.
-            If `color` is None, the body's index selects a colour of the palette. If `color` is None and the body has a
-            colour of its own (`Bodies.color`), the shape has that colour alone. All shapes except `Compound` have this
+            If `color` is None, the body's index selects a colour of the palette. If `color` is None and the body's own
+            colour is given (`Bodies.color`), the shape has that colour alone. All shapes except `Compound` have this
             field.
         material: An image on the surface, and its highlights. All shapes except `Compound` have this field.
         label: Text of one line, at most 200 characters, that is written to the right of the drawn body. None for no
             text. It is drawn over everything. The shape of a part has no label. Of the first 2048 bodies with labels,
             the 500 visible ones nearest to the camera show theirs.
+
+    Raises:
+        TwixtError: An argument is invalid. The error is also a ValueError.
+
+    Examples:
+        ```python
+        from twixt import Scene, Sphere
+
+        scene = Scene([Sphere(0.1, color=(1, 0.2, 0.2), label="goal")])
+        ```
     """
 
     radius: float = 0.5
@@ -153,8 +163,7 @@ class Plane:
 class Capsule:
     """A cylinder with a hemisphere on each end.
 
-    A column `scale3` with the factors (x, y, z) scales the radius by the mean of x and y, and the length by z. So the
-    shape stays round.
+    A column `scale3` scales the radius by the mean of its x and y, and the length by its z. So the shape stays round.
 
     Args:
         radius: Radius of the cylinder and the hemispheres, in metres.
@@ -192,9 +201,7 @@ class Capsule:
 @named_arguments
 @dataclass(frozen=True)
 class Cylinder:
-    """A cylinder around its own z axis.
-
-    A column `scale3` scales a cylinder in the same way as a `Capsule`.
+    """A cylinder around its own z axis. A column `scale3` scales it in the same way as a `Capsule`.
 
     Args:
         radius: Radius, in metres.
@@ -272,14 +279,13 @@ NOT_TURNED: Quaternion = (0.0, 0.0, 0.0, 1.0)
 @named_arguments
 @dataclass(frozen=True)
 class Part:
-    """One shape of a body that has several shapes. A part has its own pose in the body's frame.
+    """One shape of a `Compound`, with its own pose in the body's frame.
 
     Args:
-        shape: The shape. It must be neither a `Compound` nor a mesh with `deforms`.
+        shape: The shape. It must be neither a `Compound` nor a mesh with `deforms`, and it must have no label.
         position: Position of the part in the body's frame, in metres.
         orientation: Quaternion of any length except 0. It is stored as a unit quaternion (x, y, z, w).
-        quat: Order of the numbers of the `orientation` that is passed in the same call, "xyzw" or "wxyz". A wrong order
-            cannot be detected.
+        quat: Order of the numbers of `orientation` in this call, "xyzw" or "wxyz". A wrong order cannot be detected.
     """
 
     shape: OneShape
@@ -298,10 +304,10 @@ class Part:
         if not isinstance(shape, OneShape):
             raise SceneError(f"Part.shape must be one shape, such as Sphere(0.1), got {text_of(shape)}")
         if isinstance(shape, Mesh) and shape.deforms:
-            raise SceneError("Part.shape must not deform; make a mesh that deforms the shape of a body of its own")
+            raise SceneError("Part.shape must not deform; a mesh that deforms must be the shape of a whole body")
         if shape.label is not None:
             raise SceneError(
-                f"Part.shape must have no label, got {text_of(shape.label)}; the label is that of the body: "
+                f"Part.shape must have no label, got {text_of(shape.label)}; give the label to the body: "
                 "Compound(parts, label=...)"
             )
         set_field(self, "shape", shape)
@@ -316,18 +322,23 @@ class Part:
 class Compound:
     """A body with several shapes, each at its own pose.
 
-        Compound([Part(Box()), Part(Sphere(), (0, 0, 1))])
-
     Parts do not make snapshots larger: a snapshot has only the body's pose, and this pose moves all parts. A part
     whose shape has no colour has the body's own colour, or the palette's colour if the body has none. A body's scale
     applies to the positions and the sizes of its parts. A column `scale3` scales the positions along the body's axes.
-    Each part keeps its orientation. Each part is scaled along its own axes; the factor of an axis is the body's factor
-    in the direction of that axis. This is exact for a part that is rotated by multiples of 90 degrees. For any other
-    part it is not exact: exact scaling would shear the part.
+    Each part is then scaled along its own axes, by the body's factor in the direction of each axis. This is exact for
+    parts that are rotated by multiples of 90 degrees. Exact scaling would shear any other part.
 
     Args:
         parts: The parts, in any number. They are stored as a tuple.
         label: Text beside the body, as in `Sphere`.
+
+    Examples:
+        ```python
+        from twixt import Box, Compound, Part, Scene, Sphere
+
+        lamp = Compound([Part(Box((0.4, 0.4, 0.1))), Part(Sphere(0.2), (0, 0, 1))], label="lamp")
+        scene = Scene([lamp])
+        ```
     """
 
     parts: Sequence[Part]
@@ -355,6 +366,7 @@ class Compound:
 
 
 Shape = SimpleShape | Mesh | Compound
+"""Type of all shapes of bodies: Sphere, Box, Plane, Capsule, Cylinder, Ellipsoid, Mesh and Compound."""
 SHAPES: dict[str, type[SimpleShape]] = {
     "sphere": Sphere,
     "box": Box,
@@ -377,8 +389,7 @@ def shapes_of(shape: Shape) -> tuple[Shape, ...]:
 
 
 def color_of(shape: Shape) -> Paint | None:
-    """Returns a shape's colour; None if the palette gives the colour. The colour of a compound is the colour of its
-    first part. This colour is used if the whole body is drawn as a dot or a line."""
+    """Returns a shape's colour; None if the palette gives it. For a compound, the colour of its first part."""
     if isinstance(shape, Compound):
         return color_of(shape.parts[0].shape) if shape.parts else None
     return shape.color or (WHITE if shape.material is not None and shape.material.texture is not None else None)

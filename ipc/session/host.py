@@ -181,7 +181,7 @@ class Host:
         self.plots.close()
         self._listener.free_name()
         self._service.end(kind, message)
-        self.screenshots.fail_all("the view was closed before the picture was written")
+        self.screenshots.fail_all("the view was closed before the viewer wrote the picture")
         self._listener.close()
         self.ring.close()
         with self.ring.writing, fork.LOCK:  # `share_events` is called under this lock

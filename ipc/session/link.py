@@ -60,7 +60,7 @@ class Ended(NamedTuple):
     message: str
 
 
-LOST = Ended("lost", "physics ended without a word (killed?)")
+LOST = Ended("lost", "physics ended unexpectedly")
 
 
 def attach(name: str | None = None, timeout_s: float = ATTACH_PATIENCE_S, owned: bool = False) -> Link:
@@ -182,7 +182,7 @@ class Link:
         """Reader of the program's events. Read it after the snapshots of a frame: the events of a step are visible
         before its snapshot is."""
         if self._events is None:
-            raise LinkError("this link is not attached (any more); use attach()")
+            raise LinkError("this link is not attached; use attach()")
         return self._events
 
     @property
@@ -284,7 +284,7 @@ class Link:
     @property
     def _ring(self) -> RingReader:
         if self._reader is None:
-            raise LinkError("this link is not attached (any more); use attach()")
+            raise LinkError("this link is not attached; use attach()")
         return self._reader
 
     def _attach(self, timeout_s: float) -> None:
@@ -298,11 +298,11 @@ class Link:
                 # reason of the end.
                 return
             if self.ended is not None:
-                raise LinkError(f'the simulation "{self.name}" let nobody in: {self.ended.message}')
+                raise LinkError(f'cannot attach to the simulation "{self.name}": {self.ended.message}')
             if not self._connection.wait_until(deadline_ns):
                 raise LinkError(
-                    f'the simulation "{self.name}" has not answered for {timeout_s:g} s; '
-                    "it is stopped, or still loading its world: try again, or end it"
+                    f'the simulation "{self.name}" has not answered for {timeout_s:g} s, because it is stopped or '
+                    "still loads its world; try again, or end it"
                 )
 
     def _send_message(self, kind: str, fields: dict[str, Any] | None = None) -> bool:
@@ -358,14 +358,14 @@ class Link:
                 self.ended = Ended("refused", messages.text(fields.get("message")))
             case kind, descriptors:
                 raise wire.WireError(
-                    f"the simulation said {kind[:40]!r} with {len(descriptors)} descriptors, "
-                    "which means nothing here; restart it"
+                    f"unexpected message {kind[:40]!r} with {len(descriptors)} descriptors from the simulation; "
+                    "restart it"
                 )
 
     def _map_segment(self, descriptor: int, size: int) -> None:
         """Map a segment. The reader uses this segment after it has read all of the previous segment."""
         if self._reader is not None and not self._is_segment_requested:
-            raise wire.WireError("the simulation handed out memory that nobody asked for; restart it")
+            raise wire.WireError("the simulation sent memory that this viewer did not request; restart it")
         mapped = memory.map_read_only(descriptor, size)
         if self._reader is None:
             self._reader = RingReader(mapped)
@@ -384,5 +384,5 @@ def _only_one() -> str:
     if not names:
         raise LinkError("no simulation is running; start one with: twixt sim")
     if len(names) > 1:
-        raise LinkError(f"several simulations are running, name one of them: {', '.join(names)}")
+        raise LinkError(f"several simulations are running; name one of them: {', '.join(names)}")
     return names[0]

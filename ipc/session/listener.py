@@ -41,7 +41,7 @@ def open_listener(name: str) -> Listener:
     if listener is None:
         raise ListenerError(
             f'a simulation named "{name}" is already running; choose another --name, '
-            f"or look at it with: twixt view {name}"
+            f"or open a viewer of it with: twixt view {name}"
         )
     return listener
 
@@ -97,8 +97,8 @@ def check_unpatched() -> None:
         asked = getattr(sys.modules.get(package), is_patched, None)
         if asked is not None and any(asked(name) for name in UNPATCHED_MODULES[package]):
             raise ListenerError(
-                f"{package.partition('.')[0]} has replaced Python's threads and sockets, which twixt needs; "
-                f"patch without them: {PATCH_CALLS[package]}"
+                f"{package.partition('.')[0]} has patched modules that twixt needs unpatched; "
+                f"use this call instead: {PATCH_CALLS[package]}"
             )
 
 
@@ -106,7 +106,7 @@ def check_name(name: str) -> None:
     """Raises ListenerError unless `name` has 1 to 64 characters, all of them ASCII letters, digits, - or _, and at
     least one letter or digit."""
     if not (name.isascii() and name.replace("-", "").replace("_", "").isalnum() and len(name) <= 64):
-        raise ListenerError(f"a simulation's name must be letters, digits, - and _, at most 64, got {name!r}")
+        raise ListenerError(f"a simulation's name must be 1 to 64 letters, digits, - or _, got {name!r}")
 
 
 def check_peer(connection: socket.socket, whom: str) -> None:
@@ -114,5 +114,6 @@ def check_peer(connection: socket.socket, whom: str) -> None:
     theirs, ours = names.peer_user(connection), names.own_user()
     if theirs != ours:
         raise ListenerError(
-            f"the {whom} belongs to user {theirs}, this process to user {ours}; both must be the same user's"
+            f"the {whom} belongs to user {theirs}, but must belong to the user of this process, {ours}; "
+            "run both as the same user"
         )

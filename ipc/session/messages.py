@@ -50,7 +50,7 @@ def status(value: Any) -> dict[str, Any]:
         raise _wrong("status.time_scale", "> 0", fields["time_scale"])
     for name in TEXTS:
         if name in fields and not isinstance(fields[name], str):
-            raise _wrong(f"status.{name}", "a text", fields[name])
+            raise _wrong(f"status.{name}", "text", fields[name])
         if name in fields:
             fields[name] = text(fields[name])
     if "texts" in fields:
@@ -64,13 +64,13 @@ def status(value: Any) -> dict[str, Any]:
     if "controls" in fields and not controls.is_status(fields["controls"]):
         raise _wrong("status.controls", "a list of kind, name, value, low, high, section", fields["controls"])
     if not _is_list(fields.get("own_keys", []), str, MOST_OWN_KEYS):
-        raise _wrong("status.own_keys", "a list of names of keys", fields["own_keys"])
+        raise _wrong("status.own_keys", "a list of key names", fields["own_keys"])
     if not _is_list(fields.get("draggable", []), int, MOST_DRAGGABLE):
         raise _wrong("status.draggable", "a list of bodies", fields["draggable"])
     for figures in (fields, *(_named(name, fields.get(name)) for name in TROUBLES)):
         for kind, name in FIELDS.items():
             if breaks_rule(kind, figures.get(name)):
-                raise _wrong(f"status.{name}", "figures of that trouble", figures[name])
+                raise _wrong(f"status.{name}", "valid values of injected trouble", figures[name])
     return {
         name: value for name, value in fields.items() if value is not None or name not in ("diagnostics", *TROUBLES)
     }
@@ -106,7 +106,7 @@ def _texts(value: Any) -> tuple[OverlayText, ...]:
     try:
         return texts_from_message(value)
     except TwixtError as error:
-        raise WireError(f"the simulation said status.texts that cannot be shown ({error}); restart it") from error
+        raise WireError(f"the simulation sent invalid status.texts ({error}); restart it") from error
 
 
 def _figure(name: str, value: Any) -> Any:
@@ -121,14 +121,14 @@ def _single_figure(name: str, value: Any) -> Any:
         return text(value)
     if value is None or isinstance(value, bool) or _is_number(value):
         return value
-    raise _wrong(f"the figure {name[:40]!r}", "a number, a text, null, or some of them by name", value)
+    raise _wrong(f"the figure {name[:40]!r}", "a number, text, null, or an object of these", value)
 
 
 def _named(what: str, value: Any) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise _wrong(what, "values by name", value)
+        raise _wrong(what, "an object", value)
     return value
 
 
@@ -146,7 +146,7 @@ def _is_number(value: Any) -> bool:
 
 def _wrong(what: str, rule: str, got: Any) -> WireError:
     shown = repr(got)[:40] if isinstance(got, str | int | float | None) else f"a {type(got).__name__}"
-    return WireError(f"the simulation said {what} as {shown}, which must be {rule}; restart it")
+    return WireError(f"the simulation sent {what} as {shown}, which must be {rule}; restart it")
 
 
 # A viewer's copy of the simulation's scene, camera, images and figures, built from the simulation's messages.
@@ -183,7 +183,7 @@ class ReceivedScene:
             wire.whole_number(fields, name) for name in ("version", "camera_version", "since")
         )
         if since not in (0, self.version):
-            raise wire.WireError("the simulation sent what changed in a scene that did not come; restart it")
+            raise wire.WireError("the simulation sent changes of a scene that it did not send; restart it")
         before = from_field(fields.get("parents_before", []))
         self.scene = unpacked_scene(packed, self.scene if since else None)
         self.parents = merged(self.parents, (*before, ParentEntry(version, self.scene.parents)))
@@ -203,7 +203,7 @@ class ReceivedScene:
     def apply_screenshot(self, fields: dict[str, Any]) -> None:
         """Adds a requested screenshot."""
         if len(self.screenshots) >= MOST_REQUESTS:
-            raise wire.WireError(f"more than {MOST_REQUESTS} screenshots were requested at once; restart it")
+            raise wire.WireError(f"the simulation requested more than {MOST_REQUESTS} screenshots at once; restart it")
         self.screenshots.append(ScreenshotRequest.from_fields(fields))
 
     def apply_overlay(self, message: wire.Message) -> None:
@@ -218,7 +218,7 @@ def camera_of(fields: Any) -> Camera | None:
     try:
         return Camera(**fields)
     except (ValueError, TypeError, ArithmeticError) as error:
-        raise wire.WireError(f"a camera that cannot be used came ({error})") from error
+        raise wire.WireError(f"the simulation sent an invalid camera ({error}); restart it") from error
 
 
 # Images, figures and plots are drawn over the picture. Their bytes are in a file in memory, and the message carries the
@@ -259,12 +259,12 @@ def received(message: wire.Message) -> Any:
     TwixtError for an invalid message, and OSError if the bytes cannot be read."""
     size = wire.whole_number(message.fields, "size")
     if not 0 <= size <= MOST_BYTES:
-        raise wire.WireError(f"{message.kind} of {size} bytes came, of {MOST_BYTES} at most")
+        raise wire.WireError(f"a {message.kind} message must have at most {MOST_BYTES} bytes, got {size}")
     try:
         (descriptor,) = message.descriptors or (None,)
         content = message.raw if descriptor is None else memory.read_file(descriptor, size)
     except ValueError:
-        raise wire.WireError("images or figures came without memory to read them from") from None
+        raise wire.WireError("images or figures were sent without their memory") from None
     if len(content) != size:
-        raise wire.WireError(f"{message.kind} came with {len(content)} of {size} bytes")
+        raise wire.WireError(f"a {message.kind} message must have {size} bytes, got {len(content)}")
     return OVERLAYS[message.kind](message.fields, content)

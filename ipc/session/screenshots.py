@@ -88,7 +88,7 @@ class ScreenshotRequest(NamedTuple):
         """The request in a message. Raises WireError for an invalid message."""
         path, has_panels = fields.get("path"), fields.get("has_panels")
         if not isinstance(path, str) or not os.path.isabs(path) or "\0" in path or not isinstance(has_panels, bool):
-            raise wire.WireError(f"a screenshot was requested in {text_of(path)[:60]}, which is not an absolute path")
+            raise wire.WireError(f"the file of a screenshot must be an absolute path, got {text_of(path)[:60]}")
         return cls(wire.whole_number(fields, "number"), path, wire.whole_number(fields, "tick"), has_panels)
 
 
@@ -108,7 +108,10 @@ class ScreenshotRequests:
         """Requests a picture. path: absolute path. tick, has_panels: as in `ScreenshotRequest`."""
         screenshot = Screenshot(path)
         if len(self._waiting) + len(self._sent) >= MOST_REQUESTS:
-            self.fail(screenshot, f"{MOST_REQUESTS} are requested and not written yet; request fewer, or wait for them")
+            self.fail(
+                screenshot,
+                f"{MOST_REQUESTS} screenshots are already waiting to be written; wait for them, or request fewer",
+            )
         else:
             self._waiting.append((ScreenshotRequest(next(self._numbers), path, tick, has_panels), screenshot))
             self._notify()
@@ -175,10 +178,10 @@ class ScreenshotRequests:
         """Ends the requests that a viewer had received when it disconnected. is_last: True if no other viewer is
         attached. Requests that no viewer has received then end as well."""
         while is_last and self._waiting:
-            self.fail(self._waiting.popleft()[1], "the viewer was closed before it was written")
+            self.fail(self._waiting.popleft()[1], "the viewer was closed before it wrote the picture")
         for number, (sent_to, _, screenshot) in list(self._sent.items()):
             if sent_to is viewer:
-                self.fail(screenshot, "the viewer was closed before it was written")
+                self.fail(screenshot, "the viewer was closed before it wrote the picture")
                 del self._sent[number]
 
 
@@ -188,7 +191,7 @@ def screenshot_path(path: Any) -> str:
     name = os.fspath(path) if isinstance(path, os.PathLike) else path
     if not isinstance(name, str) or os.path.splitext(name.lower())[1] != ".png":
         raise refusal(name, str)(
-            f'screenshot writes a PNG file, got {text_of(path)[:80]}; such as view.screenshot("ep.png")'
+            f'screenshot writes a PNG file, got {text_of(path)[:80]}; use a name like view.screenshot("ep.png")'
         )
     name = os.path.abspath(os.path.expanduser(name))
     if "\0" in name or len(name) > LONGEST_PATH or not name.isprintable():

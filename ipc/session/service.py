@@ -211,7 +211,7 @@ class ServiceThread:
             try:
                 check_peer(connection, "viewer")
                 if len(self._connected) > VIEWERS_LIMIT:
-                    raise TwixtError(f"{VIEWERS_LIMIT} viewers are attached, that is the most; close one first")
+                    raise TwixtError(f"at most {VIEWERS_LIMIT} viewers can be attached; close one first")
             except (TwixtError, OSError) as error:
                 self._disconnect(viewer, str(error))
             if self._admitted_ns > now_ns:
@@ -228,7 +228,7 @@ class ServiceThread:
                 self._disconnect(viewer)
                 return
             if not viewer.attached and now_ns - viewer.connected_ns > ATTACH_PATIENCE_NS:
-                self._disconnect(viewer, f"a viewer says hello within {ATTACH_PATIENCE_NS / 1e9:g} s of connecting")
+                self._disconnect(viewer, f"no attach message within {ATTACH_PATIENCE_NS / 1e9:g} s of connecting")
                 return
             if viewer.attached:
                 self._post_changes(viewer, now_ns)
@@ -256,7 +256,7 @@ class ServiceThread:
 
     def _apply(self, viewer: AttachedViewer, message: wire.Message) -> None:
         if viewer.attached == (message.kind == "attach"):
-            raise wire.WireError(f"the first message of a viewer, and no other, is attach; got {message.kind[:40]!r}")
+            raise wire.WireError(f"a viewer must send attach once, as its first message; got {message.kind[:40]!r}")
         match message.kind:
             case "attach":
                 self._attach(viewer)
@@ -280,7 +280,7 @@ class ServiceThread:
             case kind if kind in ACTIONS:
                 self.actions.receive(viewer, message)
             case unknown:
-                raise wire.WireError(f"no viewer has reason to say {unknown[:40]!r}")
+                raise wire.WireError(f"unexpected message {unknown[:40]!r} from a viewer")
 
     def _attach(self, viewer: AttachedViewer) -> None:
         fields = {"name": self._listener.name, "description": self._host.describe_for_viewer()}

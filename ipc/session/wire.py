@@ -73,10 +73,10 @@ def encode(kind: str, fields: dict[str, Any] | None = None, raw: bytes = b"", de
     try:
         text = json.dumps({**(fields or {}), "kind": kind}, default=_plain).encode()
     except (TypeError, ValueError, RecursionError) as error:
-        raise WireError(f"a {kind} message must be made of what JSON knows ({error})") from error
+        raise WireError(f"a {kind} message must contain only JSON values ({error})") from error
     if len(text) > HOST_JSON_LIMIT or len(raw) > HOST_RAW_LIMIT:
         raise WireError(
-            f"a {kind} message may hold {HOST_JSON_LIMIT} bytes of JSON and {HOST_RAW_LIMIT} raw ones, "
+            f"a {kind} message must have at most {HOST_JSON_LIMIT} JSON bytes and {HOST_RAW_LIMIT} raw bytes, "
             f"got {len(text)} and {len(raw)}"
         )
     return HEADER.pack(MAGIC, FORMAT, descriptors, len(text), len(raw)) + text + raw
@@ -105,7 +105,7 @@ class Inbox:
         message."""
         self._descriptors.extend(descriptors)
         if len(self._descriptors) > PENDING_DESCRIPTORS_LIMIT:
-            raise WireError(f"{len(self._descriptors)} descriptors came that no message claims")
+            raise WireError(f"{len(self._descriptors)} descriptors arrived that belong to no message")
         self._bytes += piece
         complete: list[Message] = []
         try:
@@ -119,10 +119,10 @@ class Inbox:
 
     def _next(self) -> Message | None:
         if self._bytes[:4] != MAGIC[: len(self._bytes)]:
-            raise WireError("the other side does not speak twixt's channel; is the name taken by another program?")
+            raise WireError("the other side is not twixt; another program may use the name, so choose another name")
         if len(self._bytes) >= 6 and (theirs := int.from_bytes(self._bytes[4:6], "little")) != FORMAT:
             raise FormatMismatch(
-                f"the other side speaks channel format {theirs}, this one format {FORMAT}; "
+                f"the other side uses channel format {theirs}, this side format {FORMAT}; "
                 "use the same version of twixt for the simulation and the viewer"
             )
         if len(self._bytes) < HEADER.size:
@@ -131,7 +131,7 @@ class Inbox:
         for got, limit in zip((json_bytes, raw_bytes, descriptors), self._limits, strict=True):
             if got > limit:
                 raise WireError(
-                    f"a message of {json_bytes} + {raw_bytes} bytes with {descriptors} descriptors is over "
+                    f"a message of {json_bytes} + {raw_bytes} bytes with {descriptors} descriptors exceeds "
                     f"the limits {self._limits}"
                 )
         end = HEADER.size + json_bytes + raw_bytes
@@ -139,7 +139,7 @@ class Inbox:
             return None
         kind, fields = _parse(bytes(self._bytes[HEADER.size : HEADER.size + json_bytes]))
         if descriptors > len(self._descriptors):
-            raise WireError(f"{kind} announced {descriptors} descriptors, {len(self._descriptors)} came")
+            raise WireError(f"a {kind} message must have {descriptors} descriptors, got {len(self._descriptors)}")
         raw = bytes(self._bytes[end - raw_bytes : end])
         owned, self._descriptors = tuple(self._descriptors[:descriptors]), self._descriptors[descriptors:]
         del self._bytes[:end]
@@ -159,7 +159,7 @@ def _parse(text: bytes) -> tuple[str, dict[str, Any]]:
             fields = json.loads(json.dumps(fields, ensure_ascii=False).encode("utf-8", "replace"))
         kind = fields.pop("kind")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise WireError(f"a message that is no JSON object with a kind ({type(error).__name__})") from error
+        raise WireError(f"a message must be a JSON object with a kind ({type(error).__name__})") from error
     if not isinstance(fields, dict) or not isinstance(kind, str):
         raise WireError(f"a message's kind must be text, got {kind!r}")
     return kind, fields
@@ -269,7 +269,7 @@ class Connection:
             with fork.LOCK:
                 self._wakes = wakes.receiver(descriptor)
         except ValueError:
-            raise WireError("the simulation must hand out one pipe to wake its viewer by; restart it") from None
+            raise WireError("the simulation must send one pipe that wakes this viewer; restart it") from None
         self._poller.register(self._wakes, wakes.READABLE)
 
     def drain_wakes(self) -> bool:

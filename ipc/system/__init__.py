@@ -35,4 +35,4 @@ elif sys.platform == "linux":
 else:
     from twixt.ipc.system.interface import UnsupportedSystem
 
-    raise UnsupportedSystem(f"twixt runs on Linux so far, and this system is {sys.platform!r}; run it on Linux")
+    raise UnsupportedSystem(f"twixt runs only on Linux, and this system is {sys.platform!r}; run it on Linux")

@@ -137,7 +137,7 @@ def wait_for_end(pid: int, timeout_s: float | None = None) -> bool:
     except ProcessLookupError:
         return True
     except AttributeError:
-        raise OSError("this Python was built for a Linux without pidfd_open") from None
+        raise OSError("this Python has no os.pidfd_open, which needs Linux 5.3; use another Python") from None
     poller = select.poll()
     poller.register(process, select.POLLIN)
     has_ended = bool(poller.poll(None if timeout_s is None else timeout_s * 1000))

@@ -70,8 +70,7 @@ def map_read_only(descriptor: int, size: int) -> mmap.mmap:
         raise SharedMemoryError(f"expected shared memory of {size} bytes, got a descriptor of {found.st_size}")
     if not is_sealed(descriptor):
         raise SharedMemoryError(
-            "the memory handed out is not sealed, so its maker could shrink it under its "
-            "readers; it was not made by twixt"
+            "the memory from the simulation is not sealed, so it was not made by twixt; restart the simulation"
         )
     mapping = map_shared(descriptor, size, READS)
     populate(mapping)
@@ -107,7 +106,7 @@ def make_file(content: bytes, name: str) -> int:
 
 def read_file(descriptor: int, size: int) -> bytes:
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        raise ValueError("the descriptor is no file")
+        raise ValueError("the descriptor is not a file")
     return os.pread(descriptor, size, 0)
 
 

@@ -57,7 +57,7 @@ def acquire(name: str) -> Listener | None:
             except OSError as error:
                 bound.close()
                 raise ListenerError(
-                    f"cannot open {path}: {error.strerror}; set XDG_RUNTIME_DIR to a folder of your own"
+                    f"cannot open {path}: {error.strerror}; set XDG_RUNTIME_DIR to a folder that you own"
                 ) from error
             listener = Listener(name, bound, path, lambda: _unlink_own(path, identity))
             bound.setblocking(False)
@@ -142,8 +142,8 @@ def runtime_folder() -> str:
             reason = "it is not writable"
         except OSError as error:
             reason = error.strerror or str(error)
-        refused = refused or f"cannot use {folder} for the simulations' names: {reason}"
-    raise NoFolder(f"{refused}; set XDG_RUNTIME_DIR to a folder of your own")
+        refused = refused or f"cannot use the folder {folder} for sockets: {reason}"
+    raise NoFolder(f"{refused}; set XDG_RUNTIME_DIR to a folder that you own")
 
 
 def _folders() -> Iterator[str]:
@@ -171,17 +171,17 @@ def _folders() -> Iterator[str]:
 def _check_closed(folder: str, status: os.stat_result) -> None:
     if status.st_uid != os.geteuid():
         raise NoFolder(
-            f"{folder} must be a folder of your own, it belongs to user {status.st_uid}; "
-            "remove it, or set XDG_RUNTIME_DIR to a folder of your own"
+            f"{folder} must be a folder that you own, but it belongs to user {status.st_uid}; "
+            "remove it, or set XDG_RUNTIME_DIR to a folder that you own"
         )
     if not stat.S_ISDIR(status.st_mode):
         raise NoFolder(
-            f"{folder} must be a folder, and no link to one; remove it, or set XDG_RUNTIME_DIR to a folder of your own"
+            f"{folder} must be a folder, not a link or a file; remove it, or set XDG_RUNTIME_DIR to a folder that you own"
         )
     if stat.S_IMODE(status.st_mode) & 0o077:  # other users may have made files in this folder
         raise NoFolder(
-            f"{folder} must be closed to others, mode 700, it has mode {stat.S_IMODE(status.st_mode):o}; "
-            "remove it, or set XDG_RUNTIME_DIR to a folder of your own"
+            f"{folder} must be closed to other users (mode 700), but it has mode "
+            f"{stat.S_IMODE(status.st_mode):o}; remove it, or set XDG_RUNTIME_DIR to a folder that you own"
         )
 
 
@@ -223,7 +223,7 @@ def _locked(folder: str, patience_s: float = LOCK_PATIENCE_S) -> Iterator[None]:
             except BlockingIOError:
                 if time.monotonic() > patience_ends:
                     raise ListenerError(
-                        f"{folder} stays locked by another process; is a twixt stopped there? end it, "
+                        f"another process keeps {folder} locked, probably a stopped twixt; end it, "
                         "or set XDG_RUNTIME_DIR to another folder"
                     ) from None
                 time.sleep(0.005)
@@ -269,7 +269,7 @@ def _unlink(path: str) -> None:
         pass
     except OSError as error:
         raise ListenerError(
-            f"{path} is in the way and cannot be removed: {error.strerror}; remove it yourself"
+            f"cannot remove {path}, which is in the place of a socket: {error.strerror}; remove it yourself"
         ) from error
 
 

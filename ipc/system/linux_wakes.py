@@ -63,7 +63,7 @@ class PipeReceiver:
 
     def __init__(self, descriptor: int) -> None:
         if not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
-            raise ValueError("the descriptor is no pipe")
+            raise ValueError("the descriptor is not a pipe")
         self._end = os.dup(descriptor)
         os.set_blocking(self._end, False)
 

@@ -65,7 +65,7 @@ def raise_nice(nice: int) -> None:
 def conditions() -> list[str]:
     """Conditions for a report: the nice value of this process, if it is not 0."""
     nice = os.getpriority(os.PRIO_PROCESS, 0) if hasattr(os, "getpriority") else 0
-    return [f"the viewer ran at nice {nice}: programs at lower values come before it"] if nice else []
+    return [f"the viewer ran at nice {nice}: programs with a lower nice value run first"] if nice else []
 
 
 def set_short_slices() -> None:

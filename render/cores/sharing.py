@@ -29,7 +29,7 @@ SAMPLE_NS = 100_000_000
 # All cores are used again after this many samples in a row that gave no difference, for example when each frame takes
 # a second. A single sample without a difference is normal after the viewer was stopped or made no frames.
 MOST_UNKNOWN_SAMPLES = 2
-NO_CORE_IS_LEFT = "no core is left to physics any more"
+NO_CORE_IS_LEFT = "no core is left for physics"
 
 
 class CoreSharing:
@@ -86,7 +86,7 @@ class CoreSharing:
         share = self._avoided_ns / self._known_ns if self._known_ns else 0.0
         if not share:
             return []
-        return [f"physics never rested: for {share:.0%} of the time the viewer stayed off the core that physics ran on"]
+        return [f"physics never slept, so the viewer avoided the core of physics for {share:.0%} of the time"]
 
     def frame_done(self, now_ns: int) -> None:
         """Counts a frame that was shown, and takes a sample if one is due. now_ns: instant at which the frame's swap
@@ -141,7 +141,7 @@ def words_of(avoided: Cores) -> str:
     if not avoided:
         return ""
     cores = ("core " if len(avoided) == 1 else "cores ") + ", ".join(map(str, sorted(avoided)))
-    return f"staying off {cores}: physics never rests there"
+    return f"avoiding {cores}, where physics never sleeps"
 
 
 # Affinity masks of all threads of this process are set here (Linux). The masks are narrowed for a time and then

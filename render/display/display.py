@@ -157,8 +157,8 @@ def without_display(config: Config, renderer: str) -> Config:
     be no plot. If the run is a user's own loop without a given length, the loop continues, and the config is not
     changed."""
     if config.users_loop and config.seconds is None:
-        see = f"see it with: twixt view {config.name}"
-        print_notice(f"{NO_DISPLAY}: drawing offscreen ({renderer}); the loop goes on; {see}")
+        see = f"open a window with: twixt view {config.name}"
+        print_notice(f"{NO_DISPLAY}: drawing offscreen ({renderer}); the loop continues; {see}")
         return config
     seconds = config.seconds or OFFSCREEN_SECONDS
     print_notice(f"{NO_DISPLAY}: drawing offscreen ({renderer}) for {seconds:g} s, then the report")

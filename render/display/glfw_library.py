@@ -176,5 +176,5 @@ def _refused(_display: int, address: int) -> int:
     if not _has_reported and not _destroyed:
         _has_reported = True
         request = f"{error.request_code}.{error.minor_code}"
-        print_notice(f"the X server refused request {request} (error {error.error_code}); going on")
+        print_notice(f"the X server refused request {request} (error {error.error_code}); the viewer continues")
     return 0

@@ -97,8 +97,8 @@ class Answers:
         self._out.append((swap_number, now_ns))
         self._unanswered += 1
         if self._unanswered > MOST_OPEN:
-            silence = "stopped to answer" if self.answered else "never answers"
-            self.give_up(f"{silence}: {MOST_OPEN} frames without a word")
+            silence = "stopped answering" if self.answered else "never answers"
+            self.give_up(f"{silence}: {MOST_OPEN} frames without a report")
         return self._out.popleft()[0] if len(self._out) > MOST_OPEN else None
 
     def presented(self, swap_number: int, present_ns: int, refresh_ns: int, flags: str, now_ns: int) -> bool:
@@ -111,7 +111,9 @@ class Answers:
         if not is_true:
             self._false += 1
             if self._false >= MOST_FALSE:
-                self.give_up(f"says what cannot be: the last present {(present_ns - now_ns) / 1e6:.1f} ms from now")
+                self.give_up(
+                    f"reports impossible times: the last present is {(present_ns - now_ns) / 1e6:.1f} ms from now"
+                )
             return False
         self._false = self._unanswered = 0
         self._last_ns = present_ns
@@ -160,7 +162,7 @@ class PresentTimes:
     def __init__(self, presentation: Callable[[], Presentation | None], fence: Fence) -> None:
         self._make, self.next_buffer = presentation, fence
         self._presentation: Presentation | None = None
-        self._no_presentation = "not asked"
+        self._no_presentation = "not requested"
         self.trial = FenceTrial()
         self.swap_number = 0  # number of the last swap
         self.is_vsynced = False
@@ -198,11 +200,11 @@ class PresentTimes:
 
     def begin(self) -> None:
         """Begins to ask the display. Further calls do nothing."""
-        if self._presentation is not None or self._no_presentation != "not asked":
+        if self._presentation is not None or self._no_presentation != "not requested":
             return
         try:
             self._presentation = self._make()
-            self._no_presentation = "nothing here can be asked"
+            self._no_presentation = "this display has no way to report it"
         except (OSError, AttributeError) as error:  # a library is missing or too old
             self._no_presentation = str(error)
 

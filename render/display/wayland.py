@@ -134,7 +134,7 @@ class WaylandPresentation:
             c_void_p(None),
         )  # fmt: skip
         if not feedback:
-            self._answers.give_up("the compositor takes no more questions")
+            self._answers.give_up("the compositor accepts no more requests")
             return
         self._wl.wl_proxy_add_listener(c_void_p(feedback), ctypes.addressof(self._feedback_listener), None)
         self._number_of[feedback] = swap_number

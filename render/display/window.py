@@ -38,7 +38,7 @@ class DisplayGone(TwixtError):
     """The display server has ended, or has closed the connection of this window."""
 
     def __init__(self, backend: str) -> None:
-        super().__init__(f"the display ({backend}) closed the connection; start again on a running one")
+        super().__init__(f"the display ({backend}) closed the connection; start again on a running display")
 
 
 class Window:
@@ -91,7 +91,7 @@ class Window:
         self.handle = glfw.create_window(*size_px, title, None, None)
         if not self.handle:
             raise TwixtError(
-                f"this display gives no OpenGL 3.3 core context ({self._error()}); update its driver, "
+                f"this display offers no OpenGL 3.3 core context ({self._error()}); update its driver, "
                 f"use software OpenGL with LIBGL_ALWAYS_SOFTWARE=1, or {OFFSCREEN_HINT}"
             )
         if self.backend == "x11":

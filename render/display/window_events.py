@@ -61,7 +61,7 @@ class Changes:
         elif last.mode and signs.mode and signs.mode != last.mode:
             changes.append(f"the monitor's mode changed to {_words(signs.mode)}")
         if last.monitors and signs.monitors and signs.monitors != last.monitors:
-            changes.append(f"there are {signs.monitors} monitors now")
+            changes.append(f"the number of monitors changed to {signs.monitors}")
         if last.asleep_ns is not None and signs.asleep_ns is not None:
             slept_ns = signs.asleep_ns - last.asleep_ns
             if slept_ns > SLEPT_NS:
@@ -71,7 +71,7 @@ class Changes:
 
 def _words(mode: tuple[int, ...]) -> str:
     width, height, hz = mode
-    return f"{width}x{height}, {hz} Hz as reported"
+    return f"{width}x{height}, {hz} Hz"
 
 
 class Monitor(NamedTuple):

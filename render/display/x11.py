@@ -177,12 +177,12 @@ class PresentEvents:
         asked = present.xcb_present_select_input_checked(self._connection, self._event, window, _COMPLETE_NOTIFY_MASK)
         error = xcb.xcb_request_check(self._connection, asked)
         if not error:
-            return "" if self._special else "the X library keeps no events for it"
+            return "" if self._special else "the X library stores no events for it"
         self._free(error)
         if self._special:
             xcb.xcb_unregister_for_special_event(self._connection, self._special)
             self._special = 0
-        return "the X server gives no events of this window"
+        return "the X server sends no events for this window"
 
     def _identity(self) -> Any:
         return _symbol(self._present, "xcb_present_id")
@@ -226,7 +226,7 @@ class SyncValues:
         ust, msc, sbc = self._values
         begin_ns = time.perf_counter_ns()
         if not self._get(self._display, self._drawable, byref(ust), byref(msc), byref(sbc)):
-            self.answers.give_up("the driver has no values for this window")
+            self.answers.give_up("the driver returns no values for this window")
             return
         done = sbc.value
         if done > self._last_sbc:
@@ -236,7 +236,7 @@ class SyncValues:
                 self.answers.presented(sbc.value, ust.value * US_NS, refresh_ns, "", time.perf_counter_ns())
         self._slow += time.perf_counter_ns() - begin_ns > SLOW_NS
         if self._slow >= MOST_SLOW:
-            self.answers.give_up(f"asking takes longer than {SLOW_NS / 1e6:g} ms")
+            self.answers.give_up(f"a request takes longer than {SLOW_NS / 1e6:g} ms")
 
     def close(self) -> None:
         """Stops asking. There is no memory to free."""

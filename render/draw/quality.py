@@ -59,7 +59,7 @@ class Level(NamedTuple):
 
 
 FULL = Level("full")
-FLAT = Level("flat", "no pattern, one depth a body", 0.78, shadows=False, fine=False, skin=False)
+FLAT = Level("flat", "pattern, exact depth", 0.78, shadows=False, fine=False, skin=False)
 # The shares are ratios of processor times for drawing the default world on llvmpipe. They were measured in alternation
 # at 800x600 and 1280x800 (`python -m bench parts`). With 10,000 or more small bodies, each step except the first and
 # the last saves less than 4 %, because the cheapest programs already draw them. The last level draws at half size. If
@@ -68,18 +68,18 @@ FLAT = Level("flat", "no pattern, one depth a body", 0.78, shadows=False, fine=F
 # 1.9 of the time of FLAT. The reason is that copies of the whole window take about 2 ms more at 1920x1080.
 LEVELS = (
     FULL,
-    Level("no shadows", "no soft shadows", 0.73, shadows=False),
-    Level("plain", "hard edges, no highlights", 0.85, shadows=False, fine=False),
+    Level("no shadows", "shadows", 0.73, shadows=False),
+    Level("plain", "smooth edges, highlights", 0.85, shadows=False, fine=False),
     FLAT,
-    Level("half the size", "pixels of twice the size", 0.9, shadows=False, fine=False, skin=False, scale=0.5),
+    Level("half the size", "full resolution", 0.9, shadows=False, fine=False, skin=False, scale=0.5),
 )
 # Levels for a GPU. Their shares are estimated from the number of pixels and samples that each step saves. The governor
 # measures the costs and corrects the shares. `python -m bench looks` shows them.
 BEST = Level("best", mapped=True, contact=True, samples=4)
 LIT_LEVELS = (
     BEST,
-    Level("mapped shadows", "no contact shading, no multisampling", 0.5, mapped=True),
-    Level("round shadows", "shadows on the ground alone", 0.5),
+    Level("mapped shadows", "contact shading, multisampling", 0.5, mapped=True),
+    Level("round shadows", "shadows except on the ground", 0.5),
 )
 # In software rendering, `--quality best` has one sample per pixel. Four samples take twice as long.
 BEST_SOFTWARE = BEST._replace(samples=1)
@@ -235,7 +235,7 @@ class Governor:
         elif cores_are_short:
             self._room_since_ns = self._much_room_since_ns = self._now_ns
             if self._at < SPARING and self._count >= SHORT_FRAMES:
-                self._go(self._at + 1, f"cores are short: {self._cheaper_by(self._at + 1)}")
+                self._go(self._at + 1, f"too few free cores: {self._cheaper_by(self._at + 1)}")
         elif is_block:
             self._look_for_room(costs, interval_ns)
 
@@ -280,12 +280,14 @@ class Governor:
         while expected_ns > fits * interval_ns and to < last:
             to += 1
             expected_ns *= self._shares[to]
-        longest = "the longest frames " if tried.tail_ns else ""
-        self._go(to, f"{self._cheaper_by(to)}: {longest}{cost_ns / 1e6:.1f} ms of {interval_ns / 1e6:.1f}", tried)
+        frames = "the longest frames take" if tried.tail_ns else "frames take"
+        self._go(
+            to, f"{self._cheaper_by(to)}: {frames} {cost_ns / 1e6:.1f} ms, interval {interval_ns / 1e6:.1f} ms", tried
+        )
 
     def _cheaper_by(self, to: int) -> str:
         """Returns a text for the user. It says what is left out by the steps down to this level."""
-        return f"drawing cheaper ({', '.join(level.left_out for level in self._levels[self._at + 1 : to + 1])})"
+        return f"lower quality without {', '.join(level.left_out for level in self._levels[self._at + 1 : to + 1])}"
 
     def _has_helped(self, costs: list[int], room_ns: float) -> bool:
         """Judges the last step and learns its ratio of costs. Returns False if the step saved nothing and the level was
@@ -304,10 +306,10 @@ class Governor:
         cheapest = len(self._levels) - 1
         if self._at < cheapest and self._may_try:
             further = Trial(self._at, usual_ns, 0.0, tried.back_to)
-            self._go(cheapest, f"{self._cheaper_by(cheapest)}: {usual_ns / 1e6:.1f} ms, no less", further)
+            self._go(cheapest, f"{self._cheaper_by(cheapest)}: {usual_ns / 1e6:.1f} ms as before", further)
             return False
         self._useless_ns, self._useless_until_ns = tried.usual_ns, self._now_ns + LONGEST_WAIT_NS
-        self._go(tried.back_to, f"drawing as before: cheaper brought nothing, {usual_ns / 1e6:.1f} ms")
+        self._go(tried.back_to, f"former quality: lower quality saved no time, {usual_ns / 1e6:.1f} ms")
         return False
 
     def _learn(self, tried: Trial, usual_ns: float) -> None:
@@ -340,7 +342,7 @@ class Governor:
             self._relapses = 0  # the finer level has lasted long enough, so relapses are counted anew
         room_ns, much_room_ns = self._now_ns - self._room_since_ns, self._now_ns - self._much_room_since_ns
         if room_ns >= self._wait_ns(FIRST_WAIT_NS) or much_room_ns >= self._wait_ns(SHORT_WAIT_NS):
-            reason = f"drawing finer again: then {expected_ns / 1e6:.1f} ms of {interval_ns / 1e6:.1f}"
+            reason = f"higher quality: expected {expected_ns / 1e6:.1f} ms, interval {interval_ns / 1e6:.1f} ms"
             self._go(self._at - 1, reason, Trial(self._at, median(costs), 0.0, self._at))
             self._finer_ns = self._now_ns
 

@@ -67,7 +67,9 @@ class SceneRenderer:
                 "update the graphics driver, or draw in software with LIBGL_ALWAYS_SOFTWARE=1"
             )
         if slots < 3:
-            raise TwixtError(f"the ring on the GPU needs at least 3 slots (two drawn, one written), got {slots}")
+            raise TwixtError(
+                f"the ring on the GPU must have at least 3 slots (two are drawn, one is written), got {slots}"
+            )
         by_processor = is_software(context.info["GL_RENDERER"])
         self._context, self._scene, self.slots = context, scene, slots
         self._target, self._uniforms = FrameTarget(context), FrameUniforms(context)

@@ -37,10 +37,21 @@ SLOW_NS = 30_000_000
 
 
 class EventFunction(Protocol):
-    """A function for `--on-event module:function`.
+    """A function for `on_event="module:function"` or `--on-event module:function`.
 
-    It is called in the viewer's process, once for each event, in order, as soon as the first frame that has reached the
-    event's instant is shown.
+    The viewer's process calls it once for each event, in order, after it has shown the first frame whose draw time has
+    reached the event's instant. If a call raises an exception, the traceback is printed once, and the function is
+    still called for later events. Calls that take longer than 30 ms in one frame delay frames and are reported.
+
+    Examples:
+        Saved as my_events.py, this function is called with `twixt run WORLD --on-event my_events:on_event`.
+
+        ```python
+        from twixt import Event
+
+        def on_event(event: Event) -> None:
+            print(event.name, event.sim_time, event.body)
+        ```
     """
 
     def __call__(self, event: Event, /) -> object:
@@ -99,7 +110,7 @@ class CalledFunction:
         if ends_ns - began_ns > SLOW_NS and not self._slow_ms:
             self._slow_ms = (ends_ns - began_ns) / 1e6
             waits = f"; {self.waiting:,} more wait for the next frames" if self.waiting else ""
-            print_notice(f"{self._slow_text}{waits}; let a thread do what takes long")
+            print_notice(f"{self._slow_text}{waits}; do the slow work in a thread")
 
     @property
     def messages(self) -> tuple[str, ...]:
@@ -120,7 +131,7 @@ class CalledFunction:
 
     @property
     def _slow_text(self) -> str:
-        return f"{FLAG}: {self.name} took {self._slow_ms:.0f} ms in one frame, so frames come late"
+        return f"{FLAG}: {self.name} took {self._slow_ms:.0f} ms in one frame, so frames are late"
 
     def _take(self, count: int) -> None:
         """Removes the first `count` events of the first array."""

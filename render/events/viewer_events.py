@@ -68,7 +68,7 @@ class ViewerEvents:
                 queue.add(batch)
         except LayoutError as error:
             self._damage = str(error)
-            print_notice(f"{error}; the viewer goes on without events")
+            print_notice(f"{error}; the viewer continues without events")
         if self.lost and not self._is_loss_printed:
             self._is_loss_printed = True
             print_notice(self._loss_text)
@@ -133,7 +133,7 @@ class ViewerEvents:
 
     @property
     def _loss_text(self) -> str:
-        return f"{self.lost:,} events are lost: there were more than this viewer could read or hold"
+        return f"{self.lost:,} events were lost, because this viewer could not read or store them in time"
 
     def _late_ns(self, instant_ns: int) -> int:
         """Display time from an instant to the draw time, in ns. After a reset, an event that waited for the user's

@@ -128,7 +128,7 @@ def _scaled(help: str, faster: bool) -> KeyBinding:
         return Effect(replace(now, time_scale=scale), "time_scale", scale)
 
     def note(before: ViewerSettings, after: ViewerSettings) -> str:
-        end = "" if after.time_scale != before.time_scale else ", and no further"
+        end = "" if after.time_scale != before.time_scale else " (limit)"
         return f"time scale {after.time_scale:g}{end}"
 
     return KeyBinding(help, act, note, asks_physics=True)
@@ -137,7 +137,7 @@ def _scaled(help: str, faster: bool) -> KeyBinding:
 def _slow_physics_note(_: ViewerSettings, after: ViewerSettings) -> str:
     least_ms, most_ms = after.slow_physics_ms
     more = f"{least_ms:g} ms" if least_ms == most_ms else f"{least_ms:g} to {most_ms:g} ms"
-    return f"slow physics: {more} more a step" if after.slow_physics else "slow physics off"
+    return f"slow physics: {more} extra per step" if after.slow_physics else "slow physics off"
 
 
 def _no_note(_before: ViewerSettings, _after: ViewerSettings) -> str:
@@ -152,9 +152,9 @@ BINDINGS: dict[str, KeyBinding] = {
     "T": _switched("trails", "trails"),
     "F": KeyBinding("frame all", lambda now: Effect(replace(now, frame_all=True)), lambda *_: "all bodies framed"),
     "Space": KeyBinding(
-        "pause / go on",
+        "pause / continue",
         lambda now: Effect(replace(now, paused=not now.paused), "resume" if now.paused else "pause"),
-        lambda _, after: "paused" if after.paused else "goes on",
+        lambda _, after: "paused" if after.paused else "continues",
         asks_physics=True,
     ),
     ".": KeyBinding(
@@ -174,7 +174,7 @@ BINDINGS: dict[str, KeyBinding] = {
     ),
     "R": KeyBinding("reset", lambda now: Effect(now, "reset"), lambda *_: "reset", asks_physics=True),
     "H": KeyBinding(
-        "hide this",
+        "hide overlay",
         lambda now: Effect(replace(now, overlay=not now.overlay)),
         lambda _, after: "overlay shown" if after.overlay else "overlay hidden: H shows it",
     ),
@@ -212,7 +212,7 @@ def note_of(key: str, before: ViewerSettings, after: ViewerSettings) -> str:
     """Note for the user about the effect of a key of `BINDINGS`. The note is "" for Esc and for F12. The note about a
     screenshot (F12) is shown later, when its file is written."""
     if before.belongs_to_program(key):
-        return "" if before.listens else f"{key} ({KEYS[key]}) does nothing here: the loop is your own program's"
+        return "" if before.listens else f"{key} ({KEYS[key]}) has no effect: your own program runs the loop"
     return BINDINGS[key].note(before, after)
 
 

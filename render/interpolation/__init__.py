@@ -1,4 +1,4 @@
-"""Computes the pose of every body at a draw time, in numpy. Each interpolation method has a file of its own.
+"""Computes the pose of every body at a draw time, in numpy. Each interpolation method has its own file.
 
 The interpolation methods can be used without the viewer. The shaders must give the same results as these methods.
 
@@ -20,7 +20,7 @@ The interpolation methods can be used without the viewer. The shaders must give 
 | `chase` | from the pose drawn last towards the newest snapshot | arrives there | | |
 | `module:Class` | the user's own, see method.py | its `reach_ns` | | |
 
-With every method, the user's columns are blended by rules of their own: see blending.py. The module of a method is
+With every method, the user's columns are blended by their own rules: see blending.py. The module of a method is
 imported when the method is created for the first time.
 """
 
@@ -59,12 +59,37 @@ _HOMES = {"Method": "method", "Poses": "poses", "Rule": "blending", "records_of"
 def create(
     name: str, rules: Mapping[str, Rule] | None = None, chase_ms: float | None = None, named_by: str = "interpolation"
 ) -> Method:
-    """Creates an interpolation method that has no snapshots yet. name: one of METHODS, or a user-defined
-    `module:Class`.
+    """Creates an interpolation method that has no snapshots yet.
 
-    rules: for each column name, how the user's column is blended, see blending.py. chase_ms: duration in ms of a move
-    of the method `chase`. named_by: the setting, such as a flag, with which the user named the method; it is used in
-    error texts.
+    Args:
+        name: One of `METHODS`, such as "auto" or "linear", or "module:Class" for your own method.
+        rules: For each column name, the rule by which it is blended: "linear", "angle", "none", "latest", a function
+            (old, new, alpha), or its name, module:function. A column without a rule is blended linearly if it has
+            floats.
+        chase_ms: Time in which the method "chase" reaches a new state, in ms. By default the usual interval.
+        named_by: Name of the setting that gave `name`, for error texts.
+
+    Returns:
+        The method. `add` stores a `twixt.Snapshot`; duplicates and old snapshots are ignored. `sample` returns the
+        poses at a draw time: `position` (n, 3), `orientation` (n, 4), `visible` (n,), `columns`. `reset` removes all
+        snapshots.
+
+    Raises:
+        TwixtError: There is no method of this name, or a rule is unknown.
+
+    Examples:
+        ```python
+        from twixt import Snapshot
+        from twixt.ipc.snapshot import new_bodies
+        from twixt.render.interpolation import create
+
+        method = create("linear")
+        for step in range(2):
+            bodies = new_bodies(1)
+            bodies["position"] = (step, 0, 0)
+            method.add(Snapshot(sim_time_ns=step * 10_000_000, bodies=bodies))
+        print(method.sample(5_000_000).position)  # [[0.5 0. 0.]]
+        ```
     """
     method: Method
     if name in METHODS:

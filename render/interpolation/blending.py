@@ -365,15 +365,13 @@ def find(reference: str, what: str, example: str, sketch: str) -> Any:
     Raises TwixtError for a wrong reference, and UserCodeCrashed if the module raises an exception when it is imported.
     """
     if not is_reference(reference):
-        raise TwixtError(
-            f'{what} of your own is written module:name, such as {example}, without ".py"; got {reference!r}'
-        )
+        raise TwixtError(f'{what} must be module:name, such as {example}, without ".py", got {reference!r}')
     module_name, _, name = reference.partition(":")
     module = import_user_module(module_name, what)
     if hasattr(module, name):
         return getattr(module, name)
     own = [key for key, value in vars(module).items() if getattr(value, "__module__", None) == module_name]
-    hint = suggestion_for(name, own) or f"write one there: {sketch.format(name=name)}"
+    hint = suggestion_for(name, own) or f"define it there: {sketch.format(name=name)}"
     place = getattr(module, "__file__", None) or "no file"
     raise TwixtError(f'{what}: module "{module_name}" ({place}) has no "{name}"; {hint}')
 
@@ -384,7 +382,7 @@ def array_of(answer: Any, rule: str) -> NDArray[Any]:
     try:
         array = np.asarray(answer)
     except Exception as error:  # for example rows of different lengths, or a user's __array__ that raises
-        raise TwixtError(f"{rule}, got what is no array: {error_text(error)}") from None
+        raise TwixtError(f"{rule}, got a value that is not an array: {error_text(error)}") from None
     if array.dtype.kind not in "fiubSU":  # None would become NaN
         raise TwixtError(f"{rule}, got shape {array.shape}, type {array.dtype}")
     return array

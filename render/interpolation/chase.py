@@ -62,7 +62,9 @@ class Chase(Linear):
     @chase_ms.setter
     def chase_ms(self, value: float | None) -> None:
         if value is not None and not (math.isfinite(value) and value >= 0):
-            raise InvalidValue(f"chase_ms must be a finite number >= 0, or None for the usual interval, got {value!r}")
+            raise InvalidValue(
+                f"chase_ms must be a finite number >= 0, or None for the publish interval, got {value!r}"
+            )
         self._chase_ms = value
 
     def add(self, snapshot: Snapshot) -> None:

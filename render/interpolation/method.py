@@ -287,7 +287,7 @@ class UserMethod(Nearest):
     def __init__(self, reference: str, named_by: str = "interpolation") -> None:
         super().__init__()
         self._name = reference
-        kind = find(reference, named_by, "my_methods:Springy", "class {name}, with add, sample and reset")
+        kind = find(reference, named_by, "my_methods:Springy", "class {name} with add, sample and reset")
         if not isinstance(kind, type):
             raise TwixtError(f"{named_by}: {reference} must be a class with {', '.join(VERBS)}, got {kind!r}")
         missing = [verb for verb in VERBS if not callable(getattr(kind, verb, None))]

@@ -31,8 +31,26 @@ class SampledPoses(Protocol):
 class InterpolationMethod(Protocol):
     """An interpolation method: it stores snapshots, and computes the poses at a draw time between them.
 
-    The class is created without arguments. It may have `reach_ns`, the longest time beyond the newest snapshot that it
-    can draw, in ns of simulated time.
+    Your class needs no base class, and is created without arguments. It may have an attribute `reach_ns`, the longest
+    time beyond the newest snapshot that it can draw, in ns of simulated time. The method runs in the viewer's process.
+
+    Examples:
+        Saved as newest.py, this method is used with `twixt run --interpolation newest:Newest`.
+
+        ```python
+        from types import SimpleNamespace
+        from twixt import Snapshot
+
+        class Newest:
+            def add(self, snapshot: Snapshot) -> None:
+                self.bodies = snapshot.bodies
+
+            def sample(self, draw_time_ns: int) -> SimpleNamespace:
+                return SimpleNamespace(position=self.bodies["position"], orientation=self.bodies["orientation"])
+
+            def reset(self) -> None:
+                del self.bodies
+        ```
     """
 
     def add(self, snapshot: Snapshot) -> None:
@@ -45,13 +63,15 @@ class InterpolationMethod(Protocol):
         ...
 
     def sample(self, draw_time_ns: int) -> SampledPoses:
-        """Poses of all bodies at a simulated time. It is called after at least one `add`.
+        """Returns the poses of all bodies at a simulated time. It is called after at least one `add`.
 
         Args:
             draw_time_ns: Simulated time in ns.
 
         Returns:
-            The poses of all bodies.
+            An object with `position`, (n, 3) in metres, and `orientation`, (n, 4) quaternions xyzw of any length above
+            0. It may also have `scale` (n,), `color` (n, 4), `visible` (n,), `columns` (arrays by name) and
+            `draw_time_ns`. If one of these is missing, it is taken from the snapshot at or before the draw time.
         """
         ...
 

@@ -139,7 +139,7 @@ LIMITS = {
 } | {"planned_refreshes": (0, MOST_REFRESHES)}
 
 LONGEST_QUOTED = 40  # an error message quotes at most this many characters of a cell
-_MAKE_ONE = "make one with: twixt run --log FILE.csv"
+_MAKE_ONE = "write one with: twixt run --log FILE.csv"
 HEADER = (*PRESENTMON, *FrameRow._fields, *DERIVED)
 PROBE_AT = FrameRow._fields.index("probe")
 
@@ -165,7 +165,7 @@ class FrameLog:
                 self._file = WholeLines(path, FILE_BUFFER)
             except OSError as error:
                 raise TwixtError(
-                    f"cannot write the frame log {path!r}: {error.strerror}; give --log a file in a folder that exists"
+                    f"cannot write the frame log {path!r}: {error.strerror}; for --log, name a file in an existing folder"
                 ) from None
             self._writer = _RowWriter(self._file)
 
@@ -232,7 +232,7 @@ class FrameLog:
 
     def _give_up(self, error: OSError) -> None:
         """Ends the file early and sets `failure`. A full disk must not end the viewer."""
-        self.failure = f"the frame log stops after {self._written} rows at most: {error.strerror}"
+        self.failure = f"the frame log ends after at most {self._written} rows: {error.strerror}"
         self._file = self._writer = None
 
     def _row(self, number: int) -> FrameRow:
@@ -287,13 +287,13 @@ def read_log(path: str | os.PathLike[str]) -> FrameTable:
             header = next(lines, [])
             absent = [name for name in FrameRow._fields if name not in header and name not in LATER_FIELDS]
             if absent:
-                raise TwixtError(f"{str(path)!r} is no frame log: it lacks the column {absent[0]!r}; {_MAKE_ONE}")
+                raise TwixtError(f"{str(path)!r} is not a frame log: it lacks the column {absent[0]!r}; {_MAKE_ONE}")
             twice = [name for name in FrameRow._fields if header.count(name) > 1]
             if twice:
-                raise _damaged(path, 1, f"the column {twice[0]!r} stands there twice")
+                raise _damaged(path, 1, f"the column {twice[0]!r} occurs twice")
             return FrameTable.of(_rows(path, lines, header))
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is no text"
+        reason = getattr(error, "strerror", None) or "it is not text"
         raise TwixtError(f"cannot read the frame log {str(path)!r}: {reason}; {_MAKE_ONE}") from None
     except csv.Error as error:
         raise _damaged(path, lines.line_num, str(error)) from None
@@ -330,7 +330,7 @@ def _rows(path: str | os.PathLike[str], lines: Any, header: list[str]) -> Iterat
 
 
 def _damaged(path: str | os.PathLike[str], line: int, why: str) -> TwixtError:
-    return TwixtError(f"{str(path)!r}, line {line}: {why}; the file was changed since; {_MAKE_ONE}")
+    return TwixtError(f"{str(path)!r}, line {line}: {why}; the file is damaged; {_MAKE_ONE}")
 
 
 def _ms(ns: int) -> str:

@@ -70,7 +70,7 @@ def save(figure: Figure, path: str) -> None:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error).split("(")[0].strip()
         raise TwixtError(
-            f"cannot write the plot {path!r}: {reason}; give --plot a .png file in a folder that exists"
+            f"cannot write the plot {path!r}: {reason}; for --plot, name a .png file in an existing folder"
         ) from None
 
 

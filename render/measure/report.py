@@ -85,22 +85,21 @@ def build(run: FinishedRun) -> Report:
     physics = dict(blocks.get("physics") or {})
     if not physics:
         physics = _physics_as_seen(measured)
-        conditions.append(
-            "physics did not answer: of its figures only the rate is known, as the drawn snapshots carried it"
-        )
+        conditions.append("physics did not send its figures: only its rate is known, from the drawn snapshots")
     if run.first_frame_ms is None:
-        conditions.append("when the command was given is not known: first_frame_ms is null")
+        conditions.append("the start time of the command is not known: first_frame_ms is null")
     if run.forgotten:
         conditions.append(
-            f"the run had {run.forgotten} more frames; the figures are those of the newest {len(measured.timing.frames)}"
+            f"the figures are those of the newest {len(measured.timing.frames)} frames; {run.forgotten} older frames "
+            "were not kept"
         )
     as_seen = _display_as_seen(measured)
     display = as_seen | display | {"present_source": as_seen["present_source"]}
     probed_hz, whole_run_hz = display.get("refresh_measured_hz"), measured.timing.refresh_hz
     if probed_hz and whole_run_hz and abs(whole_run_hz / probed_hz - 1) > REFRESH_AGREES:
         conditions.append(
-            f"the run's frames come at {whole_run_hz:.2f} Hz or a part of it, which is not the display's rate: "
-            "it shows late frames as they come; refresh_measured_hz is that of the bare swaps before the run"
+            f"the frames fit a rate of {whole_run_hz:.2f} Hz, which is not the display's rate, because the display shows "
+            "late frames at once; refresh_measured_hz was measured before the run, with empty frames"
         )
     elif whole_run_hz is not None:
         display["refresh_measured_hz"] = whole_run_hz
@@ -117,7 +116,7 @@ def build(run: FinishedRun) -> Report:
     }
     known["events"] = {**known["events"], **(blocks.get("events") or {}), **(run.events or {})}
     if blocks and not blocks.get("events"):
-        conditions.append("this simulation does not count its events: no events.emitted and events.dropped")
+        conditions.append("this simulation does not count its events: events.emitted and events.dropped are null")
     known["pacer"] = {**known["pacer"], "policy": run.config.pacing}
     return _document(run.config.command, known, conditions)
 
@@ -145,8 +144,8 @@ def of_log(table: FrameTable, command: str) -> Report:
     """Builds the report from a log alone. Figures that a log does not contain are then missing."""
     measured = measure(table)
     conditions = [
-        "from a frame log alone, which holds no renderer, no counts of physics and the channel, "
-        "no first_frame_ms and no pacing policy",
+        "the report is from a frame log alone, which does not contain the renderer, the counts of physics and the "
+        "channel, first_frame_ms and the pacing policy",
         *measured.conditions,
     ]
     display = {"refresh_measured_hz": measured.timing.refresh_hz} | _display_as_seen(measured)
@@ -159,7 +158,7 @@ def _document(command: str, known: dict[str, dict[str, Any]], conditions: list[s
     sections = {name: section(name, known.get(name)) for name in SECTIONS}
     missing = not_measured(sections)
     if missing:
-        conditions = [*conditions, f"null, as not measured: {', '.join(missing)}"]
+        conditions = [*conditions, f"not measured, so null: {', '.join(missing)}"]
     head: Report = {
         "schema": SCHEMA,
         "version": twixt.__version__,
@@ -293,11 +292,11 @@ def _figures(report: dict[str, Any]) -> Table:
             continue  # no event was emitted
         table.add_row(Text(section_name, style="bold"), ", ".join(shown) or NOT_MEASURED)
         if counts:
-            table.add_row("", f"render late by: {counts}")
+            table.add_row("", f"render_late by cost: {counts}")
         if names:
-            table.add_row("", "1 % low fps by definition: " + ", ".join(names))
+            table.add_row("", "1 % low fps, by definition: " + ", ".join(names))
         if phases:
-            table.add_row("", "to the first frame, ms: " + ", ".join(phases))
+            table.add_row("", "phases up to the first frame, ms: " + ", ".join(phases))
     return table
 
 

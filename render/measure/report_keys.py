@@ -41,31 +41,31 @@ LOW_1_PERCENT = {
 # Phases in which each process starts, up to the first frame, in order. See `twixt.ipc.trace.spans`. The durations of
 # the viewer's phases add up to first_frame_ms. The phases of the physics process run at the same time.
 START_PHASES = {
-    "viewer_spawn": "from the command until the viewer's process is started",
-    "viewer_interpreter": "Python comes up in it",
-    "viewer_config": "it is told what to show",
-    "viewer_window": "the window opens; imports go on beside it",
-    "viewer_imports": "what is left of them then",
-    "viewer_probe": "whether swap waits for the display",
-    "viewer_attach": "physics lets it in, as soon as it has its first snapshot",
-    "viewer_scene": "the scene and what draws it",
-    "viewer_first_frame": "reads the snapshot, makes programs, draws, swaps",
-    "physics_command": "the command line is read",
-    "physics_imports": "numpy, and all that steps and publishes",
-    "physics_world": "the world is found and made",
-    "physics_first_snapshot": "shared memory is made and the first snapshot lies in it",
-    "physics_viewer": "it waits for the viewer",
+    "viewer_spawn": "from the command to the start of the viewer's process",
+    "viewer_interpreter": "the start of Python in the viewer",
+    "viewer_config": "reading the configuration",
+    "viewer_window": "opening the window, while other modules are imported",
+    "viewer_imports": "the remaining imports",
+    "viewer_probe": "testing if swap waits for the display",
+    "viewer_attach": "waiting for the first snapshot of physics, and attaching",
+    "viewer_scene": "reading the scene and preparing its drawing",
+    "viewer_first_frame": "reading the snapshot, compiling, drawing, swapping",
+    "physics_command": "reading the command line",
+    "physics_imports": "importing numpy and the code that steps and publishes",
+    "physics_world": "finding and making the world",
+    "physics_first_snapshot": "making shared memory and publishing the first snapshot",
+    "physics_viewer": "waiting for the viewer",
 }
 
 # Costs (kinds of time) that can make a frame late, see `twixt.render.cores.thread_time`. For each cost the report has
 # the number of frames that this cost made late.
 RENDER_COSTS = {
-    "draw": "drawing and waiting for it to be complete",
-    "upload": "reading snapshots and bringing them to the GPU",
-    "user": "the user's own drawing, and the function of --on-event",
-    "gc": "collecting garbage",
-    "stolen": "others had the processor, or the process was stopped",
-    "other": "events, log, and all between frames",
+    "draw": "drawing, and waiting until it is complete",
+    "upload": "reading snapshots, and uploading them to the GPU",
+    "user": "the functions of --draw and --on-event",
+    "gc": "garbage collection of Python",
+    "stolen": "other programs used the cores, or the process was stopped",
+    "other": "events, the log, and all work between frames",
 }
 
 SECTIONS: dict[str, dict[str, str]] = {
@@ -157,7 +157,7 @@ def check(report: dict[str, Any], limits: Iterable[str | Limit]) -> list[str]:
     for limit in (item if isinstance(item, Limit) else _read(item) for item in limits):
         value = _figure(report, limit.path)
         if value is None:
-            broken.append(f"{limit.text}: {limit.path} was not measured (conditions say why)")
+            broken.append(f"{limit.text}: {limit.path} was not measured; --full prints the reason")
         elif _holds(value, limit):
             shown = f"{value:g}" if isinstance(value, float) else value
             broken.append(f"{limit.text}: {limit.path} is {shown}")
@@ -169,12 +169,12 @@ def _read(text: str, known: Sequence[str] | None = None) -> Limit:
     if form is None:
         raise TwixtError(
             f"--fail-if must be FIGURE OPERATOR NUMBER with one of {' '.join(OPERATORS)}, got {text!r}; "
-            f"such as 'motion.animation_error_ms.p99>2'"
+            f"write it like 'motion.animation_error_ms.p99>2'"
         )
     path, sign, bound_text = form.groups()
     known = figure_paths() if known is None else list(known)
     if path not in known:
-        raise TwixtError(f"--fail-if knows no figure {path!r}; {_way_out(path, known)}")
+        raise TwixtError(f"--fail-if must name a figure of the report, got {path!r}; {_way_out(path, known)}")
     return Limit(text, path, sign, _bound(text, bound_text, sign))
 
 
@@ -205,9 +205,9 @@ def _way_out(path: str, known: list[str]) -> str:
         below or difflib.get_close_matches(path, known, n=3, cutoff=0.5) or [name for name in known if path in name][:3]
     )
     return (
-        f"near to it: {', '.join(near)}"
+        f"similar names: {', '.join(near)}"
         if near
-        else f"the sections are {', '.join(SECTIONS)}; the report's JSON holds all names"
+        else f"the sections are {', '.join(SECTIONS)}; --json writes all names"
     )
 
 

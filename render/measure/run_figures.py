@@ -20,12 +20,12 @@ from twixt.render.measure.report_keys import RENDER_COSTS
 
 # For each source of present times: what the present time means, and which delay until the frame is visible is unknown.
 PRESENTS = {
-    "display": "present is what the display said of each frame; what it does after that is in no figure",
-    "fence": "present is when the fence after the swap was passed{fitted}; the constant time from there to the glass is "
-    "unknown and in no figure",
-    "swap": "present is when swap returned{fitted}; the constant time from there to the glass is unknown and in no figure",
-    "timer": "present is reckoned from swap's return, which does not wait for the display; when the display takes a frame from "
-    "there to the glass is unknown, may differ from frame to frame, and is in no figure",
+    "display": "the present time of a frame is the time that the display reported; a later delay is not measured",
+    "fence": "the present time of a frame is the end of its fence{fitted}; a constant later delay is not measured",
+    "swap": "the present time of a frame is the return of its swap{fitted}; the constant delay from then to the screen is "
+    "not measured",
+    "timer": "the present time of a frame is estimated from the return of its swap, which does not wait for the display; "
+    "the delay from then to the screen is not measured, and may differ from frame to frame",
 }
 # A quality level may change during a run. A report lists at most this many periods with one level.
 MOST_STRETCHES = 8
@@ -39,40 +39,40 @@ def conditions(timing: Intervals, moved: DrawnMotion) -> list[str]:
     lines = _present_conditions(timing)
     if not timing.swap_blocks:
         lines.append(
-            "swap does not block here: missed refreshes, deviation and hitches are against the pacer's own interval"
+            "swap does not wait for the display: missed refreshes, deviation and hitches are relative to the pacer's interval"
         )
     if not (frames["pacer_interval_ns"] > 0).any():
         lines.append("frames were not paced: no deviation, missed refreshes, hitches and pacer intervals")
     rested_ns = frames["rested_ns"]
     if rested_ns.any():
         lines.append(
-            f"no frames were made for {rested_ns.sum() / 1e9:.1f} s in {(rested_ns > 0).sum()} rests, while nothing "
-            "moved or the window was hidden: these are in no figure"
+            f"no frames were drawn for {rested_ns.sum() / 1e9:.1f} s in {(rested_ns > 0).sum()} rests, because nothing "
+            "moved or the window was hidden; no figure includes the rests"
         )
     if moved.drawn.any():
-        lines.append("animation errors are in ms of display time, judder is a share of the world's own speed")
+        lines.append("animation errors are in ms of display time; judder is a fraction of the world's speed")
     if moved.changes:
-        lines.append(f"{moved.changes} pauses, changes of time scale or resets")
+        lines.append(f"number of pauses, changes of time scale and resets: {moved.changes}")
     if moved.left_out:
         lines.append(
-            f"{moved.left_out} frames are left out of animation error and judder: within half a second of a pause, a "
-            f"change of scale or a reset, or where the rate of physics is unknown or below {LEAST_RATE:g}"
+            f"{moved.left_out} frames do not count for animation error and judder: they are within half a second of a "
+            f"pause, a change of time scale or a reset, or the rate of physics is unknown or below {LEAST_RATE:g}"
         )
     if not moved.drawn.any():
         lines.append("no snapshot was drawn: no motion and latency figures")
     elif not np.isfinite(moved.error_ms).any():
         lines.append(
-            "no quarter of a second of snapshots without a pause, a change of scale or a reset: "
+            "no 0.25 s of snapshots without a pause, a change of time scale or a reset: "
             "no animation error, ages and sim_to_present_ms"
         )
     if not (frames["group_due_ns"] != 0).any():
-        lines.append("no group of bodies is drawn at an instant of its own: no group_age_ms")
+        lines.append("all groups of bodies are drawn at the same simulated time: no group_age_ms")
     if not (frames["gpu_ns"] != NO_GPU_TIME).any():
-        lines.append("this driver gave no time of the GPU's own, or was not asked: no gpu_ms")
+        lines.append("the GPU time of frames was not measured: no gpu_ms")
     if not (frames["input_acted_ns"] > 0).any():
         lines.append("no key or button was used: no input_to_present_ms")
     if not (frames["events"] > 0).any():
-        lines.append("no frame was the first to reach an event of the program: no events.late_ms")
+        lines.append("no frame showed an event of the program: no events.late_ms")
     return lines + _quality_conditions(timing)
 
 
@@ -89,24 +89,24 @@ def _quality_conditions(timing: Intervals) -> list[str]:
         for begin, begun_s, later_s in zip(begins, instants_s, instants_s[1:], strict=False)
     ]
     more = f", and {len(stretches) - MOST_STRETCHES} more" if len(stretches) > MOST_STRETCHES else ""
-    return [f"the quality level changed while it ran: {', then '.join(stretches[:MOST_STRETCHES])}{more}"]
+    return [f"the quality level changed during the run: {', then '.join(stretches[:MOST_STRETCHES])}{more}"]
 
 
 def _present_conditions(timing: Intervals) -> list[str]:
-    fitted = ", in motion and latency the grid fitted to these instants" if timing.swap_blocks else ""
+    fitted = " (for motion and latency, fitted to the refresh grid)" if timing.swap_blocks else ""
     lines = [PRESENTS.get(timing.source, PRESENTS["swap"]).format(fitted=fitted)]
     if timing.is_reported.any():
         off_ms = timing.return_off_ms[timing.is_reported]
         usual_ms = float(np.median(off_ms))
         spread_ms = float(np.percentile(np.abs(off_ms - usual_ms), 99))
         lines.append(
-            f"the display said when {int(timing.is_reported.sum())} of {len(timing.is_reported)} frames were shown; the swap's "
-            f"return was {abs(usual_ms):.2f} ms {'after' if usual_ms >= 0 else 'before'} that in the median, 99 % within "
-            f"{spread_ms:.2f} ms of the median"
+            f"the display reported when {int(timing.is_reported.sum())} of {len(timing.is_reported)} frames were shown; the "
+            f"swap returned {abs(usual_ms):.2f} ms {'after' if usual_ms >= 0 else 'before'} that time (median), 99 % "
+            f"within {spread_ms:.2f} ms of the median"
         )
     if len(timing.frames) and timing.frames.is_text("present_source", "").all():
         lines.append(
-            "an older log: it does not say where presents are from, how long the parts of frames took, and the quality"
+            "the log is of an older version: it lacks the source of present times, the costs of frames and the quality"
         )
     return lines
 

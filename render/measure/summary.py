@@ -21,11 +21,11 @@ CAUSES = {
     "display_late": ("the display was late", "display late"),
     "draw": ("drawing took too long", "drawing"),
     "upload": ("reading snapshots took too long", "reading"),
-    "user": ("the program's own drawing or on_event took too long", "own drawing or on_event"),
-    "gc": ("garbage was collected", "garbage"),
-    "stolen": ("other programs took the cores", "cores taken"),
+    "user": ("your draw or on_event function took too long", "your draw or on_event"),
+    "gc": ("Python collected garbage", "garbage collection"),
+    "stolen": ("other programs used the cores", "cores in use"),
     "other": ("other work of the viewer took too long", "other work"),
-    "unknown": ("the viewer was late for a reason that the log does not have", "unknown"),
+    "unknown": ("the viewer was late for an unknown reason", "unknown"),
 }
 IDLE = " Measure again when the machine is idle."
 # Parts of the conditions that say why there are no figures of motion.
@@ -45,7 +45,7 @@ def sentence(report: Report) -> str:
     bad = _bad_frames(report)
     total = sum(bad.values())
     if total <= MOST_BAD_SHARE * frames:
-        return f"Even: 99 % of frames within {time_text(error_ms)} of where smooth motion would put them."
+        return f"Even: 99 % of frames within {time_text(error_ms)} of smooth motion."
     main = [cause for cause, count in bad.items() if count >= NAMED_SHARE * total][:2] or list(bad)[:1]
     named = ", ".join(f"{CAUSES[cause][0]} in {bad[cause]} of them" for cause in main)
     return f"Uneven: {total} of {frames} frames; {named}.{IDLE if 'stolen' in main else ''}"

@@ -23,7 +23,7 @@ def event_items(imgui: Any, facts: EventFacts | None, dropped: int, opened: set[
     def heading() -> None:
         ui.section(imgui, EVENTS, opened, warning)
         if not warning and not is_open:
-            ui.beside(imgui, f"{sum(facts.rates.values()):,} /s")
+            ui.beside(imgui, f"{sum(facts.rates.values()):,}/s")
 
     items = [PanelItem(0 if is_open else 2, line, heading)]
     if not is_open:
@@ -32,5 +32,5 @@ def event_items(imgui: Any, facts: EventFacts | None, dropped: int, opened: set[
     def row(name: str, value: str) -> PanelItem:
         return PanelItem(0, line, lambda: ui.row(imgui, name, value))
 
-    items += [row(" ".join(name.split()), f"{count:,} /s") for name, count in facts.rates.items()]
+    items += [row(" ".join(name.split()), f"{count:,}/s") for name, count in facts.rates.items()]
     return items + [row(how, f"{count:,}") for how, count in missing.items() if count]

@@ -31,7 +31,7 @@ LEAST_LABEL_WIDTH = 90.0
 PANEL_SHARE, KEYS_SHARE, BANNERS_END = 0.5, 0.2, 0.8
 # Width of a key's entry without its two texts. It is the width of the button's border and of the gaps.
 KEY_WIDTH = 26.0
-SMOOTH, TROUBLE, KEYS = "smooth", "trouble", "keys"
+PLAYBACK, TROUBLE, KEYS = "playback", "trouble", "keys"
 # Largest width of the plots, as a share of the window's width, if that is more than PANEL_WIDTH.
 PLOTS_SHARE = 0.3
 # Height that the figures of the frames leave for the first plot.
@@ -194,7 +194,7 @@ class _Layout:
                 ui.text(imgui, mode, color)
 
         def curve() -> None:
-            captions = ui.captions("frame interval", frames.figures_ms, "aimed at", state.target_ms)
+            captions = ui.captions("frame interval", frames.figures_ms, "target", state.target_ms)
             ui.plot(imgui, "frame interval", captions, frames.figures_ms, state.target_ms)
 
         within = f"99 % of frames within {time_text(frames.percentile_ms(99))}" if mean_ms else ""
@@ -204,17 +204,17 @@ class _Layout:
             PanelItem(8, line + ui.PLOT_HEIGHT + ui.SPACING, curve),
             PanelItem(1, ui.STRIP_HEIGHT + ui.SPACING, lambda: ui.strip(imgui, frames.modes, frames.events)),
             PanelItem(3, line * sum(legend), words_of_modes),
-            self._row("drawn by", state.interpolation, 4),
+            self._row("method", state.interpolation, 4),
             self._row("clock", clock, 5),
         ]
         if state.left_out:
-            items.append(self._row("drawn cheaper", state.left_out, 5))
+            items.append(self._row("lower quality", state.left_out, 5))
         if state.for_physics:
-            items.append(self._row("for physics", state.for_physics, 6))
+            items.append(self._row("core sharing", state.for_physics, 6))
         if state.age_ms is not None:
             items.append(self._row("added latency", time_text(round(state.age_ms, 1)), 6))
-        is_open = SMOOTH in self._opened
-        items.append(PanelItem(0 if is_open else 2, line, lambda: ui.section(imgui, SMOOTH, self._opened)))
+        is_open = PLAYBACK in self._opened
+        items.append(PanelItem(0 if is_open else 2, line, lambda: ui.section(imgui, PLAYBACK, self._opened)))
         if is_open:
             items += self._smooth()
         return self._fitted(items, room, is_open)
@@ -224,14 +224,14 @@ class _Layout:
         imgui, state = self._imgui, self._state
         items = []
         if state.room_ms is not None:
-            items.append(self._row("room to the newest snapshot", time_text(round(state.room_ms, 1))))
+            items.append(self._row("newest snapshot is ahead by", time_text(round(state.room_ms, 1))))
         if state.late_by:
-            items.append(self._row("last late by", state.late_by))
+            items.append(self._row("last late frame", state.late_by))
         if state.playing_rate is not None:
-            items.append(self._row("plays at", rate_text(state.playing_rate)))
-        items += [self._row("prefers", state.prefer), self._row("pacing", state.pacing)]
+            items.append(self._row("playback rate", rate_text(state.playing_rate)))
+        items += [self._row("prefer", state.prefer), self._row("pacing", state.pacing)]
         if state.thinned:
-            items.append(self._row("snapshots thinned", f"{state.thinned:,}"))
+            items.append(self._row("snapshots left out", f"{state.thinned:,}"))
         items += [self._row(f"age of {group}", time_text(round(age, 1))) for group, age in state.group_ages_ms.items()]
         if state.buffer_ms is not None:
             at_ms = (state.buffer_ms,)
@@ -247,7 +247,7 @@ class _Layout:
             items = [PanelItem(0, line, lambda: ui.fitting_text(imgui, ["no snapshot yet"], ui.DIM))]
         else:
             asked = (
-                f"asked for {rate_text(state.time_scale).replace(' real time', '')}" if state.time_scale != 1 else ""
+                f"time scale {rate_text(state.time_scale).replace(' real time', '')}" if state.time_scale != 1 else ""
             )
             color = ui.WARNING if state.rate < 0.95 * state.time_scale else None
             items = self._pair(rate_text(state.rate), asked, 6, color)
@@ -329,7 +329,7 @@ class _Layout:
         return lambda: ui.knob(self._imgui, name, TROUBLES[name], self._state.troubles[name], self._turned)
 
     def _draw_all_off(self) -> None:
-        self._all_off = self._imgui.small_button("no trouble")
+        self._all_off = self._imgui.small_button("all off")
 
     # -- items
 

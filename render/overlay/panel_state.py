@@ -149,7 +149,7 @@ class LatenessCause:
 
     def _of(self, row: FrameRow) -> str:
         if row.mode == "held" and row.plan_rate > 0:
-            return "physics: nothing newer to draw"
+            return "physics: no newer snapshot"
         late_ns = row.present_ns - row.predicted_present_ns
         if not row.predicted_present_ns or late_ns < LATE_NS or not self._rows:
             return ""
@@ -159,7 +159,7 @@ class LatenessCause:
         if most_ns >= late_ns / 4:
             return f"{tuple(RENDER_COSTS)[more_ns.index(most_ns)]}, {time_text(most_ns / 1e6)} more than usual"
         return (
-            f"display, {time_text(late_ns / 1e6)} after the plan"
+            f"display, {time_text(late_ns / 1e6)} later than planned"
             if _swap_ns(row) > median(map(_swap_ns, self._rows))
             else ""
         )
@@ -191,7 +191,9 @@ class OverlayState:
     clock: str = ""  # name of the chosen clock, such as "auto"
     clock_mode: str = ""  # current mode of the clock, such as "ahead"
     interpolation: str = ""
-    for_physics: str = ""  # how the viewer disturbs the physics process less, such as "staying off core 1"
+    for_physics: str = (
+        ""  # how the viewer disturbs the physics process less, such as "avoiding core 1, where physics never sleeps"
+    )
     left_out: str = ""  # quality level of the picture, such as "no shadows", or "" at the highest level
     room_ms: float | None = None  # wall time from the draw time to the newest snapshot
     playing_rate: float | None = None  # simulated seconds per wall second at which the clock plays
@@ -232,7 +234,9 @@ class PanelFacts(NamedTuple):
     # Buffer of the clock `buffered`, in ms. If it is 0, the buffer is computed from measured jitter. If it is None,
     # another clock is in use.
     buffer_ms: float | None = None
-    for_physics: str = ""  # how the viewer disturbs the physics process less, such as "staying off core 1"
+    for_physics: str = (
+        ""  # how the viewer disturbs the physics process less, such as "avoiding core 1, where physics never sleeps"
+    )
     left_out: str = ""  # quality level of the picture, or "" at the highest level
     thinned: int = 0  # number of snapshots dropped before they were drawn, because the viewer's ring was full
     # age of each group of bodies that has its own draw time, by the group's name
@@ -324,10 +328,10 @@ def messages(link: Link, row: FrameRow, newest: Head, settings: ViewerSettings) 
             f"physics {link.ended.kind}: {link.ended.message}" if link.ended.message else f"physics {link.ended.kind}"
         )
     elif settings.paused:
-        shown.append("paused: Space goes on, . makes one step")
+        shown.append("paused: Space continues, . makes one step")
     elif newest.published_ns and row.present_ns - newest.published_ns > SILENT_NS:
         seconds = (row.present_ns - newest.published_ns) / 1e9
-        shown.append(f"physics has published nothing for {seconds:.0f} s; the picture waits for it")
+        shown.append(f"no snapshot from physics for {seconds:.0f} s; the picture stands still")
     warning = link.status.get("warning")
     if warning:
         shown.append(str(warning))

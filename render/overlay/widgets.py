@@ -236,7 +236,7 @@ def captions(name: str, figures_ms: NDArray[np.float32], line_name: str, line_ms
 def publish_captions(intervals_ms: NDArray[np.float32]) -> list[str]:
     """Variants of the text above the curve of intervals between publishes: their mean and their 99th percentile."""
     if not len(intervals_ms):
-        return ["published once or never", "-"]
+        return ["fewer than two publishes", "-"]
     mean, most = time_text(float(intervals_ms.mean())), time_text(float(np.percentile(intervals_ms, 99)))
     return [f"publish interval {mean}, p99 {most}", f"publish interval {mean}", mean]
 

@@ -123,7 +123,7 @@ class DisplayPaced:
                 now_ns, period_ns, self._queues and not self._waits.is_in_doubt
             )
             if start_ns > now_ns:
-                reason = "starts a little later: to see whether its drawing waits"
+                reason = "starts later on purpose, to test if drawing waits for the display"
         drawable_ns = start_ns if self._queues else max(start_ns, self.shown_ns)
         ready_ns = drawable_ns + self._work.usual_ns + FIRST_GUARD_NS
         self._deadline_ns = grid.point_from(max(self.shown_ns + self._interval.interval_ns - period_ns // 2, ready_ns))
@@ -268,7 +268,7 @@ class DisplayPaced:
         intervals.clear()
         self.grid.begin_anew(round(period_ns), self.shown_ns or 0)
         self._interval.set_refresh(round(period_ns), is_new=True)
-        return f"refreshes of {period_ns / 1e6:.2f} ms counted"
+        return f"counted refreshes are {period_ns / 1e6:.2f} ms apart"
 
     def display_reported(self, presented_ns: int, refresh_ns: int | None) -> None:
         self._reports_fixed = refresh_ns is not None

@@ -250,7 +250,7 @@ class IntervalChoice:
             yield ""
         if best_ns == was_ns or best_cost > now_cost * (1 - CHEAPER_SHARE) - CHEAPER_BY:
             return
-        why = f"{len(cycles)} frames replayed, cost {now_cost:.0f} -> {best_cost:.0f}"
+        why = f"replay of {len(cycles)} frames, cost {now_cost:.0f} -> {best_cost:.0f}"
         yield self._change(best_ns, self._frames[-1].end_ns, why)
 
     def _cost(self, cycles: list[int], usual: list[int], interval_ns: int) -> float:
@@ -299,7 +299,7 @@ class IntervalChoice:
             self.narrowed += 1
             self._patience.narrowed_at_ns = end_ns
         self._forget_frames()
-        return f"{why}: {'widened' if widens else 'narrowed'} to {self.interval_ns / 1e6:.1f} ms"
+        return f"{why}: interval {'widened' if widens else 'narrowed'} to {self.interval_ns / 1e6:.1f} ms"
 
     def _forget_frames(self) -> None:
         self._frames.clear()

@@ -1,9 +1,8 @@
 """The pacer plans when each frame starts, when it is swapped, and when it is shown.
 
-Three policies place frames. If swap does not wait, frames are placed on a timer's grid. If swap blocks, frames are
-placed on whole refreshes (both policies are in `swap_paced`). If returns of swap are not present times, frames are
-placed at the display's pace (`display_paced`). `Pacer` chooses a policy from the result of the display's probe.
-`Pacer` changes the policy when frames show that the display is of another kind.
+Three policies place frames: on a timer's grid if swap does not wait, on whole refreshes if swap blocks (`swap_paced`),
+and at the display's pace if returns of swap are not present times (`display_paced`). `Pacer` chooses one from the
+display's probe, and changes it when frames show that the display is of another kind.
 
 Calls for each frame: `next_frame` -> wait until `start_ns`, latch, draw, finish -> `drawn` -> wait until the instant
 that `drawn` returns -> swap -> `frame_done`.
@@ -55,17 +54,32 @@ WAITING_FRAMES = 32
 # Least number of frames from one change of policy to the next.
 SETTLING_FRAMES = 16
 CHANGES = {
-    FREE: "nothing waits for the display: placed by the timer from here",
-    BLOCKING: "swap waits for the display: whole refreshes from here",
-    QUEUED: "swaps wait for nothing, the display keeps the pace: every frame at once from here",
+    FREE: "nothing waits for the display: from now on a timer paces the frames",
+    BLOCKING: "swap waits for the display: from now on frames take whole refreshes",
+    QUEUED: "swaps do not wait, but the display sets the pace: from now on each frame starts at once",
 }
 
 
 class Pacer:
-    """Plans one frame after another.
+    """Plans when each frame starts, when it is swapped, and when it is shown. It reads no clock.
 
-    policy: auto, vsync, timer or unlimited. fps: upper bound on the rate, in frames per second. refresh: result of the
-    display's probe. fence: the window's trial of fences; None: fences are made without a trial.
+    Args:
+        policy: "auto", "vsync", "timer" or "unlimited".
+        fps: Upper bound on the rate, in frames per second.
+        refresh: Result of the display's probe. By default nothing is known about the display.
+        fence: The window's trial of fences. None: fences are used without a trial.
+
+    Examples:
+        ```python
+        from twixt.render.pacing import FrameTimes, Pacer
+
+        pacer, now_ns = Pacer(fps=60), 0
+        for _ in range(3):
+            start_ns = pacer.next_frame(now_ns).start_ns
+            drawn_ns = start_ns + 4_000_000  # 4 ms of drawing
+            now_ns = pacer.drawn(start_ns, drawn_ns) or drawn_ns  # wait until this instant, then swap
+            print(pacer.frame_done(FrameTimes(start_ns, start_ns, drawn_ns, now_ns, now_ns)).present_ns)
+        ```
     """
 
     def __init__(
@@ -121,6 +135,7 @@ class Pacer:
 
     @property
     def interval_ns(self) -> int:
+        """Present frame interval in ns."""
         return self._interval.interval_ns
 
     @property
@@ -130,16 +145,17 @@ class Pacer:
 
     @property
     def refresh_measured_hz(self) -> float | None:
-        """Refresh rate in Hz, if the display sets the pace. Otherwise the rate cannot be measured, and the result is
-        None."""
+        """Measured refresh rate in Hz. None if the display does not set the pace."""
         return 1e9 / self._grid.mean_period_ns if self.blocks else None
 
     @property
     def widened(self) -> int:
+        """Number of times that the frame interval was widened."""
         return self._interval.widened
 
     @property
     def narrowed(self) -> int:
+        """Number of times that the frame interval was narrowed."""
         return self._interval.narrowed
 
     def next_frame(self, now_ns: int) -> FramePlan:
@@ -201,7 +217,7 @@ class Pacer:
         """Sets an upper bound on the rate, in frames per second; None: no bound."""
         bound = max(fps, LEAST_BOUND_FPS) if fps is not None and math.isfinite(fps) and fps > 0 else None
         self._interval.at_most(bound)
-        self._reasons.append("no bound on the rate" if bound is None else f"at most {bound:g} frames a second")
+        self._reasons.append("no limit on the frame rate" if bound is None else f"at most {bound:g} fps")
 
     def forget_work(self, why: str) -> None:
         """Clears all recorded frames and the estimate of work. Returns to the display's own interval."""
@@ -217,8 +233,7 @@ class Pacer:
         self._reasons.append(why)
 
     def restart(self, why: str) -> None:
-        """Resets after a time without frames. The next frame starts at once and begins a new grid; no refresh counts
-        as missed."""
+        """Begins a new grid with the next frame, after a time without frames. No refresh counts as missed."""
         self._placing.restart()
         self._work.restart()
         self._reasons.append(why)
@@ -253,9 +268,9 @@ class Pacer:
     def _opening(self, refresh: Refresh, blocks: bool) -> str:
         interval_ms = self._interval.interval_ns / 1e6
         if self.unlimited:
-            return "unlimited: every frame at once"
+            return "unlimited: each frame starts at once"
         if self.policy == "vsync" and not blocks:
-            return f"vsync asked for but swap does not block: timer, every {interval_ms:.2f} ms ({refresh.reason})"
+            return f"vsync requested, but swap does not wait: timer, every {interval_ms:.2f} ms ({refresh.reason})"
         pace = f"{self._interval.refreshes} refresh(es)" if self._wants_vsync else "timer"
         return f"{pace}, every {interval_ms:.2f} ms ({refresh.reason})"
 
@@ -271,12 +286,10 @@ class PresentSource:
         self._fence, self._counts_swaps = fence or FenceTrial(), fence is None
         self._is_fence = False  # True if the last frame's present time comes from a fence
         self._fenced = 0  # how many frames in a row had a fence
-        # For each of the last swaps: True if the swap waited.
-        self._waited: deque[bool] = deque([False], maxlen=WAITING_FRAMES)
+        self._waited: deque[bool] = deque([False], maxlen=WAITING_FRAMES)  # True for each of the last swaps that waited
 
     def checked(self, times: FrameTimes) -> FrameTimes:
-        """Records a frame. Returns the frame's times. If fences are not trusted, the returned times do not include the
-        return of a fence."""
+        """Records a frame. Returns its times, without that of a fence if fences are not trusted."""
         swap_ns = times.swap_end_ns - times.swap_begin_ns
         self._waited.append(swap_ns > WAITED_NS)
         self._fenced = self._fenced + 1 if times.presented_ns is not None else 0
@@ -299,11 +312,8 @@ class PresentSource:
             self._is_fence = False
 
 
-# Times are checked: they must increase, and a jump of the clock is distinguished from a long frame. Pure.
-#
 # Policies require increasing times. Times do not increase if the clock is set back. They jump if the process is
 # suspended. So policies get the caller's times plus an offset. When the clock jumps, the offset changes.
-
 
 # Range of the refresh periods of displays, in ns: 650 to 10 Hz.
 SHORTEST_REFRESH_NS, LONGEST_REFRESH_NS = 1_540_000, 100_000_000
@@ -359,8 +369,7 @@ class PacerClock:
         return at_ns
 
     def times(self, times: FrameTimes) -> FrameTimes:
-        """Converts the times of one frame to the policies' clock. Each time is at least as late as the time before
-        it."""
+        """Converts the times of one frame to the policies' clock, in increasing order."""
         start_ns = self.within(times.start_ns)
         latch_ns = max(start_ns, self.within(times.latch_ns))
         work_end_ns = max(latch_ns, self.within(times.work_end_ns))

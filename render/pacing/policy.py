@@ -26,7 +26,17 @@ OVERHEAD_FRAMES = 32
 
 
 class FramePlan(NamedTuple):
-    """Plan of a frame."""
+    """Plan of a frame.
+
+    Attributes:
+        start_ns: Instant at which the frame wakes up and reads its input.
+        swap_at_ns: Earliest instant of the swap. None: the swap follows as soon as the frame is drawn. `Pacer.drawn`
+            may change this instant.
+        present_ns: Expected present time.
+        interval_ns: Frame interval.
+        planned_refreshes: Frame interval as a number of refreshes.
+        reason: Reason for the plan. "" if nothing unusual happened.
+    """
 
     start_ns: int  # instant at which the frame wakes up and reads its input
     # earliest instant of the swap; None: the swap follows as soon as the frame is drawn. `drawn` may change this
@@ -39,7 +49,16 @@ class FramePlan(NamedTuple):
 
 
 class FrameTimes(NamedTuple):
-    """Measured instants of a frame."""
+    """Measured instants of a frame, in ns.
+
+    Attributes:
+        start_ns: The frame woke up.
+        latch_ns: The frame read the state that it draws.
+        work_end_ns: Drawing was complete.
+        swap_begin_ns: The swap was called.
+        swap_end_ns: The swap returned.
+        presented_ns: Present time that a fence on the next buffer measured. None without a fence.
+    """
 
     start_ns: int
     latch_ns: int
@@ -50,7 +69,14 @@ class FrameTimes(NamedTuple):
 
 
 class FrameResult(NamedTuple):
-    """Result of a frame: when it was shown, how late it was, and the reason."""
+    """Result of a frame: when it was shown, how late it was, and the reason.
+
+    Attributes:
+        present_ns: Best known present time: from a fence, from the return of the swap, or from the display's grid.
+        deadline_ns: Present time that was planned.
+        missed_refreshes: Number of refreshes by which the frame came later than planned.
+        reason: All reasons that were given for this frame, as one text.
+    """
 
     present_ns: int  # best known present time: from a fence, from the return of swap, or from the display's grid
     deadline_ns: int  # present time that was planned

@@ -57,9 +57,14 @@ PLAUSIBLE_HZ = (20.0, 650.0)
 
 
 class Refresh(NamedTuple):
-    """Result of the probe of a display. blocks: a swap waits for the display. period_ns: refresh period in ns,
-    measured if a swap blocks, otherwise as reported; None if the period is unknown. reason: how the result was found.
-    is_called: a swap waits for the compositor's frame callback, and for nothing else."""
+    """Result of the probe of a display.
+
+    Attributes:
+        blocks: True if a swap waits for the display.
+        period_ns: Refresh period in ns: measured if a swap blocks, otherwise as reported. None if it is unknown.
+        reason: How the result was found.
+        is_called: True if a swap waits for the compositor's frame callback, and for nothing else.
+    """
 
     blocks: bool
     period_ns: int | None
@@ -113,26 +118,26 @@ class SwapProbe:
         """Result of the probe. Call it after `done` has become True."""
         bare_ns = self._bare_ns
         if bare_ns is None:
-            return self._not_blocking("swaps came back too slowly to tell")
+            return self._not_blocking("swaps are too slow for a measurement")
         if bare_ns < SHORTEST_REFRESH_NS:
-            return self._not_blocking(f"bare swaps every {bare_ns / 1e6:.2f} ms wait for no display")
+            return self._not_blocking(f"empty frames swap every {bare_ns / 1e6:.2f} ms, faster than any display")
         if len(self._ends_ns) <= SKIPPED_SWAPS + SWAPS_PER_STAGE:
-            return self._not_blocking("swaps came back too slowly to tell")
+            return self._not_blocking("swaps are too slow for a measurement")
         if self._is_called:
             period_ns = self._fitted_ns()
-            reason = f"swaps every {period_ns / 1e6:.2f} ms, when the compositor calls for them"
+            reason = f"a swap every {period_ns / 1e6:.2f} ms, when the compositor requests a frame"
             return Refresh(True, period_ns, reason, is_called=True)
         paused_ns = self._interval_ns(SKIPPED_SWAPS + SWAPS_PER_STAGE, self._paused_end)
         pause_ms = bare_ns * PAUSE_SHARE / 1e6
-        compared = f"swaps every {bare_ns / 1e6:.2f} ms, {paused_ns / 1e6:.2f} with {pause_ms:.2f} ms paused"
+        compared = f"a swap every {bare_ns / 1e6:.2f} ms, {paused_ns / 1e6:.2f} ms with pauses of {pause_ms:.2f} ms"
         if paused_ns > bare_ns * LENGTHENED:
-            return self._not_blocking(f"{compared}: swap takes its time but waits for no display")
+            return self._not_blocking(f"{compared}: swaps are slow, but do not wait for the display")
         if len(self._ends_ns) > self._paused_end:
             again_ns = self._interval_ns(self._paused_end)
             if abs(again_ns / bare_ns - 1) > REGULAR_WITHIN:
-                return self._not_blocking(f"{compared}, {again_ns / 1e6:.2f} bare again: no display keeps that time")
+                return self._not_blocking(f"{compared}, then {again_ns / 1e6:.2f} ms: too irregular for a display")
         if self._regular_share(bare_ns) < REGULAR_SHARE:
-            return self._not_blocking(f"{compared}, too unevenly for a display that is waited for")
+            return self._not_blocking(f"{compared}: too irregular for swaps that wait for a display")
         # On some displays the drawing of the next frame waits instead of the swap. Then a pause delays all later
         # returns by the length of the pause. In this case the returns with and without pauses do not fit one grid.
         agree = abs(paused_ns / bare_ns - 1) <= SAME_WITHIN
@@ -163,8 +168,8 @@ class SwapProbe:
     def _not_blocking(self, reason: str) -> Refresh:
         reported = self._reported_hz
         if reported is not None and PLAUSIBLE_HZ[0] <= reported <= PLAUSIBLE_HZ[1]:
-            return Refresh(False, round(1e9 / reported), f"{reason}; {reported:g} Hz as reported")
-        return Refresh(False, None, f"{reason}; refresh unknown")
+            return Refresh(False, round(1e9 / reported), f"{reason}; the display reports {reported:g} Hz")
+        return Refresh(False, None, f"{reason}; refresh rate unknown")
 
 
 def _best(ends_ns: list[int], tried_ns: list[float]) -> tuple[float, float]:

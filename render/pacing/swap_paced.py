@@ -99,7 +99,7 @@ class WholeRefreshes:
             if late_ns > KNOWN_LATE_SHARE * period_ns:
                 self._deadline_ns = self.grid.point_from(usual_end_ns - round(KNOWN_LATE_SHARE * period_ns))
                 self._planned = max(1, self.grid.refreshes_between(self.shown_ns, self._deadline_ns))
-                reason = f"known to be {late_ns / 1e6:.1f} ms late: starts at once, drawn for {self._planned} refreshes"
+                reason = f"will be {late_ns / 1e6:.1f} ms late: starts at once, planned for {self._planned} refreshes"
         at_once = self.shown_ns is None or self._watch.starts_at_once(now_ns)
         lead_ns = work.lead_ns(interval.interval_ns) + guard_ns + self._margin.ns
         self._start_ns = now_ns if at_once else max(now_ns, self._deadline_ns - lead_ns)
@@ -156,7 +156,7 @@ class WholeRefreshes:
         if is_unwaited:
             self._watch.skip_return()
             self._is_off_grid = False
-            return expected_ns, f"swap came back {early_ns / 1e6:.1f} ms before its refresh: waited for nothing"
+            return expected_ns, f"swap returned {early_ns / 1e6:.1f} ms before its refresh, without waiting"
         disagrees = self._disagrees(begin_ns, returned_ns, expected_ns)
         self._swaps.add_return(
             not disagrees, is_fenced=times.presented_ns is not None, is_judged=not self._watch.measures
@@ -165,12 +165,12 @@ class WholeRefreshes:
         if measured_ns is not None and abs(measured_ns / period_ns - 1) > OFF_SHARE / 4:
             self._adopt_period(measured_ns, returned_ns)
             self._swaps.sure_period_ns = measured_ns
-            return returned_ns, f"refreshes of {measured_ns / 1e6:.2f} ms measured"
+            return returned_ns, f"measured a refresh period of {measured_ns / 1e6:.2f} ms"
         present_ns = grid.add(returned_ns, begin_ns, self._planned)
         if abs(grid.period_ns / period_ns - 1) > OFF_SHARE:
             self._adopt_period(grid.period_ns, present_ns)
         if self._watch.measures:  # the grid may be wrong, so the return is the present time
-            return max(returned_ns, (self.shown_ns or 0) + 1), "measures the refresh"
+            return max(returned_ns, (self.shown_ns or 0) + 1), "measures the refresh period"
         return present_ns, ""
 
     def _disagrees(self, begin_ns: int, returned_ns: int, expected_ns: int) -> bool:
@@ -334,7 +334,7 @@ class TimerGrid:
                 catches_up = not was_late and usual_ns + swap_ns + work.overhead_ns <= interval_ns
                 planned_ns = round(LATE_FRAME * usual_ns) if catches_up else usual_ns
                 self._deadline_ns = now_ns + planned_ns + swap_ns
-                known = f"known to be {late_ns / 1e6:.1f} ms late"
+                known = f"will be {late_ns / 1e6:.1f} ms late"
                 reason = f"{known}: starts at once, planned for {planned_ns / 1e6:.1f} ms of work"
         self._start_ns = max(now_ns, self._deadline_ns - swap_ns - lead_ns)
         return FramePlacement(self._start_ns, self._deadline_ns - swap_ns, self._deadline_ns, reason)

@@ -83,9 +83,9 @@ class AutoMode:
             )
         if playing >= limit:
             playing = limit
-            self.reason = "simulated time stands" if stream.stands else "nothing newer has come: holding"
+            self.reason = "simulated time is stopped" if stream.stands else "no newer snapshot: holding"
         elif playing > stream.newest_due_ns:
-            self.reason = "nothing newer has come: playing on beyond the newest"
+            self.reason = "no newer snapshot: extrapolating"
         if before is not None:
             self._brake.played(playing - before, passed_ns)
         self._draw_due_ns = playing
@@ -169,7 +169,7 @@ class AutoMode:
             room_ns = max(0, round(self._estimator.stall_offset_ns()) - stream.rhythm.longest_gap_ns)
         step = self._steady.advance(stream, draw_time_ns, passed_ns, present_ns, room_ns)
         along_map = max(0, stream.sim_at(playing_ns) - draw_time_ns)
-        self.reason = "steps of uneven length: playing their mean rate"
+        self.reason = "steps of uneven length: playing at their mean rate"
         return stream.due_of(draw_time_ns + round(share * step + (1 - share) * along_map))
 
     def _speed(self, stream: Stream, playing_ns: int, present_ns: int, passed_ns: int) -> float:
@@ -179,13 +179,13 @@ class AutoMode:
         self._in_debt = excess > debt
         if abs(excess) > debt:
             limit = self._debt_speed if excess > 0 else DEBT_SPEED
-            self.reason = "catching up" if excess > 0 else "falling back"
+            self.reason = "catching up" if excess > 0 else "slowing down"
         else:
             limit, self._debt_speed = SLEW, DEBT_SPEED
             if self._wanted_ns <= 0:
-                self.reason = "snapshots come before they are due"
+                self.reason = "snapshots arrive before they are due"
             else:
-                self.reason = f"snapshots come late: {self._wanted_ns / 1e6:.1f} ms behind the present"
+                self.reason = f"snapshots arrive late: playing {self._wanted_ns / 1e6:.1f} ms behind"
         speed = max(-limit, min(limit * max(1.0, passed_ns / SLOW_FRAME_NS), excess / SLEW_TAU_NS))
         # A single frame must not overshoot the wanted offset, however long the frame was.
         if passed_ns > 0 and abs(speed * passed_ns) > abs(excess):

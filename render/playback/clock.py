@@ -8,7 +8,7 @@ frame on. Pure: the clock gets present times, the times of snapshots, and plans 
 clock.
 
     clock = PlaybackClock(mode="auto")
-    clock.observe(sim_time_ns, due_ns, arrival_ns)   # each snapshot; duplicates and wrong order do no harm
+    clock.observe(sim_time_ns, due_ns, arrival_ns)   # each snapshot, in any order
     clock.replan(plan)                               # when the plan has changed
     draw_time_ns = clock.draw_time_ns(present_ns)    # once a frame
 """
@@ -33,7 +33,16 @@ MODES: dict[str, Callable[[Preferences], ClockMode]] = {
 
 
 class ClockState(NamedTuple):
-    """State of the clock after a frame, for the log and the overlay."""
+    """State of the clock after a frame, for the log and the overlay.
+
+    Attributes:
+        mode: Current mode: "ahead", "late", "newest-two", "buffered" or "paused".
+        offset_ns: Present time of the frame minus due time of its draw time. Negative: drawn before it is due.
+        room_ns: Wall time from the draw time to the newest snapshot. Negative: drawn beyond the newest snapshot.
+        rate: Simulated time that passed since the previous frame, per wall time.
+        held: True if this frame draws the same simulated time as the previous frame, because no newer snapshot exists.
+        reason: Reason for the draw time, as text.
+    """
 
     mode: str  # current mode: "ahead", "late", "newest-two", "buffered", "paused"
     offset_ns: int  # present time of the frame minus due time of its draw time; negative: drawn before it is due
@@ -44,11 +53,32 @@ class ClockState(NamedTuple):
 
 
 class PlaybackClock:
-    """Playback clock of one world. A newer world epoch, for example of another simulation, begins the clock anew.
+    """Computes the draw time of each frame of one world, from the instants at which snapshots are due and arrive.
 
-    mode: one of MODES. prefer: how the mode `auto` responds to stalls, one of PREFERENCES. buffer_ms: delay of the
-    mode `buffered`, in ms; None: the delay is computed from measured jitter. Raises TwixtError for any other value.
-    All three can be changed while the clock runs.
+    It reads no clock: the caller passes all instants. A newer world epoch restarts the clock.
+
+    Args:
+        mode: "auto", "ahead", "newest-two" or "buffered".
+        prefer: Response of "auto" to stalls: "latency", "balanced" or "smooth".
+        buffer_ms: Delay of "buffered", in ms. None to compute it from the measured jitter.
+
+    Attributes:
+        mode: The mode. `select` changes it.
+        state: State after the last frame, see `ClockState`.
+
+    Raises:
+        TwixtError: An argument has another value.
+
+    Examples:
+        ```python
+        from twixt.render.playback import PlaybackClock
+
+        clock = PlaybackClock("newest-two")
+        for step in range(1, 4):
+            due_ns = step * 10_000_000
+            clock.observe(sim_time_ns=due_ns, due_ns=due_ns, arrival_ns=due_ns + 1_000_000)
+        print(clock.draw_time_ns(present_ns=35_000_000))
+        ```
     """
 
     def __init__(self, mode: str = "auto", prefer: str = "latency", buffer_ms: float | None = None) -> None:
@@ -65,7 +95,14 @@ class PlaybackClock:
         self.select(mode)
 
     def select(self, mode: str) -> None:
-        """Changes to another mode of the clock. The draw time continues from its current value."""
+        """Changes the mode of the clock. The draw time continues from its current value.
+
+        Args:
+            mode: "auto", "ahead", "newest-two" or "buffered".
+
+        Raises:
+            TwixtError: There is no such mode.
+        """
         if mode not in MODES:
             raise TwixtError(f"clock must be one of {', '.join(MODES)}, got {mode!r}")
         self.mode = mode
@@ -76,7 +113,7 @@ class PlaybackClock:
 
     @property
     def prefer(self) -> str:
-        """How the mode `auto` responds to stalls: one of PREFERENCES."""
+        """Response of the mode "auto" to stalls: "latency", "balanced" or "smooth"."""
         return self._preferences.prefer
 
     @prefer.setter
@@ -85,8 +122,7 @@ class PlaybackClock:
 
     @property
     def buffer_ms(self) -> float | None:
-        """Delay of the mode `buffered` behind the present time, in ms of wall time. None: the delay is computed from
-        measured jitter."""
+        """Delay of the mode "buffered", in ms of wall time. None to compute it from the measured jitter."""
         return self._preferences.buffer_ms
 
     @buffer_ms.setter
@@ -95,20 +131,33 @@ class PlaybackClock:
 
     @property
     def reach_ns(self) -> int:
-        """How far playback may extrapolate beyond the newest snapshot, in ns of simulated time."""
+        """Longest extrapolation beyond the newest snapshot, in ns of simulated time. By default 0.
+
+        Raises:
+            TwixtError: The assigned value is not a whole number >= 0.
+        """
         return self._stream.reach_ns
 
     @reach_ns.setter
     def reach_ns(self, reach_ns: int) -> None:
         if isinstance(reach_ns, bool) or not isinstance(reach_ns, int) or reach_ns < 0:
-            raise TwixtError(f"reach_ns must be a whole number of ns >= 0, 0 for never beyond, got {reach_ns!r}")
+            raise TwixtError(
+                f"reach_ns must be a whole number of ns >= 0, with 0 for no extrapolation, got {reach_ns!r}"
+            )
         self._stream.reach_ns = reach_ns
 
     def observe(
         self, sim_time_ns: int, due_ns: int, arrival_ns: int, world_epoch: int = 0, plan_number: int | None = None
     ) -> None:
-        """Records a snapshot. plan_number: number of the plan under which the snapshot was published; None: the plan
-        that held when the snapshot arrived."""
+        """Records a snapshot. Duplicates and snapshots in the wrong order are accepted.
+
+        Args:
+            sim_time_ns: Simulated time of the snapshot, in ns.
+            due_ns: Wall instant at which it is due, in ns.
+            arrival_ns: Wall instant at which it arrived, in ns.
+            world_epoch: World epoch of the snapshot. Snapshots of older epochs are ignored.
+            plan_number: Number of the plan under which it was published. None for the plan that held at its arrival.
+        """
         if self._world_epoch is None or world_epoch > self._world_epoch:
             self._begin(world_epoch)
         elif world_epoch < self._world_epoch:
@@ -116,7 +165,11 @@ class PlaybackClock:
         self._stream.observe(sim_time_ns, due_ns, arrival_ns, plan_number, self._draw_time_ns)
 
     def replan(self, plan: Plan) -> None:
-        """Applies a new plan at once. A plan that is already known changes nothing."""
+        """Applies a new plan at once. A plan that is already known changes nothing.
+
+        Args:
+            plan: The plan.
+        """
         if self._world_epoch is None or plan.world_epoch > self._world_epoch:
             self._pending_plan = plan  # the plan waits for the first snapshot of its world
             return
@@ -126,8 +179,14 @@ class PlaybackClock:
         self._adopt(plan)
 
     def advance_to(self, present_ns: int) -> int:
-        """Advances the clock to the frame that is shown at `present_ns`. Returns the draw time of this frame, in ns of
-        simulated time. The public name of this method is `draw_time_ns`."""
+        """Advances the clock to the frame that is shown at `present_ns`. The public name is `draw_time_ns`.
+
+        Args:
+            present_ns: Expected wall instant at which the frame is shown, in ns.
+
+        Returns:
+            Draw time of this frame, in ns of simulated time. It never decreases, except when a new world epoch begins.
+        """
         stream, before = self._stream, self._draw_time_ns
         if not stream:
             return before or 0
@@ -137,7 +196,7 @@ class PlaybackClock:
             draw_time_ns = self._glide(passed_ns)
             mode, reason = (
                 "paused",
-                "physics is paused" if draw_time_ns == before else "playing on to the next snapshot",
+                "physics is paused" if draw_time_ns == before else "playing to the next snapshot",
             )
         else:
             draw_time_ns = self._mode.advance_to(stream, self._present_ns, passed_ns, before)
@@ -163,11 +222,15 @@ class PlaybackClock:
         self._mode.begin_anew()
 
     def due_ns(self, sim_time_ns: int) -> int:
-        """Wall time, in ns, at which a simulated time falls due, as far as this is known; 0 if there is no snapshot
-        yet.
+        """Wall instant at which a simulated time is due, as far as it is known; 0 if there is no snapshot yet.
 
-        If a pause holds back the snapshot of this simulated time, the result is the wall time at which the pause
-        began.
+        If a pause holds back the snapshot of this simulated time, the result is the instant at which the pause began.
+
+        Args:
+            sim_time_ns: Simulated time in ns.
+
+        Returns:
+            The instant in ns.
         """
         if not self._stream:
             return 0

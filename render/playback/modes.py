@@ -81,13 +81,13 @@ class PresentMode(StatelessMode):
     name = "ahead"
 
     def __init__(self) -> None:
-        self.reason = "draws what falls due at present"
+        self.reason = "drawing the time that is due now"
 
     def advance_to(self, stream: Stream, present_ns: int, passed_ns: int, draw_time_ns: int | None) -> int:
         if present_ns > stream.newest_due_ns:
-            self.reason = "nothing is due yet that is newer: holding"
+            self.reason = "no newer snapshot: holding"
         else:
-            self.reason = "draws what falls due at present"
+            self.reason = "drawing the time that is due now"
         return stream.sim_at(present_ns)
 
 
@@ -98,7 +98,7 @@ class NewestTwoMode(StatelessMode):
     name = "newest-two"
 
     def __init__(self) -> None:
-        self.reason = "between the two newest, one interval late"
+        self.reason = "between the two newest snapshots, one interval late"
 
     def advance_to(self, stream: Stream, present_ns: int, passed_ns: int, draw_time_ns: int | None) -> int:
         due_ns = stream.previous_due_ns + present_ns - stream.newest_arrival_ns
@@ -163,7 +163,7 @@ class BufferedMode:
         self._draw_due_ns = playing = self._played(stream, present_ns, passed_ns, draw_time_ns)
         if playing >= stream.limit_due_ns:
             self._draw_due_ns = playing = stream.limit_due_ns
-            self.reason = "nothing newer has come: holding"
+            self.reason = "no newer snapshot: holding"
         return stream.sim_at(playing)
 
     def replanned(self, stream: Stream, draw_time_ns: int | None, stretch: float) -> None:
@@ -211,7 +211,7 @@ class BufferedMode:
 
     def _speed(self, interval_ns: int, lag_ns: int) -> float:
         drift = (self._drift_ns or 0.0) / (THRESHOLD * interval_ns) if interval_ns else 0.0
-        behind = f"{lag_ns / 1e6:.1f} ms behind the newest snapshot as it comes"
+        behind = f"{lag_ns / 1e6:.1f} ms behind the newest snapshot"
         if drift > 1:
             self.reason = f"catching up: more than {behind}"
             return 1 + CATCH_UP
@@ -224,7 +224,7 @@ class BufferedMode:
     def _at_delay(
         self, stream: Stream, present_ns: int, passed_ns: int, draw_time_ns: int | None, delay_ns: int
     ) -> int:
-        self.reason = f"{delay_ns / 1e6:.1f} ms behind the present"
+        self.reason = f"{delay_ns / 1e6:.1f} ms behind the time that is due now"
         if self._draw_due_ns is None:
             return present_ns - delay_ns if draw_time_ns is None else stream.due_of(draw_time_ns)
         excess = present_ns - delay_ns - (self._draw_due_ns + passed_ns)

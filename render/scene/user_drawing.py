@@ -56,21 +56,22 @@ class UserAdditions(NamedTuple):
 
 
 class DrawFrame:
-    """One frame, the argument of a function for `--draw`. Arrays are read-only; row i is body i.
+    """One frame: the argument of a `DrawFunction`. Its methods add points, lines and texts to the picture.
 
-    A colour is (r, g, b) or (r, g, b, a), 0..1, or np.uint8, 0..255. Pass one colour for all items or one colour for
-    each. Positions that are not finite are left out. The methods raise TwixtError if an array has the wrong shape, or a
-    colour is out of range.
+    For an example see `DrawFunction`. The arrays are read-only; row i is body i. A colour is (r, g, b) or (r, g, b,
+    a), each number from 0 to 1, or np.uint8 from 0 to 255. Pass one colour for all items or one colour for each. Items
+    with positions that are not finite are left out.
 
     Attributes:
         interval_ns: Real time since the previous frame, in ns. It is 0 in the first frame.
         draw_time_ns: Simulated time of the frame, in ns.
-        alpha: Place of the draw time between the snapshots `previous` and `next`, 0..1.
+        alpha: Position of the draw time between the snapshots `previous` and `next`, from 0 to 1.
         previous: The earlier of the two snapshots (`twixt.Snapshot`).
-        next: The later of the two snapshots. None while the picture stands still.
-        poses: The drawn state at the draw time: position, orientation, scale, color, visible.
-        columns: All columns at the draw time, by name. Columns of bodies have n rows, columns of parts have one row for
-            each part, and columns of the world have one row.
+        next: The later of the two snapshots. None while the picture does not change.
+        poses: The drawn state of the n bodies: `position` (n, 3), `orientation` (n, 4), `scale` (n,), `color` (n, 4)
+            and `visible` (n,).
+        columns: All columns at the draw time, by name. Columns of bodies have n rows, columns of parts have one row
+            for each part, and columns of the world have one row.
         marks: Marks at the draw time, (m,) of dtype `twixt.ipc.snapshot.MARK`, sorted by key.
     """
 
@@ -110,7 +111,7 @@ class DrawFrame:
 
         Args:
             positions: (n, 3), or (3,) for one dot, metres.
-            color: One colour for all dots or one for each.
+            color: One colour for all dots or one for each. By default white.
             size_px: Diameter in pixels, > 0.
 
         Raises:
@@ -137,7 +138,7 @@ class DrawFrame:
         self._add_lines("frame.line", a, b, color)
 
     def lines(self, starts: ArrayLike, ends: ArrayLike, color: ArrayLike = WHITE) -> None:
-        """Adds n lines. Each goes from a row of `starts` to the same row of `ends`.
+        """Adds n lines. Line i extends from row i of `starts` to row i of `ends`.
 
         Args:
             starts: (n, 3), metres.
@@ -154,8 +155,8 @@ class DrawFrame:
 
         Args:
             points: (n, 3), metres.
-            color: One colour for the line or one for each point. If each point has a colour of its own, each segment of
-                the line has the colour of its first point.
+            color: One colour for the line or one for each point. With one for each point, each segment has the colour
+                of its first point.
 
         Raises:
             TwixtError: A shape is wrong, or a colour is out of range.
@@ -165,7 +166,7 @@ class DrawFrame:
         self._add_lines("frame.polyline", places[:-1], places[1:], colors[: max(0, len(places) - 1)])
 
     def label(self, position: ArrayLike, text: object, color: ArrayLike = WHITE) -> None:
-        """Adds a text. In each frame, at most MOST_LABELS texts are drawn; further texts are left out.
+        """Adds a text. In each frame, at most 500 texts are drawn; further texts are left out.
 
         Args:
             position: (3,), metres.
@@ -203,7 +204,21 @@ class DrawFrame:
 
 
 class DrawFunction(Protocol):
-    """A function for `--draw module:function`. It is called once in each frame."""
+    """A function for `draw="module:function"` or `--draw module:function`. The viewer calls it once in each frame.
+
+    If it raises an exception, the traceback is printed, and the function is not called again.
+
+    Examples:
+        Saved as my_drawing.py, this function is called with `twixt run balls --draw my_drawing:draw`.
+
+        ```python
+        from twixt import DrawFrame
+
+        def draw(frame: DrawFrame) -> None:
+            frame.points(frame.poses.position, color=(1, 0.8, 0.2), size_px=4)
+            frame.label((0, 0, 2), f"{frame.draw_time_ns / 1e9:.1f} s")
+        ```
+    """
 
     def __call__(self, frame: DrawFrame, /) -> object:
         """Draws into one frame.
@@ -236,7 +251,7 @@ class UserDrawing:
         except (Exception, SystemExit) as error:  # if the user's code calls sys.exit, the viewer must not end
             crash = user_crash(self.name, error)
             self.failed = str(crash)
-            print_notice(f"{crash}; drawing goes on without it", crash.traceback_text)
+            print_notice(f"{crash}; drawing continues without it", crash.traceback_text)
             return UserAdditions()
 
 

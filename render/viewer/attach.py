@@ -35,7 +35,7 @@ LOOK_S = 0.1
 RETRY_S = 1.0
 # Kinds of end after which a simulation may come back. The values are the words for the notice. A simulation that
 # refused this viewer is not among them, because it would refuse this viewer again.
-MAY_RETURN = {"ended": "ended", "crashed": "crashed", "interrupted": "was interrupted", "lost": "has gone"}
+MAY_RETURN = {"ended": "ended", "crashed": "crashed", "interrupted": "was interrupted", "lost": "disconnected"}
 
 
 class BackgroundAttach:
@@ -109,7 +109,7 @@ def attach_when_running(name: str | None) -> BackgroundAttach:
                     raise
                 if str(error) != refusal:
                     refusal = str(error)
-                    print_notice(f"{refusal}; waiting on")
+                    print_notice(f"{refusal}; still waiting")
             is_given_up.wait(RETRY_S if refusal else LOOK_S)
         return None
 
@@ -124,7 +124,7 @@ def _attached_with_snapshot(name: str | None, is_given_up: InterruptibleEvent) -
         link.poll()
         if link.ended is not None:
             link.close()
-            raise LinkError(f'the simulation "{link.name}" ended before there was anything to see')
+            raise LinkError(f'the simulation "{link.name}" ended before it published a snapshot')
     return link
 
 
@@ -134,7 +134,7 @@ def wait_until_running(name: str | None, is_asked_to_stop: Callable[[], bool]) -
     attaching = attach_when_running(name)
     if not attaching.wait(LOOK_S):
         whom = "a simulation" if name is None else f'the simulation "{name}"'
-        print_notice(f"waiting for {whom}; Ctrl-C ends this")
+        print_notice(f"waiting for {whom}; Ctrl-C ends the wait")
     while not attaching.wait(LOOK_S):
         if is_asked_to_stop():
             attaching.give_up()
@@ -155,7 +155,7 @@ class Reconnection:
         True if the simulation is awaited."""
         if self._attaching is None and ended.kind in MAY_RETURN:
             self._attaching = attach_when_running(self._name)
-            self.notice = f'waiting for "{self._name}" to come back'
+            self.notice = f'waiting until "{self._name}" runs again'
             because = f" ({ended.message})" if ended.message else ""
             end = MAY_RETURN[ended.kind]
             print_notice(f"the simulation {end}{because}; {self.notice}")
@@ -167,7 +167,7 @@ class Reconnection:
         if self._attaching is None or not self._attaching.wait(0):
             return None
         link, self._attaching, self.notice = self._attaching.link, None, ""
-        print_notice(f'"{self._name}" is back')
+        print_notice(f'"{self._name}" runs again')
         return link
 
     def close(self) -> None:

@@ -53,7 +53,7 @@ def of_fault(error: Exception) -> Outcome:
     outcome contains the traceback for a bug report."""
     if missing := missing_package_advice(error):
         return Outcome(REFUSED, missing)
-    message = f"the viewer ends, because it could not draw on: {error_text(error)}"
+    message = f"the viewer ends, because drawing failed: {error_text(error)}"
     return Outcome(FAILED, message, "".join(traceback.format_exception(error)))
 
 
@@ -113,7 +113,7 @@ def leave_report(
             from twixt.render.measure.plots import frame_pacing
 
             frame_pacing(rows, config.plot, config.command, swap_blocks=display["swap_blocks"])
-            print_notice(f"frame-pacing plot in {config.plot}")
+            print_notice(f"wrote the frame-pacing plot {config.plot}")
     except TwixtError as error:
         unwritten = _say_unwritten(error)
     if config.json != "-":  # standard output is last, so that the files are written even if it fails

@@ -105,7 +105,7 @@ def _read(told: str) -> _Order:
     except TwixtError:
         raise
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
-        raise TwixtError("_view is how a run starts a viewer of its own; start one yourself with: twixt view") from None
+        raise TwixtError("_view is only for viewers that a run starts; start a viewer with: twixt view") from None
 
 
 class OwnedLoading(Loading):

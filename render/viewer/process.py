@@ -283,7 +283,7 @@ class _Run:
         if viewer.display.should_close or self._loop.input.settings.quit:
             return Outcome(FINISHED)
         if self._end_ns is not None and now_ns >= self._end_ns:
-            nothing = f"nothing was published within {viewer.config.seconds:g} s, so there was no picture"
+            nothing = f"nothing was published within {viewer.config.seconds:g} s, so the viewer drew no picture"
             return Outcome(FINISHED, "" if self._has_picture else nothing)
         ended = self.link.ended
         if ended is None or (viewer.reconnection is not None and self._is_awaited(ended, viewer.reconnection)):

@@ -53,7 +53,7 @@ class Screenshots:
             folder = os.path.dirname(path) or "."
             if not os.path.isdir(folder):
                 raise TwixtError(
-                    f"--screenshot {path!r}: the folder {folder!r} does not exist; make it, or name another file"
+                    f"--screenshot {path!r}: the folder {folder!r} does not exist; create it, or name another file"
                 )
 
     def is_due(self, key_pressed: bool, first_present_ns: int, now_ns: int) -> bool:
@@ -114,7 +114,7 @@ class Screenshots:
         self._written.clear()
         if self._path is not None:
             print_notice(
-                f"no screenshot in {self._path}: the run ended before its instant, {self._at_s:g} s after the "
+                f"no screenshot in {self._path}: the run ended before its time, {self._at_s:g} s after the "
                 "first frame; choose an earlier --at"
             )
             self._path = None
@@ -199,7 +199,9 @@ def save_png(path: str, pixels: NDArray[np.uint8]) -> None:
         _replace(path, packed.getbuffer())
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise TwixtError(f"cannot write the screenshot {path!r}: {reason}; make room, or name another file") from None
+        raise TwixtError(
+            f"cannot write the screenshot {path!r}: {reason}; free disk space, or name another file"
+        ) from None
 
 
 def _replace(path: str, content: memoryview) -> None:

@@ -206,9 +206,9 @@ BUSY_WITH = {
     "viewer_window": "opening the window",
     "viewer_imports": "loading libraries",
     "viewer_probe": "measuring the display",
-    "viewer_attach": "waiting for the world to be made",
+    "viewer_attach": "waiting for the world",
     "viewer_scene": "reading the scene",
-    PICTURE: "compiling what draws the scene, which the next start will find made",
+    PICTURE: "compiling the drawing code; the next start is faster",
 }
 
 

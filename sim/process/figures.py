@@ -48,7 +48,7 @@ def checked_diagnostics(figures: Mapping[str, Any], world: str, warn: Callable[[
     """
     items = figures.items()
     if len(items) > MOST_FIGURES:
-        warn(f"{world}.diagnostics gives {len(items):,} figures; viewers are told {MOST_FIGURES}")
+        warn(f"{world}.diagnostics returned {len(items):,} figures; viewers show only the first {MOST_FIGURES}")
     return {str(name)[:LONGEST_NAME]: float(value) for name, value in islice(items, MOST_FIGURES)}
 
 

@@ -1,12 +1,10 @@
 """Runs the physics process from its start to its exit code. Also checks the command-line flags for pace.
 
-The socket listens and the viewer is started before the world is imported. A run ends in one of these cases: the
-requested steps or seconds are over; its viewer ends or sends the command to quit; the user presses Ctrl-C; SIGTERM or
-SIGHUP arrives; the user's world crashes.
+The socket listens and the viewer is started before the world is imported. A run ends when its steps or seconds are
+over, when its viewer ends or sends the command to quit, on a signal (Ctrl-C, SIGTERM, SIGHUP), or when the world fails.
 
-Always: at the end of a run, viewers receive the reason why it ended, and the name is free again. If the world crashes,
-the traceback of the user's code is printed, and the exit code is 1. Errors that the user can correct at the command
-line are raised as TwixtError before the world runs.
+Always: at the end of a run, viewers receive the reason, and the name is free again. If the world crashes, the traceback
+of the user's code is printed, and the exit code is 1. Errors in the command line are raised as TwixtError before that.
 """
 
 from __future__ import annotations
@@ -235,10 +233,10 @@ class PhysicsRun:
         Raises any other error again.
         """
         if has_reader_gone(error):
-            self.close("ended", "nobody reads the output of the simulation any more")
+            self.close("ended", "the reader of the simulation's output has closed it")
             raise BrokenPipeError from error
         if not isinstance(error, TwixtError):
-            self.close("ended", "the simulation's process exits")
+            self.close("ended", "the simulation's process has exited")
             raise error
         if self.physics is None and not isinstance(error, UserCodeCrashed):
             self.close("crashed", str(error))
@@ -278,7 +276,7 @@ class PhysicsRun:
     def abort(self) -> None:
         """Kills the viewer and closes the socket. Called just before the process exits although a step has not
         returned."""
-        print_notice("the world's step does not return; the process ends without it")
+        print_notice("the world's step does not return; the process ends without waiting for it")
         self._listener.close()
         if self._viewer is not None:
             self._viewer.kill()
@@ -313,10 +311,10 @@ class PhysicsRun:
         physics, _ = self._made()
         tick = physics.schedule.tick
         if physics.is_half_made:
-            print_notice(f"no hash: the step after step {tick} was interrupted, its state is half made")
+            print_notice(f"no hash, because step {tick + 1} was interrupted and its state is incomplete")
             return None
         if was_interrupted:
-            print_notice(f"the hash is that of the state after step {tick}")
+            print_notice(f"the hash is of the state after step {tick}")
         return state_hash(physics.world)
 
     def _describe(self, world: World) -> dict[str, Any]:
@@ -347,7 +345,9 @@ def check_pace(config: Config) -> None:
     if not SLOWEST <= config.time_scale <= FASTEST:
         raise TwixtError(f"--time-scale must be from {SLOWEST:g} to {FASTEST:g}, got {config.time_scale:g}")
     if config.lead_ms is not None and config.lead_ms > MAX_LEAD_MS:
-        raise TwixtError(f"--lead must be at most {MAX_LEAD_MS:g} ms, got {config.lead_ms:g}; auto is best for most")
+        raise TwixtError(
+            f"--lead must be at most {MAX_LEAD_MS:g} ms, got {config.lead_ms:g}; use a smaller lead, or auto"
+        )
     if config.physics_hz is not None and not SHORTEST_DT <= 1 / config.physics_hz <= LONGEST_DT:
         bounds = f"from {1 / LONGEST_DT:.2g} to {1 / SHORTEST_DT:g}"
         raise TwixtError(f"--physics-hz must be {bounds} steps per simulated second, got {config.physics_hz:g}")
@@ -368,7 +368,7 @@ def stride_of(config: Config, dt_s: float) -> Stride:
     if most < 1 and config.max_step_ms is not None:
         raise TwixtError(
             f"--max-step-ms must be at least the world's own step, {dt_s * 1e3:g} ms, got {max_step_ms:g}; "
-            "raise it, or the world's --physics-hz"
+            "use a larger value, or a higher --physics-hz"
         )
     return Widening(most)
 
@@ -389,7 +389,7 @@ def _replay_of(config: Config, path: str, dt_s: float) -> ReplayedSteps:
     check_origin(path, log, _origin_of(config, dt_s))
     if not log.has_end:
         print_notice(
-            f"--dt-replay {path!r} has no end, its run was killed; the {len(log.multiples)} steps it holds are made"
+            f"--dt-replay {path!r} is incomplete, because its run was killed; its {len(log.multiples)} steps are repeated"
         )
     return ReplayedSteps(log.multiples)
 

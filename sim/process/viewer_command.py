@@ -53,11 +53,20 @@ class ViewerCommand:
 def freeze_support() -> None:
     """Lets `show` open windows from a frozen program (PyInstaller, cx_Freeze).
 
-    The frozen program is then started again as the viewer.
+    The frozen program is started again as the viewer. Call this function first under `if __name__ == "__main__":`,
+    before `multiprocessing.freeze_support()`. In the viewer's process, the call runs the viewer and exits. In the
+    program itself, and in a program that is not frozen, the call returns at once.
 
-    Call this function first under `if __name__ == "__main__":`, before `multiprocessing.freeze_support()`. In the
-    viewer's process, the call runs the viewer and exits. In the program itself, and in a program that is not frozen,
-    the call returns at once.
+    Examples:
+        ```python
+        import twixt
+
+        if __name__ == "__main__":
+            twixt.freeze_support()
+            with twixt.show(twixt.Scene([twixt.Sphere()]), dt=1 / 60) as view:
+                for t in view.real_time():
+                    view.publish(position=(t, 0, 1))
+        ```
     """
     global _is_freeze_supported
     if not is_frozen():
@@ -71,8 +80,8 @@ def viewer_command() -> ViewerCommand:
     """Returns the command that starts a viewer of this program. Raises NoViewerProgram."""
     if OWNED_VARIABLE in os.environ:
         raise NoViewerProgram(
-            f"this process was itself started as a viewer ({OWNED_VARIABLE} is set), so it starts none; "
-            "a frozen program calls twixt.freeze_support() before anything else"
+            f"this process was itself started as a viewer ({OWNED_VARIABLE} is set), so it cannot start another one; "
+            "a frozen program must call twixt.freeze_support() first"
         )
     if is_frozen():
         if _is_freeze_supported and not os.environ.get(PYTHON_VARIABLE):
@@ -116,7 +125,7 @@ def python_program() -> str:
             f'if __name__ == "__main__", or set {PYTHON_VARIABLE} to a Python {version} that has twixt'
         )
     raise NoViewerProgram(
-        f"no Python to start a viewer with: sys.executable is {executable!r}, which is no Python, and there is none in "
+        f"no Python to start a viewer with: sys.executable is {executable!r}, which is not a Python interpreter, and there is none in "
         f"{sys.base_prefix!r}; set {PYTHON_VARIABLE} to a Python {version}"
     )
 

@@ -98,7 +98,7 @@ def _start(
         if exhaustion_advice(error):
             raise
         program = command.arguments[0]
-        raise NoViewerProgram(f"the viewer's program {program!r} cannot be started ({error.strerror})") from None
+        raise NoViewerProgram(f"cannot start the viewer's program {program!r} ({error.strerror})") from None
 
 
 def _pop_early() -> ViewerProcess | None:
@@ -197,7 +197,7 @@ class ViewerProcess:
         if code is None:
             return "is running"
         if not self.is_code_known:
-            return "ended, and how is not known: this process ignores SIGCHLD or waits for every child"
+            return "ended with an unknown exit code, because this process ignores SIGCHLD or waits for every child"
         if code >= 0:
             return f"exited with code {code}"
         try:

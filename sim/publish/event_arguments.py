@@ -186,7 +186,7 @@ def _count_of(call: str, given: dict[str, NDArray[Any] | None]) -> int:
     if len(set(rows.values())) > 1:
         lengths = ", ".join(f"{length} of {field}" for field, length in rows.items())
         raise refusal(1, int)(
-            f"{call} must have as many rows in each array, got {lengths}; give one value to serve all"
+            f"{call} needs arrays with equal numbers of rows, got {lengths}; or pass one value for all events"
         )
     return next(iter(rows.values()), 1)
 
@@ -197,7 +197,7 @@ def _checked_bodies(call: str, bodies: NDArray[Any]) -> NDArray[Any]:
         return bodies
     if bodies.size and bodies.min() < 0:
         raise refusal(0, int)(
-            f"{call}(body) must be indices of bodies, from 0, got {int(bodies.min())}; leave body out where there is none"
+            f"{call}(body) must be indices of bodies, from 0, got {int(bodies.min())}; leave body out if there is none"
         )
     return np.asarray(np.minimum(bodies.astype(np.uint64), LARGEST_BODY))
 

@@ -152,4 +152,4 @@ class BodyLimit:
         if not self._has_warned:
             self._has_warned = True
             of = f"{bodies:,} bodies" + (f" and {marks:,} marks" if marks else "")
-            self._warn(f"viewers are shown {self._ring.capacity:,} of {of}, for there is no room: {error}")
+            self._warn(f"viewers are shown {self._ring.capacity:,} of {of}, because memory is insufficient: {error}")

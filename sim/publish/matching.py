@@ -95,7 +95,7 @@ class RecordsById(_Copyable):
         twice = np.flatnonzero(in_order[1:] == in_order[:-1])
         if twice.size:
             twin = in_order[twice[0]].item()
-            raise InvalidValue(f"ids must differ from each other, got {twin!r} twice; give each body one of its own")
+            raise InvalidValue(f"ids must differ from each other, got {twin!r} twice; give each body its own id")
 
         place = np.searchsorted(self._sorted_ids, in_order)
         is_known = np.zeros(len(ids), bool)
@@ -154,5 +154,7 @@ class RecordsById(_Copyable):
         is_text = array.dtype.kind == "U"
         before = self._sorted_ids.dtype
         if len(self._sorted_ids) and is_text != (before.kind == "U"):
-            raise InvalidValue(f"ids must stay whole numbers or stay texts, got {array.dtype} after {before}")
+            raise InvalidValue(
+                f"ids must be whole numbers in every publish, or texts in every publish, got {array.dtype} after {before}"
+            )
         return array if is_text else array.astype(np.int64, copy=False)

@@ -112,7 +112,7 @@ class Widening:
             typical_ns = max(typical_ns, sum(costs_ns) / MEAN_STEPS)
         if typical_ns <= FULL * self.multiple * unit_ns:
             return False
-        self._set_multiple(max(self.multiple + 1, math.ceil(typical_ns / (ROOMY * unit_ns))), typical_ns, "take")
+        self._set_multiple(max(self.multiple + 1, math.ceil(typical_ns / (ROOMY * unit_ns))), typical_ns, "takes")
         return True
 
     def _narrow(self, unit_ns: float) -> None:
@@ -123,13 +123,13 @@ class Widening:
         worst_ns = max(list(costs_ns)[-steps:])
         multiple = max(1, math.ceil(worst_ns / (ROOMY * unit_ns)))
         if multiple < self.multiple:
-            self._set_multiple(multiple, worst_ns, "take at most")
+            self._set_multiple(multiple, worst_ns, "takes at most")
 
     def _set_multiple(self, multiple: int, cost_ns: float, cost_verb: str) -> None:
         before, self.multiple = self.multiple, min(multiple, self.most)
         self._costs_ns.clear()
-        verb = "wider" if self.multiple > before else "narrower"
-        self.reason = f"{verb}, {before} to {self.multiple} of the world's steps at once: steps {cost_verb} {cost_ns / 1e6:.3g} ms"
+        change = f"step multiple {before} -> {self.multiple}"
+        self.reason = f"{change}, because a step {cost_verb} {cost_ns / 1e6:.3g} ms"
 
 
 # A step log is a file with the lengths of all steps of a run. `--dt-log` writes it, and `--dt-replay` replays it.
@@ -185,7 +185,7 @@ class DtLog:
             if self._file.write(self._head) < len(self._head):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except OSError as error:
-            words = f"--dt-log {path!r} cannot be written ({error.strerror}); name another file"
+            words = f"cannot write --dt-log {path!r} ({error.strerror}); name another file"
             raise TwixtError(words) from error
         self._multiple = self._pending = self._steps = 0
 
@@ -232,18 +232,18 @@ class DtLog:
             if self._file.write(lines) == len(lines):
                 return
             self._file.truncate(whole_bytes)
-            why = "there is no room for more"
+            why = "the disk is full"
         except OSError as error:
             why = error.strerror or str(error)
         self._file.close()
         written = self._steps - self._pending
-        print_notice(f"--dt-log {self._path!r} ends with step {written:,}: {why}")
+        print_notice(f"--dt-log {self._path!r} ends after step {written:,}: {why}")
 
 
 class ReplayedSteps:
     """A `Stride` that replays the step multiples of a step log."""
 
-    reason = "as the --dt-replay log says"
+    reason = "from the --dt-replay log"
 
     def __init__(self, multiples: Sequence[int]) -> None:
         self._multiples = multiples
@@ -295,13 +295,15 @@ def read_dt_log(path: str) -> Log:
             if text.rstrip("\n") == HEADER:
                 text += file.read(MOST_CHARACTERS)
     except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is no text"
-        raise TwixtError(f"--dt-replay {path!r} cannot be read ({why}); name a file written by --dt-log") from error
+        why = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise TwixtError(f"cannot read --dt-replay {path!r} ({why}); name a file that --dt-log wrote") from error
     lines = text.split("\n")
     if lines[0] != HEADER:
-        raise TwixtError(f"--dt-replay {path!r} is no dt log: it must begin with {HEADER!r}, got {lines[0][:40]!r}")
+        raise TwixtError(
+            f"--dt-replay {path!r} must begin with {HEADER!r}, got {lines[0][:40]!r}; name a file that --dt-log wrote"
+        )
     if len(text) > MOST_CHARACTERS:
-        raise TwixtError(f"--dt-replay {path!r} is longer than any log; name a file written by --dt-log")
+        raise TwixtError(f"--dt-replay {path!r} is too long for a step log; name a file that --dt-log wrote")
     if lines.pop():
         raise _damaged(path, len(lines) + 1, "the line is cut off")
     origin = [line for line in lines[1:] if line.startswith(("world ", "seed ", "dt ", "set "))]
@@ -309,7 +311,7 @@ def read_dt_log(path: str) -> Log:
     for number, line in enumerate(lines[1 + len(origin) :], start=2 + len(origin)):
         first, _, second = line.partition(" ")
         if has_end:
-            raise _damaged(path, number, "nothing may follow the end")
+            raise _damaged(path, number, "no line may follow the end line")
         if first == "end":
             has_end = True
             if second != str(len(multiples)):
@@ -320,7 +322,7 @@ def read_dt_log(path: str) -> Log:
             raise _damaged(path, number, f"it must be STEPS MULTIPLE, whole numbers >= 1, got {line[:40]!r}")
         multiples.extend(array("I", [multiple]) * steps)
     if not multiples:
-        raise TwixtError(f"--dt-replay {path!r} holds no step; its run ended before the first one")
+        raise TwixtError(f"--dt-replay {path!r} contains no steps; write a longer run with --dt-log")
     return Log(origin, multiples, has_end)
 
 
@@ -330,7 +332,7 @@ def check_origin(path: str, log: Log, origin: Origin) -> None:
     for recorded, have in zip(log.origin + [""] * len(wanted), wanted + [""] * len(log.origin), strict=False):
         if recorded != have:
             raise TwixtError(
-                f"--dt-replay {path!r} was written by a run with {recorded!r}, this one has {have!r}; "
+                f"--dt-replay {path!r} is from a run with {recorded!r}, but this run has {have!r}; "
                 "run the same world, with the same --seed, --physics-hz and --set"
             )
 

@@ -81,7 +81,7 @@ class ViewerSession:
         self._owner_pid = os.getpid()
         self._begin_seconds()
         if not (has_viewer or unreachable):
-            self._report(f"{self._no_viewer_because}; the loop goes on without one")
+            self._report(f"{self._no_viewer_because}; the loop continues without one")
         else:
             self._process = self._start_viewer(config)
         self.trace = open_trace(config, PHYSICS) if self._process is None else self._process.trace
@@ -262,21 +262,21 @@ class ViewerSession:
         if viewer.is_end_expected or code == FINISHED or self._has_quit:
             return
         if code == NoDisplay.exit_code:
-            self._report(f"{NO_DISPLAY}; the loop goes on without a viewer")
+            self._report(f"{NO_DISPLAY}; the loop continues without a viewer")
         else:
-            self._report(f"the viewer {viewer.ending}; the loop goes on without it")
+            self._report(f"the viewer {viewer.ending}; the loop continues without it")
 
     def _start_viewer(self, config: Config) -> ViewerProcess | None:
         """Starts a viewer. Prints a notice and returns None if no viewer can connect or no program can be started."""
         if self._unreachable:
             self._no_viewer_because = self._unreachable
-            print_notice(f"{self._unreachable}; the loop goes on without a viewer")
+            print_notice(f"{self._unreachable}; the loop continues without a viewer")
             return None
         try:
             return start_viewer(self.host.name, config, self._report_crash)
         except NoViewerProgram as error:
             self._no_viewer_because = str(error)
-            self._report(f"{error}; the loop goes on without a viewer", "")
+            self._report(f"{error}; the loop continues without a viewer", "")
             return None
 
     def _report(self, what: str, reopen: str = "with view.reopen(), or ") -> None:

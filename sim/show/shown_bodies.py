@@ -63,7 +63,7 @@ class BodyState(NamedTuple):
     fields: tuple[str, ...] = ()  # Fields that were passed in the last publish.
     version: object = None  # A new object after bytes outside `fields` have changed.
     newer_in_snapshot: tuple[str, ...] = ()  # Fields whose newest values are only in the newest snapshot.
-    # Whether velocities, angular velocities and colours were passed.
+    # True for velocities, angular velocities and colours that were passed.
     given: tuple[bool, bool, bool] = (False, False, False)
     whole: OpenSlot | None = None  # All records and columns, if viewers get only the first records.
 

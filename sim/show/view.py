@@ -33,7 +33,7 @@ from twixt.sim.world.columns import Column, Columns, scene_with_columns
 
 # Message of the error that `copy`, `deepcopy` and pickle raise.
 NOT_COPIED = (
-    "{} cannot be copied or pickled: it stands for one window; leave it out of the copy: "
+    "{} cannot be copied or pickled: it belongs to one window; leave it out of the copy: "
     "define __deepcopy__ or __getstate__ on the object that holds it"
 )
 

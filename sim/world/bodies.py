@@ -30,7 +30,7 @@ from twixt.sim.world.tracking import Corrections, visibility_mask
 # When the array of records grows, it gets spare records. Their number is this share of the array's length. With spare
 # records, adding bodies one by one copies each record only a few times.
 GROWTH = 0.5
-# What names one body or several: an index, a slice, an array of indices, or an array of one bool per body.
+# Names one body or several: an index, a slice, an array of indices, or an array of one bool per body.
 BodyIndex = int | slice | ArrayLike
 
 

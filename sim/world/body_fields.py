@@ -243,7 +243,7 @@ def checked_places(field: str, value: ArrayLike, count: int) -> NDArray[np.int64
         return np.flatnonzero(checked_mask(field, array, count))
     if array.dtype.kind not in "iu" or array.ndim != 1 or array.min() < 0 or array.max() >= count:
         raise array_refusal(array, "iu")(
-            f"{field} must be bools of shape ({count},) or places from 0 to {count - 1}, got {kind_of(array)}"
+            f"{field} must be bools of shape ({count},) or indices from 0 to {count - 1}, got {kind_of(array)}"
             + (f" from {array.min()} to {array.max()}" if array.dtype.kind in "iu" else "")
         )
     return np.unique(array).astype(np.int64)

@@ -37,7 +37,7 @@ def parts_for(columns: list[str], scene: Scene | None) -> BodyParts | None:
     if not isinstance(scene, Scene):
         raise InvalidValue(
             f"the column {columns[0]!r} has a row for each part of the scene, got "
-            f"{'no scene' if scene is None else type(scene).__name__}; make the scene first, and give it too: "
+            f"{'no scene' if scene is None else type(scene).__name__}; make the scene first, and pass it: "
             "Bodies(count, columns, scene=self.scene)"
         )
     return BodyParts(scene)

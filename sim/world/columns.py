@@ -294,7 +294,9 @@ def checked_columns(declared: Mapping[str, Column] | None) -> dict[str, Column]:
         raise InvalidType(f'columns must be declared as {{"heat": Column("f4")}}, got {text_of(declared)}')
     columns = dict(declared or {})
     if len(columns) > MOST_COLUMNS:
-        raise InvalidValue(f"there must be at most {MOST_COLUMNS} columns, got {len(columns):,}; widen some instead")
+        raise InvalidValue(
+            f"there must be at most {MOST_COLUMNS} columns, got {len(columns):,}; use wider columns instead"
+        )
     for name, column in columns.items():
         if not isinstance(column, Column):
             raise InvalidType(
@@ -384,11 +386,11 @@ def _named_rule(rule: Any) -> str:
     if module == "__main__" and there:
         raise InvalidValue(
             f"the rule {name} is defined in the script itself, where a viewer cannot import it; "
-            "put it in a module of its own beside the script"
+            "put it in a separate module beside the script"
         )
     if not there:
         raise InvalidValue(
             f"a rule must be a function that a viewer can import, defined at the top of a module, got {text_of(rule)}; "
-            "lambdas, methods and functions inside functions are not"
+            "a lambda, a method or a nested function cannot be imported"
         )
     return f"{module}:{name}"

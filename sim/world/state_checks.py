@@ -39,10 +39,10 @@ class CheckedField(NamedTuple):
     name: str
     places: range  # Indices of the field's 32-bit numbers in the record. Empty if its numbers have fewer than 32 bits.
     flags: int  # The check covers only bodies that have all of these flags.
-    outcome: str  # What happens to a body whose value is not finite; text for the warning.
+    outcome: str  # Consequence for a body whose value is not finite; text for the warning.
 
 
-NOT_DRAWN, UNUSED, UNROTATED = "it is not drawn", "it is drawn as if none were given", "it is drawn without rotation"
+NOT_DRAWN, UNUSED, UNROTATED = "it is not drawn", "it is ignored", "it is drawn without rotation"
 FIELDS = (
     CheckedField("position", range(3), VISIBLE, NOT_DRAWN),
     CheckedField("orientation", range(4, 8), VISIBLE, NOT_DRAWN),

@@ -249,6 +249,6 @@ def _by_body(surfaces: Surfaces, given: GivenSurfaces) -> Mapping[int, ArrayLike
         return {body: given[body] for body in given}
     if len(surfaces) > 1:
         raise InvalidValue(
-            f"publish(surfaces) must be {{body: vertices}} where several bodies deform; here {len(surfaces)} do"
+            f"publish(surfaces) must be {{body: vertices}} if several bodies deform; here {len(surfaces)} deform"
         )
     return {int(surfaces._rows.bodies[0]): given}

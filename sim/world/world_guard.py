@@ -67,8 +67,8 @@ from twixt.sim.world.world import (
 
 # Text of the error about a world that stores views of the records that it has written.
 RECORDS_KEPT = (
-    "records written in place must not be kept, nor any part of them: from now on viewers read that memory; "
-    "take views anew each time, and copy what is needed later"
+    "records written in place must not be stored, nor views of them, because viewers read this memory now; "
+    "use the argument of each call, and copy the values that you need later"
 )
 # `write_bodies` is tested only in worlds with at most this many bodies. The test then takes some ten milliseconds.
 MOST_BODIES_CHECKED = 100_000
@@ -91,21 +91,21 @@ def check_world(world: World) -> None:
     if shapes > max(1, count):  # one shape stands for all bodies, also before the first one is spawned
         raise TwixtError(
             f"{name}.scene has {shapes} shapes for {count} bodies; give one shape, for all bodies, or one for each, "
-            f"or make Bodies({shapes}) and despawn those not used yet"
+            f"or make Bodies({shapes}) and despawn the bodies that are not used yet"
         )
     world.scene.check_bodies(count)
     drawable_scene(world)
     columns = world.bodies.columns
     if not columns._is_for(world.scene):
         raise TwixtError(
-            f"{name}.bodies has part columns of {columns._part_count(count)} rows, for the parts of another scene than "
-            f"{name}.scene, whose bodies have {len(world.scene.part_bodies(count))}; give the scene that is drawn: "
+            f"{name}.bodies has part columns of {columns._part_count(count)} rows, but the bodies of {name}.scene have "
+            f"{len(world.scene.part_bodies(count))} parts; pass the scene that is drawn: "
             "Bodies(count, columns, scene=self.scene)"
         )
     surfaces = checked_surfaces(world)
     if surfaces is not None and not surfaces._is_for(world.scene, count):
         raise TwixtError(
-            f"{name}.surfaces was made for bodies {list(surfaces)}, of its {count} bodies "
+            f"{name}.surfaces was made for the bodies {list(surfaces)}, but of its {count} bodies "
             f"{surface_rows(world.scene, count).bodies.tolist()} deform; set self.surfaces = Surfaces(self.scene, "
             "len(self.bodies)) after the scene"
         )
@@ -148,8 +148,8 @@ def check_writes_all(world: World) -> None:
         body, byte = divmod(int(left[0]), BODY.itemsize)
         field = [name for name, (_, offset, *_) in (BODY.fields or {}).items() if offset <= byte][-1]
         raise TwixtError(
-            f"{type(world).__name__}.write_bodies must write every field of every body, got {field} of body {body} as "
-            f'it was before; write records["{field}"][:] too, even where it never changes'
+            f"{type(world).__name__}.write_bodies must write every field of every body, but it did not write {field} of "
+            f'body {body}; write records["{field}"][:] even if it never changes'
         )
 
 
@@ -195,7 +195,7 @@ class GuardedWorld:
             returned: Any = self.world.step(dt_s)  # type: ignore[func-returns-value]
         if returned is not None and isinstance(returned, Generator | Coroutine):
             kind = "a generator, as it contains yield" if isinstance(returned, Generator) else "async"
-            raise UserCodeCrashed(f"{self.name}.step is {kind}: a call runs none of it; make it a plain method")
+            raise UserCodeCrashed(f"{self.name}.step is {kind}: calling it runs nothing; make it a plain method")
 
     def reset(self) -> Scene | None:
         """Clears the marks, then calls the world's `reset` with `seed`. If the world has no `reset`, creates a new
@@ -224,7 +224,7 @@ class GuardedWorld:
         slot.tag = None
         write_bodies(self.world, slot.records)
         if slot.is_kept:
-            raise UserCodeCrashed(f"{self.name}.write_bodies keeps what it is given: {RECORDS_KEPT}")
+            raise UserCodeCrashed(f"{self.name}.write_bodies stores its argument: {RECORDS_KEPT}")
         if slot.mark_count:
             slot.write_marks(marks)
 
@@ -261,7 +261,7 @@ class GuardedWorld:
             raise UserCodeRefused(str(error)) from error
 
     def offers(self) -> dict[str, Any]:
-        """What the world offers to the users of viewers, as fields of a status message: controls, and keys. Raises
+        """Controls and keys that the world offers to users of viewers, as fields of a status message. Raises
         UserCodeRefused if `controls` or `own_keys` holds other objects."""
         offered: dict[str, Any] = {"controls": to_status(self.controls())}
         if not self._takes_keys:

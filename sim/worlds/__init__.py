@@ -20,12 +20,12 @@ WORLDS = {
     "balls": BuiltIn(
         "twixt.sim.worlds.balls",
         "Balls",
-        "a few hundred balls, or ten thousand, tumble in a rocking box: contacts, friction, spin",
+        "balls in a rocking box, with contacts, friction and spin: --set count=10000",
     ),
     "metronome": BuiltIn(
         "twixt.sim.worlds.metronome",
         "Metronome",
-        "one white ball at constant speed across a black screen, for measuring",
+        "one white ball that moves at constant speed on black, for measurements",
     ),
     "spinners": BuiltIn(
         "twixt.sim.worlds.spinners", "Spinners", "bars and balls that turn up to three times between two snapshots"
@@ -33,22 +33,20 @@ WORLDS = {
     "teleporters": BuiltIn(
         "twixt.sim.worlds.teleporters",
         "Teleporters",
-        "balls that jump, spawn and despawn on two rails: never a streak between them",
+        "balls that jump, appear and disappear on two rails, without streaks",
     ),
     "verlet": BuiltIn(
         "twixt.sim.worlds.verlet", "Verlet", "a curtain of beads in the wind, and a ball that swings through it"
     ),
-    "swarm": BuiltIn(
-        "twixt.sim.worlds.swarm", "Swarm", "a galaxy of ten thousand bodies, or of a million: --set count=1000000"
-    ),
+    "swarm": BuiltIn("twixt.sim.worlds.swarm", "Swarm", "a galaxy of 10,000 bodies, or more: --set count=1000000"),
     "circles": BuiltIn(
         "twixt.sim.worlds.circles",
         "Circles",
-        "ten steps a second: on the left the current state, on the right interpolated",
+        "two balls at ten steps per second: current state on the left, interpolated on the right",
     ),
     "wobble": BuiltIn(
         "twixt.sim.worlds.wobble",
         "Wobble",
-        "balls on a turning cube, as its children and on their own: which of them wobble",
+        "balls on a turning cube, with and without a parent: those without one wobble",
     ),
 }

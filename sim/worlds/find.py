@@ -42,7 +42,7 @@ def find_world(name: str) -> type[World]:
     if not colon:
         return _built_in(name)
     if not module_name or not class_name.isidentifier() or not all(p.isidentifier() for p in module_name.split(".")):
-        raise TwixtError(f'a world is written module:Class, such as my_orbit:Orbit, without ".py"; got {name!r}')
+        raise TwixtError(f'a world must be module:Class, such as my_orbit:Orbit, without ".py", got {name!r}')
     module = import_user_module(module_name)
     found = getattr(module, class_name, None)
     if not isinstance(found, type):
@@ -56,7 +56,9 @@ def find_world(name: str) -> type[World]:
             )
         )
     if not _is_world(found):
-        raise TwixtError(f"{name} is not a world; write it as class {class_name}(World), with World from twixt")
+        raise TwixtError(
+            f"{name} must be a subclass of World; define it as class {class_name}(World), with World from twixt"
+        )
     return found
 
 
@@ -69,7 +71,7 @@ def make_world(kind: type[World], settings: Sequence[tuple[str, str]], seed: int
             world = kind(**arguments)
         if dt is not None:
             _set_dt(world, dt)
-    with calling_user_code(f"{kind.__name__}, looked at after its __init__,", refusals=True):
+    with calling_user_code(f"{kind.__name__}, checked after its __init__,", refusals=True):
         check_world(world)
     check_writes_all(world)
     return world
@@ -82,8 +84,8 @@ def seed_of(kind: type[World], settings: Sequence[tuple[str, str]], seed: int) -
 
 def _built_in(name: str) -> type[World]:
     if name not in WORLDS:
-        hint = suggestion_for(name, list(WORLDS)) or f"built in: {', '.join(WORLDS)}"
-        raise TwixtError(f'no world named "{name}"; {hint}; a world of your own is written module:Class')
+        hint = suggestion_for(name, list(WORLDS)) or f"the built-in worlds are {', '.join(WORLDS)}"
+        raise TwixtError(f'no world named "{name}"; {hint}; write your own world as module:Class')
     entry = WORLDS[name]
     found: type[World] = getattr(importlib.import_module(entry.module), entry.class_name)
     return found
@@ -95,7 +97,7 @@ def _set_dt(world: World, dt: float) -> None:
     except AttributeError as error:  # In this case `dt` is a property without a setter.
         name = type(world).__name__
         raise TwixtError(
-            f"{name}.dt cannot be set to {dt:g}; make it a plain attribute, or leave the rate out"
+            f"{name}.dt cannot be set to {dt:g}; make it a plain attribute, or leave out the rate"
         ) from error
 
 
@@ -120,5 +122,5 @@ def _shadowed(module_name: str, module: ModuleType) -> str:
     beside = os.path.abspath(module_name.replace(".", os.sep) + ".py")
     found = os.path.abspath(getattr(module, "__file__", None) or "")
     if os.path.exists(beside) and beside != found:
-        return f"a module of that name comes before your {beside}; rename yours"
-    return "write one there: class YourWorld(World)"
+        return f"another module of this name is found before your {beside}; rename your module"
+    return "define one there: class YourWorld(World)"

@@ -106,7 +106,7 @@ def _read_turns(text: str) -> NDArray[np.float64]:
         turns = np.array([np.nan])
     if len(turns) > MOST_SPINNERS or not (np.abs(turns) <= MOST_TURNS).all():
         raise InvalidValue(
-            f"turns must be from 1 to {MOST_SPINNERS} numbers of turns per step, each from {-MOST_TURNS:g} to "
+            f"turns must be a list of 1 to {MOST_SPINNERS} numbers of turns per step, each from {-MOST_TURNS:g} to "
             f"{MOST_TURNS:g}, such as 0.25,1,3; got {text!r}"
         )
     return turns

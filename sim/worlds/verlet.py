@@ -75,7 +75,7 @@ class Verlet(World):
         if not (2 <= columns <= 200 and 2 <= rows <= 200):
             raise InvalidValue(f"columns and rows must be from 2 to 200, got {columns} and {rows}")
         if not abs(wind) <= MOST_WIND:
-            raise InvalidValue(f"wind must be from {-MOST_WIND:g} to {MOST_WIND:g}, 1 being a breeze, got {wind:g}")
+            raise InvalidValue(f"wind must be from {-MOST_WIND:g} to {MOST_WIND:g} (1 is a breeze), got {wind:g}")
         self.columns, self.rows, self.wind = columns, rows, wind
         beads = columns * rows
         # The bodies are the beads, the ball, the rod from which the pinned beads hang, and the cloth if it is drawn.

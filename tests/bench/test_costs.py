@@ -165,7 +165,7 @@ def test_motion_is_measured_and_a_page_and_a_picture_of_it_are_made(tmp_path: Pa
     for row in rows:
         assert row["figures"]["position_p50_mm"] >= 0, row
         assert row["figures"]["compared"] > 0, row
-        assert f"| {row['trouble']} | {row['method']} |" in made["motion.md"].read_text()
+        assert f"| {row['world']} | {row['trouble']} |" in made["motion.md"].read_text()
         assert row["method"] in ran.stdout
     assert "…" not in ran.stdout, "the table fits 80 letters"
     assert made["motion.png"].stat().st_size > 10_000

@@ -212,7 +212,7 @@ def test_a_display_that_is_no_program_is_said(
 )
 def test_numbers_that_are_not_finite_are_refused(words: str, got: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(words.split()) == 2
-    assert f"it must be a finite number, got {got}" in capsys.readouterr().err
+    assert f"must be a finite number, got {got}" in capsys.readouterr().err
 
 
 @pytest.mark.display

@@ -158,7 +158,7 @@ def test_a_misspelled_value_of_such_a_flag_is_named(value: str) -> None:
     for words in (f"--trails {value}", f"--trails={value}"):
         if words == "--trails -x":
             continue  # another flag
-        with pytest.raises(click.BadParameter, match=f"'{value}' does not read as SECONDS.all .write seconds, such as"):
+        with pytest.raises(click.BadParameter, match=f"must be SECONDS.all, got '{value}' .write seconds, such as"):
             config_of(words)
 
 

@@ -69,7 +69,7 @@ ANSWERS = SwapObservations(
     is_tried=True,
 )
 SILENT = ANSWERS._replace(
-    presents_ns=[], present_delays_ns=[], discarded=0, silence="never answers: 40 frames without a word"
+    presents_ns=[], present_delays_ns=[], discarded=0, silence="never answers: 40 frames without a report"
 )
 AT_ONCE = SILENT._replace(swap_ns=100_000, fence_ns=7_000_000)
 
@@ -84,11 +84,15 @@ def test_a_display_that_tells_of_presents_is_good_with_how_far_off_the_swaps_ret
     early = ANSWERS._replace(present_delays_ns=[-2_000_000] * 90, is_tried=False, flags="")
     assert "2.00 ms after" in presents.presents(early, True).says
     assert "not tried on hardware" in presents.presents(early, True).says
-    assert "software stamps" in presents.presents(early, True).says
+    assert "software timestamps" in presents.presents(early, True).says
 
 
 def test_a_display_that_is_silent_is_usable_with_what_stands_for_its_word():
-    for seen, blocks, stands in ((SILENT, True, "swap's return"), (AT_ONCE, True, "fence"), (SILENT, False, "timer")):
+    for seen, blocks, stands in (
+        (SILENT, True, "return of the swap"),
+        (AT_ONCE, True, "fence"),
+        (SILENT, False, "timer"),
+    ):
         verdict = presents.presents(seen, blocks)
         assert verdict.grade == USABLE
         assert "never answers" in verdict.says
@@ -97,9 +101,9 @@ def test_a_display_that_is_silent_is_usable_with_what_stands_for_its_word():
 
 def test_where_swaps_return_at_once_and_no_fence_waits_presents_are_said_to_be_counted():
     says = presents.presents(AT_ONCE._replace(fence_ns=50_000), True).says
-    assert "counted" in says
-    assert "guessed" in says
-    assert "swap's return stands" not in says
+    assert "counts refreshes" in says
+    assert "estimates" in says
+    assert "return of the swap" not in says
 
 
 def test_a_fence_is_good_where_it_waits_or_is_not_needed():
@@ -108,24 +112,24 @@ def test_a_fence_is_good_where_it_waits_or_is_not_needed():
     assert presents.fence(AT_ONCE, True).grade == GOOD
     nothing = AT_ONCE._replace(fence_ns=50_000)
     assert presents.fence(nothing, True).grade == USABLE
-    assert "for nothing" in presents.fence(nothing, False).says
+    assert "neither the swap nor the fence waits" in presents.fence(nothing, False).says
 
 
 def test_a_nice_viewer_is_warned_of_and_one_of_short_slices_is_well() -> None:
     assert doctor.priority(0, 100_000) == (
-        "priority", GOOD, "nice 0; let on soon after it wakes (slices of 0.1 ms)"
+        "priority", GOOD, "nice 0; the viewer runs soon after it wakes (time slice 0.1 ms)"
     )  # fmt: skip
     assert doctor.priority(0, None).grade == USABLE
-    assert "stays off the core of a loop that never rests" in doctor.priority(0, 100_000, 2).says
-    assert "a single core" in doctor.priority(0, 100_000, 1).says
-    assert "at nice 5 it may starve" in doctor.priority(5, 100_000).says
+    assert "avoids the core of a loop that never sleeps" in doctor.priority(0, 100_000, 2).says
+    assert "its only core" in doctor.priority(0, 100_000, 1).says
+    assert "nice 5: the viewer gets little CPU time" in doctor.priority(5, 100_000).says
 
 
 def test_a_viewer_that_is_no_usual_program_is_said_to_be_so() -> None:
-    for policy, stands in (("SCHED_IDLE", "may starve"), ("SCHED_FIFO", "comes before all usual programs")):
+    for policy, effect in (("SCHED_IDLE", "gets little CPU time"), ("SCHED_FIFO", "runs before all normal programs")):
         verdict = doctor.priority(0, None, policy=policy)
         assert verdict.grade == USABLE
-        assert f"under {policy} it {stands}" in verdict.says
+        assert f"with {policy}, the viewer {effect}" in verdict.says
 
 
 @pytest.mark.skipif(not hasattr(os, "SCHED_BATCH"), reason="skipped: no such policies")

@@ -48,9 +48,9 @@ def test_a_run_is_short_unless_it_is_told_how_long() -> None:
 
 @pytest.mark.parametrize(
     ("words", "flags", "says"),
-    [(["--log", "a.csv"], "", "--log cannot be used with --against"), (["--full"], "", "--full cannot be used with --against"),
+    [(["--log", "a.csv"], "", "--log cannot be combined with --against"), (["--full"], "", "--full cannot be combined with --against"),
      ([], "--plot=a.png", "--plot"), ([], "--repeat 3", "within"),
-     ([], "'", "does not read as flags"), ([], "--help", "it runs nothing"), (["--", "balls"], "", "added behind it")],
+     ([], "'", "must be flags"), ([], "--help", "makes no run"), (["--", "balls"], "", "added after it")],
 )  # fmt: skip
 def test_what_many_runs_cannot_be_told_is_refused(words: list[str], flags: str, says: str) -> None:
     with pytest.raises(TwixtError, match=says):
@@ -61,12 +61,12 @@ def test_what_many_runs_cannot_be_told_is_refused(words: list[str], flags: str, 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--repeat", "2"], "--repeat 2 is for --against"), (["--against", "--fps -3"], "--fps must be"),
+        (["--repeat", "2"], "--repeat 2 needs --against"), (["--against", "--fps -3"], "--fps must be"),
         (["--against", "--slo 3"], "No such option"), (["--against", "", "--fail-if", "frames.count>1"], "--fail-if"),
         (["--against", "", "--json", "nowhere/a.json"], "--json"), (["--against", "", "--repeat", "0"], "--repeat"),
-        (["--against", "", "--repeat", "4"], "--repeat must be at least 5, got 4: fewer runs of each side prove no"),
-        (["nowhere:World", "--against", ""], "a run of A was refused: no module"),
-        (["--size", "64x48", "--offscreen", "--seconds", "0.1", "--against", "--draw nowhere:draw"], "a run of B was refused"),
+        (["--against", "", "--repeat", "4"], "--repeat must be at least 5, got 4, because fewer runs cannot prove"),
+        (["nowhere:World", "--against", ""], "the flags of A are not accepted: no module"),
+        (["--size", "64x48", "--offscreen", "--seconds", "0.1", "--against", "--draw nowhere:draw"], "the flags of B are not accepted"),
     ],
 )  # fmt: skip
 def test_bad_input_is_refused_in_words(arguments: list[str], says: str) -> None:
@@ -125,7 +125,7 @@ def test_ctrl_c_ends_the_turns_and_leaves_what_is_there(tmp_path: Path) -> None:
     os.killpg(child.pid, signal.SIGINT)
     said, _ = child.communicate(timeout=60)
     assert child.returncode == 130
-    assert "of 100 runs, then Ctrl-C" in said
+    assert "Ctrl-C ended it after" in said
     assert len(json.loads(path.read_text())["runs"]) >= 2
     assert not left_in_session(child.pid)
 
@@ -149,7 +149,7 @@ def test_a_side_that_always_ends_badly_is_a_failure(tmp_path: Path) -> None:
         capture_output=True, text=True, timeout=120, cwd=tmp_path,
     )  # fmt: skip
     assert ended.returncode == 1, ended.stderr
-    assert "5 runs ended badly and count as none; the last, of B: exit code 1" in ended.stdout
+    assert "5 runs failed and do not count; the last one was a run of B: exit code 1" in ended.stdout
 
 
 def test_a_run_that_ended_badly_counts_as_none() -> None:

@@ -169,7 +169,7 @@ def test_what_does_not_read_is_refused_with_the_way_out(start: Starter, forked: 
 def test_a_frame_log_on_a_full_disk_is_said(start: Starter) -> None:
     run = start("run", "metronome", "--log", "/dev/full", "--seconds", "0.5", "--offscreen", *SMALL)
     assert run.end() == 0
-    one_line(run, "the frame log stops", "No space left")
+    one_line(run, "the frame log ends", "No space left")
 
 
 @pytest.mark.parametrize("output", [">/dev/full", "| true"], ids=["full disk", "closed pipe"])

@@ -121,7 +121,7 @@ def test_a_viewer_that_outlives_killed_physics_says_why_and_leaves_not_even_the_
     run.process.kill()
     gone_within_a_second(run, memory)
     assert run.end() == 137
-    one_line(run, "the viewer ends", "physics ended without a word (killed?)")
+    one_line(run, "the viewer ends", "physics ended unexpectedly")
 
 
 def test_physics_that_outlives_its_killed_viewer_says_why_and_ends(start: Starter) -> None:
@@ -191,7 +191,7 @@ def test_a_simulation_goes_on_without_its_viewers_and_is_replaced_after_a_kill(s
 
     alone.process.kill()
     assert (alone.end(), view.end()) == (137, 1)
-    one_line(view, "physics ended without a word (killed?)")
+    one_line(view, "physics ended unexpectedly")
     assert not memories(set(view.pids()) | {os.getpid()}) & memory
     left = [Path(path).name for path in view.left()]
     assert left in ([], ["lab.socket"])

@@ -90,7 +90,7 @@ def test_a_disk_that_fills_ends_the_log_with_a_whole_row_and_not_the_run(start: 
     assert view.end() == 130, view.err
     assert len(view.err.splitlines()) == view.err.count("File too large") == 2, view.err
     assert "twixt: no screenshot: cannot write the screenshot 'picture.png'" in view.err
-    assert "twixt: the frame log stops" in view.err
+    assert "twixt: the frame log ends" in view.err
     assert not (start.folder / "picture.png").exists(), "half a picture is none"
     text = (start.folder / "frames.csv").read_bytes()
     assert len(text) <= 20 * 1024
@@ -157,7 +157,7 @@ def test_a_compiled_module_that_a_full_disk_has_cut_is_named_and_is_no_ctrl_c(st
     run = start("worlds", **compiled)
     assert run.end() == 2, run.err
     assert "Traceback" not in run.err
-    assert run.err.strip().startswith(f"twixt: Python finds its compiled module {str(cut)!r} damaged (")
+    assert run.err.strip().startswith(f"twixt: the compiled Python module {str(cut)!r} damaged (")
     cut.unlink()
     assert start("worlds", **compiled).end() == 0
 
@@ -165,7 +165,7 @@ def test_a_compiled_module_that_a_full_disk_has_cut_is_named_and_is_no_ctrl_c(st
 def test_no_memory_to_begin_with_is_refused_before_anything_is_promised(start: Starter) -> None:
     run = limited(start, "-f 1000", "sim", "swarm", "--set", "count=100000", "--steps", "5")
     assert run.end() == 2
-    one_line(run, "bytes of shared memory could not be made", "use fewer bodies")
+    one_line(run, "bytes of shared memory", "use fewer bodies")
     assert run.left() == []
 
 
@@ -208,14 +208,14 @@ def test_no_memory_to_grow_into_is_said_once_and_the_old_segment_goes_on(start: 
     with closing(attach("lab", timeout_s=PATIENCE_S)) as link:
         until(lambda: link.poll() or link.status.get("warning"), "viewers are told")
         # How many there are by then depends on how long the attempt to make room took.
-        told = r"viewers are shown 2,300 of [\d,]+ bodies, for there is no room"
+        told = r"viewers are shown 2,300 of [\d,]+ bodies, because memory is insufficient"
         assert re.match(told, link.status["warning"]), link.status["warning"]
         until(lambda: link.poll() or len(link.newest_bodies()) == 2300, "the first are shown")
         shown_ns = newest(link).sim_time_ns
         (start.folder / "seen").touch()
         newest(link, lambda snapshot: snapshot.sim_time_ns > shown_ns)  # they go on
     assert (free.end(), run.end()) == (0, 0)
-    one_line(run, "viewers are shown 2,300 of", "could not be made")
+    one_line(run, "viewers are shown 2,300 of", "cannot allocate")
     assert run.out == free.out, "the world is as it would have been"
     assert json.loads((start.folder / "figures.json").read_text())["physics"]["published"] > 20
     assert run.left() == []

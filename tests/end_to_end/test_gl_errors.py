@@ -46,7 +46,7 @@ while view.is_open:
     marks.clear()
     for row, (kind, names) in enumerate(MARK_KINDS.items()):
         color = np.uint8([200, 90, 90, 255 - 100 * (row % 2)])
-        of_kind = dict(text="a text", body=0) if kind == "text" else dict(size=[0.1] * len(names), label="a label")
+        of_kind = dict(text="text", body=0) if kind == "text" else dict(size=[0.1] * len(names), label="a label")
         marks.add(kind, (row * 0.4 - 2, -2, 1), color=color, **of_kind)
     swing = 0.05 * np.sin(step / 9)
     view.publish(position=place + (0, 0, swing), marks=marks, surfaces={17: np.array(corners) * (1 + swing)})

@@ -64,7 +64,7 @@ def test_a_short_run_leaves_its_picture_too(start: Starter) -> None:
 def test_a_picture_of_an_instant_that_never_came_is_missed_in_words(start: Starter) -> None:
     run = start("run", "metronome", "--offscreen", "--seconds", "0.3", "--screenshot", "late.png", "--at", "100")
     ended_well(run)
-    assert "no screenshot in late.png: the run ended before its instant, 100 s after the first frame" in run.err
+    assert "no screenshot in late.png: the run ended before its time, 100 s after the first frame" in run.err
     assert not (start.folder / "late.png").exists()
 
 

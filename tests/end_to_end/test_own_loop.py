@@ -148,7 +148,7 @@ def test_a_killed_script_leaves_nothing_of_its_viewer(start: Starter) -> None:
     memory = memories(set(script.pids()))
     script.process.kill()
     gone_within_a_second(script, memory)
-    one_line(script, "physics ended without a word (killed?)")
+    one_line(script, "physics ended unexpectedly")
 
 
 @pytest.mark.parametrize("way", ["main", "fork", "spawn", "forkserver"])
@@ -165,7 +165,7 @@ def test_a_loop_without_a_display_goes_on_and_is_told_so_once(start_without_disp
     because = "no display (DISPLAY and WAYLAND_DISPLAY are not set)"
     script.hear(f"open True because {because} ['runtime', 'script.py']")
     assert script.end() == 0
-    one_line(script, because, "the loop goes on without a viewer; see it with", "twixt view lab")
+    one_line(script, because, "the loop continues without a viewer; see it with", "twixt view lab")
     assert script.left() == []
 
 
@@ -177,6 +177,6 @@ def test_a_viewer_draws_on_without_a_display_where_it_keeps_a_log_and_writes_fro
     script.hear("open True")
     assert script.end() == 0
     assert "drawing offscreen" in script.out
-    assert "the loop goes on; see it with: twixt view lab" in script.out
+    assert "the loop continues; open a window with: twixt view lab" in script.out
     assert "Traceback" not in script.out
     assert script.left() == []

@@ -134,6 +134,6 @@ def test_a_package_that_is_missing_is_named_in_one_line_and_the_loop_goes_on(
     named, goes_on = err.splitlines()
     assert named == (
         f"twixt: the package '{package}', which twixt needs, is missing; "
-        f"install it for the Python that runs here, {os.path.abspath(bare_python)}"
+        f"install it for this Python: {os.path.abspath(bare_python)}"
     )
-    assert goes_on.startswith("twixt: the viewer exited with code 2; the loop goes on without it; see it with")
+    assert goes_on.startswith("twixt: the viewer exited with code 2; the loop continues without it; see it with")

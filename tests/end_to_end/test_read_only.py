@@ -61,14 +61,14 @@ def test_without_any_folder_a_command_is_refused_in_one_line(arguments: tuple[st
     assert done.returncode == 2, done.stderr
     (line,) = done.stderr.splitlines()
     assert line.startswith("twixt: cannot use /tmp/twixt-")
-    assert line.endswith("; set XDG_RUNTIME_DIR to a folder of your own")
+    assert line.endswith("; set XDG_RUNTIME_DIR to a folder that you own")
 
 
 def test_without_any_folder_a_loop_goes_on_and_is_told_so(tmp_path: Path) -> None:
     done = read_only(["-c", SHOW], tmp_path, FOLDERS)
     reason = done.stdout.removeprefix("open True because ").rstrip("\n")
-    assert reason.endswith("set XDG_RUNTIME_DIR to a folder of your own")
-    line = f"twixt: {reason}; the loop goes on without a viewer\n"
+    assert reason.endswith("set XDG_RUNTIME_DIR to a folder that you own")
+    line = f"twixt: {reason}; the loop continues without a viewer\n"
     assert (done.returncode, done.stderr) == (0, line + line)  # by `show` and by `reopen`
 
 

@@ -66,20 +66,20 @@ def test_a_viewer_waits_for_its_simulation_and_follows_each_that_comes_back(
 
     first.process.send_signal(signal.SIGKILL)
     assert first.end() == 137
-    view.hear("physics ended without a word (killed?)")
+    view.hear("physics ended unexpectedly")
     second = simulation(start, "other:Other")
     watched(view, second, 2)
 
     second.interrupt()
     assert second.end() == 130
-    until(lambda: view.err.count("to come back") == 2, "its end is told")
+    until(lambda: view.err.count('waiting until "lab" runs again') == 2, "its end is told")
     third = simulation(start, "swarm", "--set", "count=500")
     watched(view, third, 500)
 
     assert view.process.poll() is None
     view.interrupt()
     assert view.end() == 130
-    assert view.err.count('"lab" is back') == 2
+    assert view.err.count('twixt: "lab" runs again') == 2
     assert "Traceback" not in view.err
     third.interrupt()
     assert third.end() == 130
@@ -120,4 +120,4 @@ def test_a_viewer_that_was_not_told_to_wait_ends_with_its_simulation(start: Star
     until(lambda: memories(set(view.pids())), "the viewer attaches")
     os.kill(lab.process.pid, signal.SIGKILL)
     assert view.end() == 1
-    one_line(view, "physics ended without a word (killed?)")
+    one_line(view, "physics ended unexpectedly")

@@ -86,5 +86,5 @@ with twixt.show(twixt.Scene([twixt.Sphere()]), size_px=(64, 48), offscreen=True)
 def test_a_viewer_that_dies_fails_its_pictures(start: Starter) -> None:
     run = start.script(CLOSED)
     assert run.end() == 0, run.err
-    assert run.out.strip() in ("the viewer was closed before it was written", "the viewer was killed by SIGKILL")
+    assert run.out.strip() in ("the viewer was closed before it wrote the picture", "the viewer was killed by SIGKILL")
     assert not (start.folder / "lost.png").exists()

@@ -47,7 +47,7 @@ PROGRAMS = {
         "it is not drawn", BALL + "view = show()\nview.publish(position=[(0, 0, float('nan'))])\nloop(view)",
     ),
     "a viewer that is killed": (
-        "the loop goes on without it",
+        "the loop continues without it",
         BALL + """
 import subprocess
 view = show(viewer=True, offscreen=True)

@@ -2,8 +2,8 @@
 
     python -m tests.examples.gallery [--only pong] [--humanoid FILE]
 
-Each picture is drawn offscreen from the example as it stands, two seconds after its first frame. The humanoid's model
-is a file of gymnasium, which is not needed otherwise: without --humanoid its picture stays as it is.
+Each picture is drawn offscreen from the unchanged example, two seconds after its first frame. The humanoid's model is a
+file of gymnasium, which is not needed otherwise: without --humanoid its picture is not drawn again.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ LIMIT_S = 120
 
 
 class Shown(NamedTuple):
-    """An example. run: what `twixt run` is given; "" for a program with a `main`. needs: an extra, as pip names it.
-    has_overlay: whether its picture has the panels."""
+    """An example. run: arguments of `twixt run`; "" for a program with a `main`. needs: name of an extra. has_overlay:
+    True if its picture has the panels."""
 
     module: str
     title: str
@@ -35,12 +35,12 @@ class Shown(NamedTuple):
 
     @property
     def command(self) -> str:
-        """What a user types in the folder of the examples."""
+        """Command for the folder of the examples."""
         return f"twixt run {self.run}" if self.run else f"python {self.module}.py"
 
     @property
     def world(self) -> str:
-        """Name of the class of the world in the module; "" where there is none."""
+        """Name of the world's class in the module; "" if there is none."""
         world = self.run.split()[0] if self.run else ""
         return world.partition(":")[2] if world.startswith(f"{self.module}:") else ""
 
@@ -48,30 +48,30 @@ class Shown(NamedTuple):
 SHOWN = (
     Shown("mujoco_dropin", "MuJoCo's passive viewer, replaced by one import", needs="mujoco"),
     Shown("humanoid_policy", "A humanoid that a policy moves", needs="mujoco"),
-    Shown("model_loop", "A loop of your own around a MuJoCo model, ten states a second", needs="mujoco"),
-    Shown("own_loop", "A loop of your own, in plain numpy"),
-    Shown("pendulum", "A pendulum with sliders, and its energy as a live plot", "pendulum:Pendulum", has_overlay=True),
-    Shown("mesh_file", "A mesh from a file, twice", "mesh_file:Gears", needs="mesh"),
-    Shown("pong", "A game in 2D: orthographic, flat colours, outlines", "pong:Pong"),
+    Shown("model_loop", "Your own loop around a MuJoCo model, ten states a second", needs="mujoco"),
+    Shown("own_loop", "Your own loop in numpy"),
+    Shown("pendulum", "A pendulum with sliders and a live plot of its energy", "pendulum:Pendulum", has_overlay=True),
+    Shown("mesh_file", "Two bodies that share a mesh from a file", "mesh_file:Gears", needs="mesh"),
+    Shown("pong", "A 2D game: no perspective, flat colours, outlines", "pong:Pong"),
     Shown("bounce", "Events: a ring where and when a ball hits the floor", "bounce:Bounce --physics-hz 5"),
     Shown(
         "paper_figure",
-        "A figure for a paper: high resolution, without a window",
+        "A figure for a paper, drawn without a window",
         "paper_figure:Catenaries --quality best",
     ),
-    Shown("shapes", "All shapes, in two tones, so that their rotation is visible", "shapes:Tumbling"),
-    Shown("hot_ring", "Columns of your own: colour and size by heat", "hot_ring:HotRing"),
-    Shown("lit_parts", "Columns of parts: one body whose lamps, rods and hub change", "lit_parts:LitParts"),
+    Shown("shapes", "All shapes, in two tones that make rotation visible", "shapes:Tumbling"),
+    Shown("hot_ring", "Your own columns: colour and size follow the heat", "hot_ring:HotRing"),
+    Shown("lit_parts", "Part columns: the lamps, rods and hub of one body change", "lit_parts:LitParts"),
     Shown(
         "near_pairs",
-        "Marks that come and go: rods between near balls, arrows of forces, a text",
+        "Marks: rods between near balls, arrows for forces, a text",
         "near_pairs:NearPairs",
     ),
     Shown("solar_system", "Labels beside bodies, and a text that changes", "solar_system:SolarSystem --trails all"),
-    Shown("draw_speed", "A drawing of your own over any world", "balls --draw draw_speed:draw"),
+    Shown("draw_speed", "Your own drawing over any world", "balls --draw draw_speed:draw"),
     Shown("sounds", "A short sound for each event", "bounce:Bounce --on-event sounds:play"),
-    Shown("event_log", "A loop of your own that emits events, and a log of them"),
-    Shown("orbit", "The README's first world", "orbit:Orbit"),
+    Shown("event_log", "Your own loop that emits events, and a log of them"),
+    Shown("orbit", "A first world: beads on a ring", "orbit:Orbit"),
 )
 
 
@@ -79,7 +79,7 @@ BESIDE = (
     "",
     "## One state of a model by twixt, MuJoCo Studio and Viser",
     "",
-    "[docs/engines.md](engines.md#beside-studio-and-viser) says what theirs do better, and how the picture is made.",
+    "[Engines](engines.md#beside-studio-and-viser) lists what the other two do better, and how the picture is made.",
     "",
     "![Gymnasium's humanoid by twixt, MuJoCo Studio and Viser](beside.png)",
 )
@@ -90,8 +90,8 @@ def page() -> str:
     lines = [
         "# Gallery",
         "",
-        "Each picture is one of the programs in `examples/`, most of them under 40 lines, drawn where a processor draws",
-        "(`python -m tests.examples.gallery`). The tests run every one of them.",
+        "This page shows every program in `examples/` with its picture. Type the command in that folder. The pictures are",
+        "drawn with software rendering by `python -m tests.examples.gallery`. The tests run every program.",
     ]
     for shown in SHOWN:
         extra = f" (in the checkout: `pip install '.[{shown.needs}]'`)" if shown.needs else ""
@@ -107,7 +107,7 @@ def page() -> str:
 
 
 def draw(shown: Shown, arguments: tuple[str, ...] = ()) -> None:
-    """Draws the picture of one example. Raises CalledProcessError where it fails."""
+    """Draws the picture of one example. Raises CalledProcessError if the example fails."""
     picture = PICTURES / f"{shown.module}.png"
     if shown.run:
         size = "x".join(map(str, SIZE_PX))
@@ -140,7 +140,7 @@ def main(only: str | None, humanoid: str | None) -> None:
             continue
         is_humanoid = shown.module == "humanoid_policy"
         if is_humanoid and humanoid is None:
-            click.echo("humanoid_policy: left as it is; give --humanoid FILE")
+            click.echo("humanoid_policy: picture not drawn; give --humanoid FILE")
             continue
         click.echo(shown.module)
         draw(shown, (humanoid,) if is_humanoid and humanoid else ())

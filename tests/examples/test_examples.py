@@ -32,7 +32,7 @@ def named(module: str) -> dict[str, object]:
 def test_every_example_is_in_the_gallery_and_has_its_picture() -> None:
     assert {shown.module for shown in SHOWN} == {file.stem for file in EXAMPLES.glob("*.py")}
     assert {shown.module for shown in SHOWN} == {file.stem for file in PICTURES.glob("*.png")}
-    assert PAGE.read_text() == page(), "make it anew: python -m tests.examples.gallery --only none"
+    assert PAGE.read_text() == page(), "regenerate it: python -m tests.examples.gallery --only none"
 
 
 def test_examples_of_how_little_it_takes_are_short() -> None:

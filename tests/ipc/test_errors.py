@@ -15,12 +15,12 @@ from twixt.ipc.errors import exhaustion_advice, is_utf8
     [
         (
             errno.EMFILE,
-            "this process may open no more files (Too many open files); allow more, such as: ulimit -n 1024",
+            "this process cannot open more files (Too many open files); raise its limit, such as: ulimit -n 1024",
         ),
-        (errno.ENFILE, "this machine can open no more files (Too many open files in system); end other programs"),
+        (errno.ENFILE, "this machine cannot open more files (Too many open files in system); end other programs"),
         (
             errno.ENOSPC,
-            "there is no room to write (No space left on device); make room, or write elsewhere",
+            "the disk is full (No space left on device); free disk space, or write to another disk",
         ),
         (errno.ENOENT, ""),
     ],

@@ -33,7 +33,11 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
     (twixt.Scene, {"cam": 1}, "did you mean camera? It has shapes, camera, "),
     (twixt.Group, {"delay": 1}, "did you mean delay_ms? It has bodies, interpolation, delay_ms"),
     (twixt.ColorBy, {"minimum": 1}, "it has column, low, high, low_color, high_color"),
-    (twixt.Bodies, {"position": 1}, "assign it afterwards: bodies.position = ...; it has count, columns, scene"),
+    (
+        twixt.Bodies,
+        {"position": 1},
+        "assign it after construction: bodies.position = ...; it has count, columns, scene",
+    ),
     (twixt.Column, {"type": 1}, "did you mean dtype? It has dtype, width, "),
     (MARKS.add, {"pos": 1}, "Marks.add has no argument 'pos'; did you mean position? It has kind, position, to, "),
     (twixt.Surfaces, {"bodies": 1}, "Surfaces has no argument 'bodies'; it has scene, count"),

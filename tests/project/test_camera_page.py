@@ -16,7 +16,7 @@ TEXT = re.sub(r"\s+", " ", PAGE)
 @pytest.mark.parametrize(
     ("sentence", "values"),
     [
-        (r"within (\S+) % of the picture, the camera stands", (100 * automatic_camera.REST_SHARE,)),
+        (r"within (\S+) % of the picture, the camera rests", (100 * automatic_camera.REST_SHARE,)),
         (
             r"There the bodies take (\S+) % of the picture, and their bounds at most (\S+) %",
             (100 * automatic_camera.FILLED_SHARE, 100 * automatic_camera.AHEAD_SHARE),

@@ -26,7 +26,7 @@ ROOMS = {
     "imgui_bundle": ("render/overlay",),
     "matplotlib": ("render/measure", "bench"),
     "click": ("cli", "bench/commands.py"),
-    "mujoco": ("sim/engines/mujoco", "bench/peers", "bench/loops"),
+    "mujoco": ("sim/engines/mujoco", "bench/peers", "bench/loops", "bench/latency"),
     "trimesh": ("ipc/scene/mesh_files",),
 }
 

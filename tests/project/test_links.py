@@ -17,10 +17,6 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 INDEX = DOCS / "index.md"
 PAGES = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")] + sorted(DOCS.rglob("*.md"))
-# Pages that are being written, and the one that goes.
-COMING = {DOCS / f"{name}.md" for name in ("install", "coming-from", "troubleshooting", "guides/mujoco", "guides/own-loop",
-          "guides/worlds", "guides/2d", "guides/controller", "guides/keys", "conventions", "drawing", "glossary",
-          "versioning", "measuring", "evenness", "causes")}  # fmt: skip
 IMAGES = {".png", ".svg", ".gif", ".webp", ".jpg", ".apng"}
 ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*:")  # https:, mailto:
 HTML_IMAGE = re.compile(r"<(?:img|source|video)\b[^>]*>")
@@ -82,8 +78,6 @@ def broken(page: Path) -> list[str]:
             continue
         path, _, anchor = link.partition("#")
         target = (page.parent / path).resolve() if path else page
-        if target in COMING and not target.exists():
-            continue
         is_there = target.exists() and target.is_relative_to(ROOT)
         if not is_there or (anchor and (target.suffix != ".md" or anchor not in anchors_of(target))):
             found.append(link)
@@ -97,7 +91,7 @@ def test_files_and_anchors_that_a_page_links_to_are_there(page: Path) -> None:
 
 def test_the_index_lists_every_page() -> None:
     listed = {(DOCS / link.partition("#")[0]).resolve() for link in links_in(INDEX.read_text())}
-    assert [str(page.relative_to(ROOT)) for page in PAGES if page not in {INDEX, *listed, *COMING}] == []
+    assert [str(page.relative_to(ROOT)) for page in PAGES if page not in {INDEX, *listed}] == []
 
 
 def test_images_are_described_and_used() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from pathlib import Path
 
@@ -9,7 +10,8 @@ import pytest
 
 from bench.pages import BEGIN
 from tests.long.injected import machine, page
-from twixt.ipc.config.troubles import LONGEST_DELAY_MS, LONGEST_MS, PRESETS, flags_of
+from twixt.cli.command_line import commands
+from twixt.ipc.config.troubles import LONGEST_DELAY_MS, LONGEST_MS, PRESETS, Troubles
 from twixt.render.measure import evenness, frame_log, report_keys, run_figures, summary
 from twixt.sim.publish import publisher
 
@@ -79,10 +81,12 @@ def test_the_page_has_all_sources_of_present_times() -> None:
 
 
 def test_the_page_has_the_flags_of_each_preset() -> None:
+    fields = {field.name for field in dataclasses.fields(Troubles)}
     for name, preset in PRESETS.items():
         (row,) = (line for line in PAGE.splitlines() if line.startswith(f"| `--trouble {name}` |"))
-        flags = flags_of(preset.troubles).split("--")[1:]
-        assert [flag for flag in flags if f"--{flag.strip()}" not in row] == []
+        words = re.findall(r"`(--.*?)`", row)[-1].split()
+        read = commands["run"].build("run").make_context("run", words).params
+        assert Troubles(**{field: read[field] for field in fields if read[field] is not None}) == preset
 
 
 def test_the_page_has_the_marker_line_of_its_figures() -> None:

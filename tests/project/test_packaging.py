@@ -129,7 +129,9 @@ def test_python_m_twixt_is_the_command_line(request: pytest.FixtureRequest, user
     assert len(done.stdout.strip()) == 64
 
 
-@pytest.mark.parametrize(("way", "words"), [("checkout", "run by: make bench"), ("installed", "checkout: make bench")])
+@pytest.mark.parametrize(
+    ("way", "words"), [("checkout", "run all benches with: make bench"), ("installed", "with: make bench")]
+)
 def test_twixt_bench_says_where_the_benches_are_run(request: pytest.FixtureRequest, way: str, words: str) -> None:
     command, environment = ways_in(request, way)
     done = subprocess.run(

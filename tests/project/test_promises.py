@@ -1,4 +1,4 @@
-"""The pages of promises name their tests; each is there, so that none is promised by a test that was taken away."""
+"""The pages of guarantees name their tests, and each of these tests exists."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def test_every_test_that_a_page_names_is_there() -> None:
     assert missing == []
 
 
-def test_every_promise_stands_beside_a_test() -> None:
-    row = re.compile(r"^\| (?!what \||what it does|promise|---|-)(.+)\|$", re.MULTILINE)
+def test_every_guarantee_names_a_test() -> None:
+    row = re.compile(r"^\| (?!what \||what it does|guarantee|---|-)(.+)\|$", re.MULTILINE)
     rows = {page: row.findall((ROOT / page).read_text()) for page in PAGES}
     assert all(len(found) > 5 for found in rows.values())
     bare = [

@@ -105,11 +105,11 @@ def test_setup_says_its_phases_and_nothing_of_places_that_hold_no_package(checko
     phases = [line.partition(" in ")[0] for line in done.stdout.splitlines()]
     assert phases == [
         "setup: installing Python packages (1) into .venv, to run twixt: about half a minute, 290 MB",
-        "setup: installing them",
-        "setup: twixt itself",
+        "setup: installing the packages",
+        "setup: installing twixt",
         "setup: done",
         "setup: installing Python packages (2) into .venv, for tests and benches: about a minute, 220 MB more",
-        "setup: installing them",
+        "setup: installing the packages",
         "setup: done",
     ]
     assert list((checkout / "render" / "__pycache__").glob("*.pyc")), "the first start would compile it"
@@ -136,7 +136,7 @@ def test_an_environment_that_was_interrupted_before_it_had_pip_is_made_again(che
     (site_of(checkout) / "pip.pth").unlink()
     done = set_up(checkout)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("setup: making a virtual environment in .venv\n")
+    assert done.stdout.startswith("setup: creating a virtual environment in .venv\n")
 
 
 @pytest.mark.skipif(shutil.which("flock") is None, reason="no flock; on Debian: apt-get install util-linux")
@@ -144,7 +144,7 @@ def test_two_at_once_install_one_after_the_other(checkout: Path) -> None:
     both = [end(begun) for begun in [begin(checkout), begin(checkout)]]
     assert [done.returncode for done in both] == [0, 0], both
     assert sum(done.stdout.count("setup: done in ") for done in both) == 2
-    assert sum(done.stdout.count("setup: twixt itself") for done in both) == 1
+    assert sum(done.stdout.count("setup: installing twixt") for done in both) == 1
 
 
 def test_run_installs_what_running_needs_and_nothing_for_the_tests(checkout: Path) -> None:
@@ -173,7 +173,7 @@ def test_a_set_up_that_ended_after_its_first_part_goes_on_with_the_second(checko
     (checkout / "requirements-dev.txt").write_text("-r requirements.txt\ntests_tried==1.0\n")
     done = set_up(checkout)
     assert done.returncode == 0, done.stderr
-    assert "setup: twixt itself" not in done.stdout
+    assert "setup: installing twixt" not in done.stdout
 
 
 def test_another_twixt_in_the_environment_and_copies_of_this_one_are_removed(checkout: Path) -> None:

@@ -12,7 +12,7 @@ from tests.project.house_imports import PARTS
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "troubleshooting.md").read_text()
 # Headers of the tables whose first column quotes messages.
-QUOTING = ("| message begins |",)
+QUOTING = ("| message begins |", "| what the overlay or terminal shows |", "| what you see |", "| cause | meaning |")
 # Values in quoted messages: left out, or those of an example.
 VALUES = re.compile(r"\.\.\.|MyWorld\.step|gevent|the viewer (?=exited|was)|DISPLAY and WAYLAND_DISPLAY|['\"]")
 LEAST_LETTERS = 6

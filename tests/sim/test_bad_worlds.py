@@ -318,7 +318,7 @@ def left_behind(runtime_folder: Path) -> list[str]:
         ("StepTakesNothing", 1, "StepTakesNothing.step() takes 1 positional argument but 2 were given"),
         ("NoDiagnostics", 1, "NoDiagnostics.diagnostics raised AttributeError"),
         ("LosesItsScene", 1, "LosesItsScene.scene must be a Scene"),
-        ("HangsOnNobody", 1, "Scene.parents must name bodies that are there, 0 to 2, got 9"),
+        ("HangsOnNobody", 1, "Scene.parents must name bodies that exist, 0 to 2, got 9"),
         ("Speechless", 1, "Speechless.step raised Mute: its message cannot be read, RuntimeError"),
         ("NoConstruction", 1, "NoConstruction.__init__ raised RuntimeError: no such file: robot.xml"),
         ("TooManyShapes", 2, "TooManyShapes.scene has 4 shapes for 3 bodies"),
@@ -380,10 +380,10 @@ def test_a_refused_value_in_a_step_is_said_once_with_the_users_lines(
     ("world", "said"),
     [
         ("Nan", "body 2 has the position [nan, nan, nan] after step 1; it is not drawn;"),
-        ("Infinite", "body 1 has the velocity [inf, inf, inf] after step 1; it is drawn as if none were given;"),
+        ("Infinite", "body 1 has the velocity [inf, inf, inf] after step 1; it is ignored;"),
         ("Sizeless", "body 1 has the scale nan after step 1; it is not drawn;"),
         ("TurnsByNothing", "body 1 has the orientation [0., 0., 0., 0.] after step 1; it is drawn without rotation;"),
-        ("TellsTooMuch", "TellsTooMuch.diagnostics gives 100,000 figures; viewers are told 64"),
+        ("TellsTooMuch", "TellsTooMuch.diagnostics returned 100,000 figures; viewers show only the first 64"),
     ],
 )
 def test_what_cannot_be_shown_is_named_once_and_the_run_goes_on(
@@ -506,7 +506,7 @@ def test_a_forked_child_that_goes_on_stepping_ends_alone(users_folder: Path, run
     childs_code, state = ended.stdout.splitlines()
     assert (childs_code, len(state)) == ("2", 64)
     assert (
-        "or this is a forked child of its process; publish before its end, and in the process that made it"
+        "or this process was forked from it; publish before the end, in the process that made the simulation"
         in ended.stderr
     )
     assert "Traceback" not in ended.stderr

@@ -68,7 +68,9 @@ def test_what_fits_is_shown_and_what_does_not_is_said_once(
     assert len(newest.bodies) == ROOM
     if kind is GrowsInPlace:
         assert (newest.bodies["position"][:, 1] > 10).all()
-    assert capsys.readouterr().err.count("viewers are shown 4 of 5 bodies, for there is no room: 5 bodies") == 1
+    assert (
+        capsys.readouterr().err.count("viewers are shown 4 of 5 bodies, because memory is insufficient: 5 bodies") == 1
+    )
     assert len(asked) < 4, "memory is asked for again now and then, not with each snapshot"
 
     del host.ring.reserve  # type: ignore[method-assign]  # there is room again
@@ -117,7 +119,7 @@ def test_a_view_whose_jump_finds_no_memory_shows_what_fits_says_it_once_and_trie
         assert (len(newest.bodies), newest.head.tick) == (many // 2, 38)
         assert (newest.bodies["position"] == 39).all()
         assert (newest.columns["heat"] == 39).all()
-        said = f"viewers are shown {many // 2:,} of {many:,} bodies, for there is no room: no descriptors"
+        said = f"viewers are shown {many // 2:,} of {many:,} bodies, because memory is insufficient: no descriptors"
         assert capsys.readouterr().err.count(said) == 1
         before = len(asked)
         now_ns = RETRY_NS

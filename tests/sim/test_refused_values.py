@@ -27,7 +27,7 @@ CALLS: dict[str, tuple[Callable[[], object], type[Exception]]] = {
     "columns": (lambda: twixt.Bodies(1, columns=["heat"]), TypeError),  # type: ignore[arg-type]
     "a slider": (lambda: twixt.Slider("speed", 3, 0, 1), ValueError),
     "a slider's value": (lambda: twixt.Slider("speed", "fast", 0, 1), TypeError),  # type: ignore[arg-type]
-    "a text": (lambda: twixt.OverlayText("middle"), ValueError),
+    "text": (lambda: twixt.OverlayText("middle"), ValueError),
     "words of a text": (lambda: twixt.OverlayText("top", 5), TypeError),  # type: ignore[arg-type]
     "an event": (lambda: twixt.UserEvent("shout"), ValueError),
     "a key": (lambda: twixt.UserEvent("key", key="A"), TypeError),  # type: ignore[arg-type]

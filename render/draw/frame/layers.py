@@ -100,7 +100,7 @@ def place(layer: Layer, ring: SnapshotRing) -> PlacedLayer:
     is unknown."""
     method = layer.method
     if method not in METHODS:
-        raise TwixtError(f"drawing knows the methods {', '.join(METHODS)}, got {method!r}")
+        raise TwixtError(f"drawing supports the methods {', '.join(METHODS)}, got {method!r}")
     alpha = min(max(float(layer.alpha), 0.0), 1.0)
     older = layer.next_slot if layer.next_slot is not None and alpha >= 1 else layer.previous_slot
     count = ring.count(older)

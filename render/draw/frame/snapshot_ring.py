@@ -310,9 +310,9 @@ class SnapshotRing:
         if buffer is None or self._context.error == "GL_OUT_OF_MEMORY":
             mib = 1 / (1 << 20)
             raise TwixtError(
-                f"the graphics card has no room for a snapshot of {self._capacity:,} bodies: "
+                f"the GPU has no memory for a snapshot of {self._capacity:,} bodies: "
                 f"{size_bytes * mib:.0f} MiB "
-                f"beside the {held * mib:.0f} MiB that hold others; run with fewer bodies"
+                f"in addition to {held * mib:.0f} MiB for other snapshots; use fewer bodies"
             )
         return buffer
 

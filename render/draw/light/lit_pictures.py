@@ -85,7 +85,7 @@ class LitTarget:
         except moderngl.Error as problem:
             width_px, height_px = size_px
             raise TwixtError(
-                f"the graphics card has no room for a picture of {width_px}x{height_px} px with {samples} samples a "
+                f"the GPU has no memory for a picture of {width_px}x{height_px} px with {samples} samples a "
                 f"pixel ({problem}); use a smaller --size, or --quality low"
             ) from None
         if not several:

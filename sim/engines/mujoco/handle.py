@@ -45,7 +45,7 @@ DEFAULT_SIZE_PX = (800, 600)
 
 
 class Handle:
-    """The handle of one passive viewer. `launch_passive` returns it."""
+    """Handle of one passive viewer, as `launch_passive` returns it, with the names of MuJoCo's own handle."""
 
     def __init__(
         self,
@@ -93,28 +93,28 @@ class Handle:
 
     @property
     def cam(self) -> MjvCamera:
-        """The camera.
+        """The camera of the window, an `MjvCamera`.
 
-        If the code has set the camera since the last `sync`, the window shows this view. Otherwise `sync` sets the
-        camera to the view that the user has chosen in the window.
+        If your code has changed the camera since the last `sync`, the window shows this view. Otherwise `sync` sets
+        the camera to the view that the user has chosen in the window.
         """
         return self._shown.camera
 
     @property
     def opt(self) -> MjvOption:
-        """Visualization options. docs/engines.md lists the options that have an effect."""
+        """Visualization options, an `MjvOption`. docs/engines.md lists the options that have an effect."""
         self._watch()
         return self._shown.opt
 
     @property
     def perturb(self) -> MjvPerturb:
-        """The selected or dragged body. The user or the code selects this body."""
+        """The selected or dragged body, an `MjvPerturb`. The user or your code selects it."""
         self._deferred.request_check()
         return self._unsupported.perturb
 
     @property
     def user_scn(self) -> MjvScene:
-        """A scene to which the code adds geoms. The next `sync` shows these geoms.
+        """An `MjvScene` to which your code adds geoms. The next `sync` shows these geoms.
 
         Of the scene's flags, only the flag for the sky has an effect.
         """
@@ -123,18 +123,20 @@ class Handle:
 
     @property
     def m(self) -> MjModel:
-        """The model. It is the user's own object."""
+        """The model: the same object that was passed to `launch_passive`."""
         return self._model
 
     @property
     def d(self) -> MjData:
-        """The data. It is the user's own object."""
+        """The data: the same object that was passed to `launch_passive`."""
         return self._data
 
     @property
     def view(self) -> View:
-        """The view of twixt: its `slider`, `toggle`, `button`, `plot`, `keys`, `screenshot` and so on. `sync` publishes
-        to it, so do not call its `publish`, `slot` and `scene`."""
+        """The view of twixt, for `slider`, `toggle`, `button`, `plot`, `keys`, `screenshot` and so on.
+
+        Do not call its `publish` and `slot`, and do not assign its `scene`: `sync` does this.
+        """
         return self._view
 
     @property
@@ -143,7 +145,7 @@ class Handle:
         return mujoco.MjrRect(0, 0, *(self._view.size_px or self._size_px))
 
     def is_running(self) -> bool:
-        """True while the loop should go on.
+        """True while the loop should continue.
 
         Returns:
             True until the window is closed or `close` is called. Without a display, True until `close` is called.
@@ -162,7 +164,8 @@ class Handle:
         """Shows the current state of the data. If no frame would show this state, the call takes half a microsecond.
 
         Args:
-            state_only: If True, the model's own arrays (colours, sizes, poses of geoms) are not checked for changes.
+            state_only: True to skip the check whether the model's own arrays (colours, sizes, poses of geoms) have
+                changed.
         """
         if self._contacts is not None:
             with self._lock:  # another thread may step under this lock
@@ -219,14 +222,13 @@ class Handle:
             viewer.emit("hit", body=mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_BODY, "ball"), strength=3.0)
 
         Viewers deliver it in the first frame whose draw time has reached the event's instant, even if `sync` does not
-        publish this state because no frame would show it. All else is as for `World.emit`. After `close`, this method
-        does nothing.
+        publish this state. For limits and corrections see `World.emit`. After `close`, this method does nothing.
 
         Args:
             name: Name of the event, 1 to 40 bytes in UTF-8, without control characters.
             body: Id of the body in the model.
             position: Point in the world, (3,), metres.
-            strength: How strong it was, >= 0, in a unit of your choice.
+            strength: Strength of the event, >= 0, in a unit of your choice.
             values: Up to four numbers.
             text: Short text, up to 15 bytes in UTF-8.
             at: Simulated time at which it happened, in seconds, by default `data.time`. If it is later than the state
@@ -251,13 +253,13 @@ class Handle:
         at: ArrayLike | None = None,
         text: str = "",
     ) -> None:
-        """Emits n events of one name at once. This is faster than `emit` from about twenty events on.
+        """Emits n events of one name. From about 20 events on, this is faster than n calls of `emit`.
 
-        The arguments are those of `World.emit_many`, with the bodies and times of `emit`.
+        The arguments have the shapes of `World.emit_many`, and the bodies and times of `emit`.
 
         Args:
             name: Name of the events.
-            body: (n,), ids of bodies in the model, or one for all events, as are the next arguments.
+            body: (n,), ids of bodies in the model. This and the next arguments may also be one value for all events.
             position: (n, 3), points in the world, metres.
             strength: (n,), >= 0.
             values: (n, k), up to four numbers for each event.
@@ -297,8 +299,7 @@ class Handle:
         self._view.close()
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        """Raises TypeError. A handle stands for one window, so it supports neither `copy.copy`, `copy.deepcopy` nor
-        pickle."""
+        """Raises TypeError: a handle belongs to one window, so it cannot be copied or pickled."""
         raise TypeError(NOT_COPIED.format("a handle of launch_passive"))
 
     def __enter__(self) -> Self:

@@ -154,7 +154,7 @@ class ModelWorld(World):
                 model.opt.timestep = self.dt
                 self._fresh = model, _scene_of(model, self._switches.parts_of(model), self.path)
             except TwixtError as error:
-                print_notice(f"{error}; the model from before stays")
+                print_notice(f"{error}; the old model stays in use")
         return self._fresh is not None
 
     def diagnostics(self) -> dict[str, float]:

@@ -56,7 +56,7 @@ def version_note(version: str) -> str:
     if TESTED[0] <= found <= TESTED[1]:
         return ""
     than = f"older than {oldest}, the oldest" if found < TESTED[0] else f"newer than {newest}, the newest"
-    return f"mujoco {version} is {than} version with which twixt was tested; going on with it"
+    return f"mujoco {version} is {than} version with which twixt was tested; it is used anyway"
 
 
 class _OnFirstUse:

@@ -47,18 +47,36 @@ _states_of: WeakKeyDictionary[View, tuple[MjData, BodyPoses, VisualMarks, ModelS
 
 
 def publish(view: View, data: MjData) -> None:
-    """Shows the current state of `data` on `view`. This function never waits.
+    """Publishes the current state of `data` on a view of `twixt.show`. It never waits.
 
     A state has the poses and velocities of the bodies, the tendons, and the simulated time (`data.time`). If
-    `data.time` decreases, all bodies are drawn with a cut. Call `publish` at most one time in each step of the loop.
-    Every state is sent. In contrast, `launch_passive` sends no more states than frames can show.
+    `data.time` decreases, all bodies are drawn with a cut. Call `publish` at most once in each step of the loop. Every
+    state is sent. In contrast, `launch_passive` sends no more states than frames can show.
 
     Args:
         view: The view that `twixt.show(scene(model))` returned.
         data: Data of the model.
 
     Raises:
-        TwixtError: An argument has another type.
+        TwixtError: An argument has another type. The error is also a TypeError.
+
+    Examples:
+        ```python
+        import mujoco
+        import twixt
+        from twixt import mujoco_viewer
+
+        xml = (
+            '<mujoco><worldbody><geom type="plane" size="2 2 .1"/>'
+            '<body pos="0 0 2"><freejoint/><geom size="0.1"/></body></worldbody></mujoco>'
+        )
+        model = mujoco.MjModel.from_xml_string(xml)
+        data = mujoco.MjData(model)
+        with twixt.show(mujoco_viewer.scene(model), dt=model.opt.timestep) as view:
+            for t in view.real_time():
+                mujoco.mj_step(model, data)
+                mujoco_viewer.publish(view, data)
+        ```
     """
     if not isinstance(view, View) or not isinstance(data, mujoco.MjData):
         raise InvalidType(
@@ -86,7 +104,9 @@ def launch_passive(
     publish_hz: float | None = None,
     **options: Unpack[PassiveOptions],
 ) -> Handle:
-    """Opens a window that shows `data`, and returns immediately.
+    """Opens a window that shows `data`, and returns before the window is open.
+
+    Call `viewer.sync()` after each step. The window is in another process, so a slow window does not delay the loop.
 
     Args:
         model: The model.
@@ -94,17 +114,35 @@ def launch_passive(
         key_callback: Function that is called on a separate thread with the GLFW code of each pressed key.
         show_left_ui: If this and `show_right_ui` are False, there is no overlay.
         show_right_ui: If this and `show_left_ui` are False, there is no overlay.
-        publish_hz: Maximum number of shown states per second. By default 120, or fewer if 120 would take more than 1 %
+        publish_hz: Largest number of shown states per second. By default 120, or fewer if 120 would take more than 1 %
             of the loop's time.
         **options: The options of `twixt.show`; see `ViewerOptions`. `events` may also be "contacts": `sync` then emits
             an event for each contact that begins (docs/engines.md).
 
     Returns:
-        The handle, by which the user's own loop shows its states.
+        The handle, with the names of MuJoCo's own handle. Keep it in a variable: the window is closed when the last
+        reference to it is gone.
 
     Raises:
         ValueError: In the same cases as in MuJoCo's own viewer.
-        TwixtError: `publish_hz` or an option is invalid, the name is in use, or memory is short.
+        TwixtError: `publish_hz` or an option is invalid, the name is in use, or memory is insufficient.
+
+    Examples:
+        ```python
+        import mujoco
+        from twixt import mujoco_viewer
+
+        xml = (
+            '<mujoco><worldbody><geom type="plane" size="2 2 .1"/>'
+            '<body pos="0 0 2"><freejoint/><geom size="0.1"/></body></worldbody></mujoco>'
+        )
+        model = mujoco.MjModel.from_xml_string(xml)
+        data = mujoco.MjData(model)
+        with mujoco_viewer.launch_passive(model, data) as viewer:
+            while viewer.is_running():
+                mujoco.mj_step(model, data)
+                viewer.sync()
+        ```
     """
     if not isinstance(model, mujoco.MjModel):
         raise ValueError(f"`model` is not a mujoco.MjModel: got {model!r}")
@@ -135,7 +173,7 @@ def launch(
     Args:
         model: The model.
         data: Data of the model. By default a new `MjData`.
-        loader: Function that returns model and data. Its results replace the arguments `model` and `data`.
+        loader: Function that returns model and data. It cannot be combined with `model`.
         show_left_ui: As in `launch_passive`.
         show_right_ui: As in `launch_passive`.
         **options: As in `launch_passive`.
@@ -143,6 +181,18 @@ def launch(
     Raises:
         ValueError: In the same cases as in MuJoCo's own viewer.
         TwixtError: There is no model, or an option is invalid.
+
+    Examples:
+        ```python
+        import mujoco
+        from twixt import mujoco_viewer
+
+        xml = (
+            '<mujoco><worldbody><geom type="plane" size="2 2 .1"/>'
+            '<body pos="0 0 2"><freejoint/><geom size="0.1"/></body></worldbody></mujoco>'
+        )
+        mujoco_viewer.launch(mujoco.MjModel.from_xml_string(xml), seconds=1)
+        ```
     """
     if model is None and data is not None:
         raise ValueError("mjData is specified but mjModel is not")

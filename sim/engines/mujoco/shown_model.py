@@ -320,7 +320,7 @@ class ShownModel:
             return self._replace_light() if old == LIGHT and not are_labels_old else self._replace_scene()
         except IndexError as error:  # the program has written an invalid index of a material, mesh or body
             if not self._has_wrong_index:
-                print_notice(f"an index in the model's arrays is out of range ({error}); the picture stays as it was")
+                print_notice(f"an index in the model's arrays is out of range ({error}); the picture is not updated")
             self._has_wrong_index = True
             return False
 

@@ -22,7 +22,7 @@ GOOD = Deliveries(
 WHERE = {
     "processor": "a processor", "cores": 2, "system": "a system", "display": "Xvfb", "free_cores_before": None
 }  # fmt: skip
-SAID = ("twixt: 5 events are lost: there were more",)
+SAID = ("twixt: 5 events were lost, because",)
 
 
 def ran(

@@ -19,7 +19,10 @@ from twixt.render.measure.frame_rows import FrameRow, FrameTable
 PAGE = Path(__file__).parents[3] / "docs" / "conventions.md"
 MS = 1_000_000
 BEGIN_NS = 5_000 * MS
-WHERE = {"processor": "a processor", "cores": 2, "system": "a system", "display": "Xvfb", "free_cores": [2.0, None]}
+WHERE = {
+    "processor": "a processor", "cores": 2, "system": "a system", "display": "Xvfb", "free_cores": [2.0, None],
+    "is_real_time": True,
+}  # fmt: skip
 FIGURES = Latency(states=10, mean_ms=34.4, p99_ms=43.0, age_ms=25.0, held_percent=0.0)
 
 
@@ -79,7 +82,9 @@ def test_a_failed_run_is_shown_and_written(tmp_path: Path, capsys: pytest.Captur
     runs = [CaseRun(Case(RUN, 60, "auto"), FIGURES), CaseRun(Case(RUN, 60, "ahead"), None, "exit code 1")]
     write_results(runs, Results("a command", str(tmp_path / "a.json"), str(tmp_path / "a.md")), WHERE)
     assert "| 60 | 34 / 43 | failed | - | - | - |" in (tmp_path / "a.md").read_text()
-    assert "run, 60 Hz, ahead: no figures: exit code 1" in capsys.readouterr().out
+    said = " ".join(capsys.readouterr().out.split())
+    assert "run, 60 Hz, ahead: no figures: exit code 1" in said
+    assert "after them: unknown; all processes of the runs had real-time priority" in said
     first, second = json.loads((tmp_path / "a.json").read_text())["runs"]
     assert (first["mean_ms"], first["failure"], second["failure"]) == (34.4, None, "exit code 1")
 

@@ -168,7 +168,7 @@ def test_a_death_meanwhile_gives_no_figure_and_leaves_no_stopped_viewer(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--bodies", "0"], "each must be from 1 to 100000"),
+        (["--bodies", "0"], "each number must be from 1 to 100000"),
         (["--bodies", "many"], "many"),
         (["--load", "some"], "'none', 'loop'"),
         (["--seconds", "0"], "--seconds"),

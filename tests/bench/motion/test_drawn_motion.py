@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from bench.clock.traces import SECOND, Arrival, steady
 from bench.motion.drawn_motion import TROUBLES, MotionFigures, MotionReplay, TroubleTrace, motion_figures
-from bench.motion.motion_bench import Result, document, measured, page, size
+from bench.motion.motion_bench import Result, as_text, document, measured, page, size
 from bench.motion.recordings import PICTURED, SUBJECTS, Recording
 from bench.pages import BEGIN, markdown
 from twixt.ipc.errors import TwixtError
@@ -222,28 +222,38 @@ def test_the_same_run_gives_the_same_figures() -> None:
     assert [result.method for result in first] == ["linear", "hermite"]
 
 
-def test_the_page_holds_every_figure() -> None:
+def test_the_page_has_a_summary_and_a_line_for_each_case_with_an_error() -> None:
     results = some_results()
     what = size({"circles": SUBJECTS["circles"]}, ["ahead 10 Hz"], ["linear", "hermite"], 0, quick=True)
     text = markdown(page(what, results))
-    assert [line.split("|")[2].strip() for line in text.splitlines() if line.startswith("| ahead 10 Hz |")] == [
-        "linear",
-        "hermite",
-    ]
-    assert document(what, results)["rows"][0]["figures"]["position_p50_mm"] == results[0].figures.position_p50_mm
+    linear, hermite = (result.figures for result in results)
+    summary = text.partition("## All cases")[0]
+    assert "| method | smooth curve: position p50, mm | jerk: jump p99, mm | impact: position max, mm |" in summary
+    assert f"| linear | {as_text(linear.position_p50_mm)} |" in summary
+    both = [f"{as_text(each.position_p50_mm)} / {as_text(each.position_p99_mm)}" for each in (linear, hermite)]
+    assert f"| circles | ahead 10 Hz | {both[0]} | {both[1]} |" in text
+    assert f"| ahead 10 Hz | {as_text(linear.age_mean_ms)} | {as_text(hermite.age_mean_ms)} |" in text
+    assert "### Rotation error" not in text
+    assert document(what, results)["rows"][0]["figures"]["position_p50_mm"] == linear.position_p50_mm
 
 
-def test_the_page_in_docs_tells_of_every_world_and_trouble_and_its_sentences_have_the_figures_of_its_tables() -> None:
+def test_the_page_in_docs_has_every_world_and_trouble_and_its_sentences_have_the_figures_of_its_tables() -> None:
     prose, _, figures = (Path(__file__).parents[3] / "docs" / "motion.md").read_text().partition(BEGIN)
     for name in (*SUBJECTS, *TROUBLES):
         assert f"| {name} |" in prose
-    seen = prose.partition("## What one sees")[2].partition("## Conditions")[0]
-    named = re.findall(r"(\d+(?:\.\d+)?) (?:mm|ms|degrees)\b", seen)
-    # Beside figures: how far `extrapolate` guesses, and the sharpest corner whose curve `auto` trusts.
-    sharp_deg = math.degrees(2 * math.asin(ACCELERATION_CHANGE / 2))
-    limits = {f"{PREDICTED_NS / 1e6:.0f}", f"{sharp_deg:.0f}"}
+    found = prose.partition("## What the figures show")[2].partition("\n## ")[0]
+    named = re.findall(r"(\d+(?:\.\d+)?)\s+(?:mm|ms|degrees)\b", found)
+    cells = set(re.split(r" \| | / |\n", figures))
     assert len(named) > 30
-    assert [name for name in named if f"| {name} |" not in figures and name not in limits] == []
+    assert [name for name in named if name not in cells] == []
+
+
+def test_the_page_in_docs_states_the_limits_of_the_methods() -> None:
+    prose = re.sub(r"\s+", " ", (Path(__file__).parents[3] / "docs" / "motion.md").read_text())
+    sharp_deg = math.degrees(2 * math.asin(ACCELERATION_CHANGE / 2))
+    assert f"path turns by more than {sharp_deg:.0f} degrees" in prose
+    assert prose.count(f"at most {PREDICTED_NS / 1e6:.0f} ms") == 2
+    assert [name for name in METHODS if f"| `{name}`" not in prose] == []
 
 
 def test_progress_is_said_and_the_trouble_is_any_trace() -> None:

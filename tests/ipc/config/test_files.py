@@ -42,5 +42,5 @@ def test_a_file_that_cannot_be_written_gives_reason_and_way_out(tmp_path: Path) 
         with pytest.raises(TwixtError) as refused:
             write()
         assert str(refused.value) == (
-            f"cannot write {path!r}: No such file or directory; give {flag} a file in a folder that exists and has room"
+            f"cannot write {path!r}: No such file or directory; for {flag}, name a file in an existing folder with free space"
         )

@@ -24,7 +24,7 @@ from twixt.ipc.config.rules import (
     read_stall,
     read_trails,
 )
-from twixt.ipc.config.troubles import LONGEST_DELAY_MS, LONGEST_MS, PRESETS, Troubles, breaks_rule, flags_of
+from twixt.ipc.config.troubles import LONGEST_DELAY_MS, LONGEST_MS, PRESETS, Troubles, breaks_rule
 
 
 @pytest.mark.parametrize(
@@ -76,43 +76,46 @@ def test_a_text_of_another_form_is_a_value_error(read: Any, text: str) -> None:
 @pytest.mark.parametrize(
     ("values", "says"),
     [
-        ({"interpolation": "cubic"}, "--interpolation must be one of auto, hermite, .* or module:Class .* got 'cubic'"),
+        (
+            {"interpolation": "cubic"},
+            "--interpolation must be one of auto, hermite, .* or your own module:Class, got 'cubic'",
+        ),
         ({"interpolation": "my blend:Ease"}, "got 'my blend:Ease'"),
-        ({"viewer_nice": 20}, "--viewer-nice must be a whole number from 0 .* to 19 .*, got 20; leave it out for 0"),
+        ({"viewer_nice": 20}, "--viewer-nice must be a whole number from 0 .* to 19 .*, got 20"),
         ({"viewer_nice": -1}, "--viewer-nice must be .* got -1"),
         ({"viewer_nice": 1.5}, "--viewer-nice must be .* got 1.5"),
         ({"viewer_nice": True}, "--viewer-nice must be .* got True"),
         ({"clock": "late"}, "--clock must be one of auto, ahead, newest-two, buffered, got 'late'"),
         ({"prefer": "speed"}, "--prefer must be one of latency, balanced, smooth, got 'speed'"),
-        ({"split": (("none", ""), ("cubic", ""))}, "a half of --split must be one of .* got 'cubic'"),
+        ({"split": (("none", ""), ("cubic", ""))}, "the method of a half of --split must be one of .* got 'cubic'"),
         ({"split": (("none", "late"), ("", ""))}, "the clock of a half of --split must be one of .* got 'late'"),
         ({"buffer_ms": -1.0}, "--buffer-ms must be a finite number >= 0 and <= 60000, got -1.0"),
         ({"buffer_ms": 1e300}, "--buffer-ms must be a finite number >= 0 and <= 60000, got 1e\\+300"),
         ({"slow_render_ms": 1e300}, "--slow-render must be a finite number >= 0 and <= 60000, got 1e\\+300"),
-        ({"fps": 1e-300}, "--fps must be at least 0.1 a second, got 1e-300"),
-        ({"publish_hz": 1e-300}, "--publish-hz must be at least 0.1 a second, got 1e-300"),
-        ({"name": "\u0663"}, "--name must be letters, digits, - and _, at most 64, got '\u0663'"),
+        ({"fps": 1e-300}, "--fps must be at least 0.1 Hz, got 1e-300"),
+        ({"publish_hz": 1e-300}, "--publish-hz must be at least 0.1 Hz, got 1e-300"),
+        ({"name": "\u0663"}, "--name must be 1 to 64 letters, digits, - or _, got '\u0663'"),
         ({"seconds": 1e300}, r"--seconds must be at most 1e\+09, got 1e\+300"),
         ({"chase_ms": 1e300}, "--chase-ms must be at most 60000"),
         ({"chase_ms": 0.0}, "--chase-ms must be a finite number > 0, got 0.0"),
         ({"draw": "marks"}, "--draw must be module:function, such as my_marks:draw, got 'marks'"),
         ({"slow_physics_ms": (120.0, 20.0)}, r"--slow-physics must be .*shortest <= longest.*, got 120-20"),
-        ({"stall": (500.0, 0.0)}, r"--stall must be ms every so many seconds .*, got 500@0"),
+        ({"stall": (500.0, 0.0)}, r"--stall must be length in ms and interval in seconds .*, got 500@0"),
         ({"stall": (1e9, 5.0)}, r"--stall must be .* <= 60000 "),
-        ({"drop_percent": 101.0}, "--drop must be a percentage of snapshots, 0 <= percent <= 100, got 101.0"),
+        ({"drop_percent": 101.0}, "--drop must be a percentage, 0 <= percent <= 100, got 101.0"),
         ({"drop_percent": float("nan")}, "--drop must be .* got nan"),
         ({"delay_ms": (20.0, 80.0)}, r"--delay must be mean and jitter in ms, 0 <= jitter <= mean .*, got 20\+-80"),
         ({"delay_ms": (9000.0, 2000.0)}, "mean \\+ jitter <= 10000"),
         ({"trouble": "storm"}, "--trouble must be one of lan, wifi, mobile, slow, stalls, got 'storm'"),
         ({"when_slow": "stop"}, "--when-slow must be one of dilate, widen, got 'stop'"),
-        ({"max_step_ms": 50.0}, "--max-step-ms 50 is for --when-slow widen; add that, or leave it out"),
+        ({"max_step_ms": 50.0}, "--max-step-ms 50 needs --when-slow widen; add that, or leave out --max-step-ms"),
         ({"max_step_ms": 0.0, "when_slow": "widen"}, "--max-step-ms must be a finite number > 0"),
-        ({"dt_replay": "x", "when_slow": "widen"}, "leave --when-slow widen out"),
+        ({"dt_replay": "x", "when_slow": "widen"}, "leave one out"),
         ({"seed": -1}, "--seed must be a whole number >= 0, got -1"),
         ({"size_px": (5, 600)}, "--size must be from 16x16 to 16384x16384, got 5x600"),
         ({"size_px": 600}, r"--size must be two values, \(width, height\), got 600"),
         ({"size_px": (800.5, 600)}, r"--size must be whole numbers of pixels, got \(800.5, 600\)"),
-        ({"name": "a/b"}, "--name must be letters, digits, - and _, at most 64, got 'a/b'"),
+        ({"name": "a/b"}, "--name must be 1 to 64 letters, digits, - or _, got 'a/b'"),
     ],
 )
 def test_what_breaks_a_rule_is_refused_with_flag_rule_and_value(values: dict[str, Any], says: str) -> None:
@@ -134,15 +137,16 @@ def test_what_breaks_a_rule_is_refused_with_flag_rule_and_value(values: dict[str
         ({"camera": None}, "camera must be one of auto, still, got None"),
         (
             {"dt_replay": "steps", "when_slow": "widen"},
-            "--dt-replay says how long each step is; leave --when-slow widen out",
+            "--dt-replay cannot be combined with --when-slow widen, because the log sets each step's length; "
+            "leave one out",
         ),
         (
             {"split": "none"},
-            '--split must be two values, (("none", ""), ("auto", "")), a method and a clock each, got \'none\'',
+            '--split must be two values, such as (("none", ""), ("auto", "")), got \'none\'',
         ),
         (
             {"split": ("none", "auto")},
-            "a half of --split must be two values, (method, clock), \"\" for the run's own, got 'none'",
+            "each half of --split must be two values, (method, clock); \"\" stands for the run's own, got 'none'",
         ),
     ],
 )
@@ -195,7 +199,7 @@ def test_a_name_may_be_of_letters_digits_dashes_and_underscores(name: str) -> No
 def test_a_name_that_is_no_word_or_too_long_or_no_text_is_refused(name: Any) -> None:
     with pytest.raises(ConfigError) as refused:
         Config(name=name)
-    assert str(refused.value) == f"--name must be letters, digits, - and _, at most 64, got {name!r}"
+    assert str(refused.value) == f"--name must be 1 to 64 letters, digits, - or _, got {name!r}"
 
 
 @pytest.mark.parametrize("method", [*INTERPOLATIONS, "my_blend:Ease", "my.blend:Ease"])
@@ -225,7 +229,7 @@ def test_trails_are_a_switch_or_have_a_length(trails: Any, seconds: float) -> No
 def test_trails_of_another_length_are_refused(trails: Any) -> None:
     with pytest.raises(ConfigError) as refused:
         Config(trails=trails)
-    said = '--trails must be seconds, a finite number > 0 and at most 1e+09, or "all", got '
+    said = '--trails must be a number of seconds > 0 and <= 1e+09, or "all", got '
     assert str(refused.value) == f"{said}{trails!r}"
 
 
@@ -291,29 +295,21 @@ def test_every_flag_has_help_and_a_heading() -> None:
 
 def test_flags_win_over_a_preset_and_nothing_is_nothing() -> None:
     assert Config().troubles == Troubles()
-    assert Config(trouble="mobile").troubles == PRESETS["mobile"].troubles
+    assert Config(trouble="mobile").troubles == PRESETS["mobile"]
     mixed = Config(trouble="mobile", drop_percent=0.0, stall=(0, 1), slow_physics_ms=(1, 2)).troubles
-    assert mixed == Troubles((1, 2), None, 0.0, PRESETS["mobile"].troubles.delay_ms)
+    assert mixed == Troubles((1, 2), None, 0.0, PRESETS["mobile"].delay_ms)
     assert Config(slow_physics_ms=(0, 0), delay_ms=(0, 0)).troubles == Troubles()
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_a_preset_keeps_the_rules_and_stands_in_the_help(name: str) -> None:
-    troubles = PRESETS[name].troubles
+def test_a_preset_keeps_the_rules(name: str) -> None:
+    troubles = PRESETS[name]
     assert troubles == troubles.tidy() != Troubles()
     Config(
         slow_physics_ms=troubles.slow_physics_ms,
         stall=troubles.stall,
         drop_percent=troubles.drop_percent,
         delay_ms=troubles.delay_ms,
-    )
-    (about,) = (item.metadata["help"] for item in dataclasses.fields(Config) if item.name == "trouble")
-    assert f"{name}, {PRESETS[name].about}: {flags_of(troubles)}" in about
-
-
-def test_the_figures_of_a_preset_are_as_they_would_be_typed() -> None:
-    assert flags_of(Troubles((20, 120), (500, 5), 2.5, (0.4, 0.2))) == (
-        "--slow-physics 20-120 --stall 500@5 --drop 2.5 --delay 0.4+-0.2"
     )
 
 
@@ -345,7 +341,7 @@ def test_files_to_be_written_need_a_folder_before_the_run(tmp_path: Path) -> Non
 
 def test_a_file_needs_a_name_a_folder_and_a_picture_an_ending(tmp_path: Path) -> None:
     for field, path, said in (
-        ("log", "", "--log must be the name of a file, got ''"),
+        ("log", "", "--log must be a file name, got ''"),
         ("json", str(tmp_path), "--json .* cannot be written"),
         ("screenshot", str(tmp_path / "picture"), "--screenshot writes a PNG file, .* name it .*picture.png"),
         ("plot", str(tmp_path / "plot.txt"), "--plot writes a PNG file"),
@@ -378,10 +374,10 @@ def test_a_file_is_named_by_a_text_or_a_path(tmp_path: Path) -> None:
         Config(log=path).check_files()
     folder = str(path.parent)
     assert str(refused.value) == (
-        f"--log {str(path)!r}: the folder {folder!r} does not exist; make it, or name another file"
+        f"--log {str(path)!r}: the folder {folder!r} does not exist; create it, or name another file"
     )
     path = 5
-    with pytest.raises(ConfigError, match=r"^--log must be the name of a file, got 5$"):
+    with pytest.raises(ConfigError, match=r"^--log must be a file name, got 5$"):
         Config(log=path).check_files()
 
 
@@ -396,5 +392,5 @@ def test_a_dash_is_standard_output_whatever_has_that_name(tmp_path: Path, monkey
 @pytest.mark.parametrize("field", ["log", "screenshot", "plot", "dt_log"])
 def test_nothing_but_json_is_written_to_standard_output(field: str) -> None:
     flag = "--" + field.replace("_", "-")
-    with pytest.raises(ConfigError, match=rf"^{flag} -: only --json is written to standard output; name a file$"):
+    with pytest.raises(ConfigError, match=rf"^{flag} -: only --json can write to standard output; name a file$"):
         Config(**{field: "-"}).check_files()  # type: ignore[arg-type]

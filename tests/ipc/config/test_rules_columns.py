@@ -42,6 +42,5 @@ def test_what_is_no_such_text_is_no_rule_and_is_said_with_what_would_be(rule: An
     assert is_reference(rule) is False
     assert is_rule(rule) is False
     assert unknown_rule("heat", rule) == (
-        "the rule of column 'heat' must be one of linear, angle, none, latest, or module:function "
-        f"for one of your own, got {rule!r}"
+        f"the rule of column 'heat' must be one of linear, angle, none, latest, or your own module:function, got {rule!r}"
     )

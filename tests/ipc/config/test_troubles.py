@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from twixt.ipc.config.troubles import PRESETS, Troubles, breaks_rule, flags_of, presets_text
+from twixt.ipc.config.troubles import Troubles, breaks_rule
 
 ALL = Troubles(slow_physics_ms=(20.0, 120.0), stall=(500.0, 5.0), drop_percent=2.5, delay_ms=(50.0, 25.0))
 
@@ -57,14 +57,3 @@ def test_the_status_is_what_a_connection_can_carry() -> None:
     }
     assert json.loads(json.dumps(status)) == status
     assert set(Troubles().to_status().values()) == {None, 0.0}
-
-
-def test_troubles_are_said_as_they_would_be_typed() -> None:
-    assert flags_of(ALL) == "--slow-physics 20-120 --stall 500@5 --drop 2.5 --delay 50+-25"
-    assert flags_of(Troubles()) == ""
-
-
-def test_each_preset_is_said_with_what_has_such_figures_and_how_to_type_them() -> None:
-    said = presets_text().split("; ")
-    assert [each.split(",")[0] for each in said] == list(PRESETS)
-    assert "mobile, a phone under way: --stall 300@15 --drop 2 --delay 50+-25" in said

@@ -60,7 +60,7 @@ def test_a_module_that_is_not_there_is_told_with_where_it_was_looked_for(users_f
     (users_folder / "nothing_like_it.py").write_text("")
     assert str(refusal(name)) == (
         f'--world: no module named "{name}" in {users_folder} or on the Python path; '
-        "go to the folder it lies in, or set PYTHONPATH"
+        "cd to the folder of the module, or set PYTHONPATH"
     )
 
 
@@ -318,4 +318,6 @@ def test_a_current_folder_that_is_gone_is_a_refusal(tmp_path: Path, monkeypatch:
     (tmp_path / "gone").mkdir()
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
-    assert str(refusal("my_rule")).startswith('--world: "my_rule" is looked for in the current folder, which is gone (')
+    assert str(refusal("my_rule")).startswith(
+        '--world: the current folder, in which "my_rule" is searched, does not exist ('
+    )

@@ -109,7 +109,7 @@ def test_linux_is_asked_where_it_keeps_its_files(monkeypatch: pytest.MonkeyPatch
 def test_what_does_not_fit_is_refused_with_both_sizes_and_a_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(budget, "free_bytes", lambda: 100 * MIB)
     budget.require(100 * MIB, "this")
-    with pytest.raises(budget.NoRoom, match="this would need 101 MiB, 100 MiB are free; use fewer bodies"):
+    with pytest.raises(budget.NoRoom, match="this would need 101 MiB, but 100 MiB are free; use fewer bodies"):
         budget.require(101 * MIB, "this")
     with pytest.raises(budget.NoRoom, match="1,000,000 bodies would need 305 MiB"):
         budget.require_bodies(1_000_000, 64)

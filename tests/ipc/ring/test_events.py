@@ -340,7 +340,7 @@ def test_a_number_that_goes_back_is_refused() -> None:
     ring.append(5)
     ring.reader.unread()
     ring.word(events.LATEST, 4)
-    with pytest.raises(LayoutError, match=r"damaged: 4 appended, but 5 read; restart the simulation"):
+    with pytest.raises(LayoutError, match=r"damaged: it has 4 events, but 5 were read; restart the simulation"):
         ring.reader.unread()
 
 

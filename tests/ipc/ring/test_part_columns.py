@@ -98,5 +98,5 @@ def test_a_damaged_number_of_parts_is_refused() -> None:
     publish(channel.writer, Head(), bodies_of(1, 2), columns_of(2, 5))
     place = channel.layout.head_offset(1) + at.HEAD_FIELDS.index("parts") * 8
     channel.memory.view[place : place + 8] = (9).to_bytes(8, "little")
-    with pytest.raises(TwixtError, match="9 parts where 8 fit"):
+    with pytest.raises(TwixtError, match="9 parts in a slot for 8"):
         list(channel.reader.unread(1 << 20))

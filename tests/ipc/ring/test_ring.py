@@ -536,7 +536,7 @@ class TestGrowth:
 
     def test_a_smaller_segment_is_refused(self, channel: Channel):
         layout = Layout.for_bodies(4)
-        with pytest.raises(TwixtError, match="holds at least 8 bodies, got room for 4"):
+        with pytest.raises(TwixtError, match="must hold at least 8 bodies, got 4"):
             RingWriter.grown(memory.create(layout.segment_bytes), layout, channel.writer)
 
     def test_a_column_that_comes_later_is_zero_in_the_snapshots_before_it(self):

@@ -136,8 +136,8 @@ def test_one_that_is_dropped_never_was_and_the_next_takes_its_slot(ring: Ring, p
 
 
 REPLACED = (
-    "^while a snapshot was being written in place another was begun, which took its place; "
-    "end a slot's block, once, before the next publish$"
+    "^another snapshot was begun before the block of this slot ended, so this snapshot is dropped; "
+    "end the block before the next publish$"
 )
 
 

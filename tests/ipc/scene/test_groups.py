@@ -56,8 +56,8 @@ def test_a_group_may_be_as_late_as_the_longest_delay(delay_ms: float) -> None:
         *(
             (
                 {"interpolation": method},
-                f"Group.interpolation must be one of {METHODS}, module:Class for one of your own, "
-                f"or None for the run's, got {method!r}",
+                f"Group.interpolation must be one of {METHODS}, module:Class for your own method, "
+                f"or None for the method of the run, got {method!r}",
             )
             for method in ("smoothest", "a b:C", "", 3)
         ),
@@ -136,7 +136,7 @@ def test_groups_keep_their_order_and_share_nothing_with_what_was_given() -> None
         ({"a": [1, 2]}, "Scene.groups must map names to Group(bodies, ...), got [1, 2] for 'a'"),
         (
             {"a": Group([1, 2]), "b": Group([3]), "c": Group([4, 2])},
-            "a body is in one group at most, got 2 in 'a' and in 'c'",
+            "a body can be in only one group, got 2 in 'a' and in 'c'",
         ),
     ],
     ids=["a list", "no name", "a number", "reserved", "no group", "shared"],
@@ -162,12 +162,12 @@ def test_many_may_hang_on_one_and_one_on_many_in_a_row() -> None:
         ({0: -1}, "Scene.parents must be indices of bodies, whole numbers >= 0, got -1"),
         (
             {3: 3},
-            "Scene.parents must not go round in a circle, got 3 -> 3; take the parent of one of them away",
+            "Scene.parents must not form a cycle, got 3 -> 3; remove one of these parents",
         ),
         # The way to the circle is no part of it, and what ends elsewhere is no circle.
         (
             {8: 7, 5: 4, 4: 1, 1: 2, 2: 1},
-            "Scene.parents must not go round in a circle, got 1 -> 2 -> 1; take the parent of one of them away",
+            "Scene.parents must not form a cycle, got 1 -> 2 -> 1; remove one of these parents",
         ),
     ],
     ids=["a list", "a name", "negative", "itself", "a circle"],

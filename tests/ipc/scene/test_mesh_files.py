@@ -168,7 +168,7 @@ def test_an_stl_with_a_vertex_that_is_not_finite_or_of_another_length_is_named(t
             "long.stl",
             80,
             (10**9).to_bytes(4, "little"),
-            "long.stl is no whole STL: with 1,000,000,000 triangles it would",
+            "long.stl is not a complete STL: with 1,000,000,000 triangles it would",
         ),
     ):
         (tmp_path / name).write_bytes(whole[:place] + value + whole[place + 4 :])

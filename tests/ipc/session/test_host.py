@@ -113,7 +113,7 @@ def test_nothing_is_left_after_the_end_not_even_a_thread(channel: Any, nothing_l
     host.end("ended", "done")
     host.end("crashed", "again")
     assert session.running() == []
-    with pytest.raises(HostEnded, match=r"publish before its end, and in the process that made it$"):
+    with pytest.raises(HostEnded, match=r"publish before the end, in the process that made the simulation$"):
         channel.publish()
     assert host.commands.drain() == []
     assert host.commands.wait(BOUND_S)
@@ -177,16 +177,16 @@ def test_a_probe_for_the_name_is_no_viewer(channel: Any) -> None:
 @pytest.mark.parametrize(
     ("said", "answer"),
     [
-        (b"GET / HTTP/1.1\r\n\r\n", "the other side does not speak twixt's channel"),
+        (b"GET / HTTP/1.1\r\n\r\n", "the other side is not twixt"),
         (wire.HEADER.pack(wire.MAGIC, wire.FORMAT, 0, wire.VIEWER_JSON_LIMIT + 1, 0), "a message of 4097 + 0 bytes"),
         (wire.HEADER.pack(wire.MAGIC, wire.FORMAT, 0, 2, 1) + b"{}x", "a message of 2 + 1 bytes"),
         (wire.HEADER.pack(wire.MAGIC, wire.FORMAT, 1, 2, 0) + b"{}", "a message of 2 + 0 bytes with 1 descriptors"),
-        (wire.encode("attach") + wire.encode("attach"), "the first message of a viewer, and no other, is attach"),
-        (wire.encode("lead", {"lead_ns": 5}), "the first message of a viewer, and no other, is attach; got 'lead'"),
+        (wire.encode("attach") + wire.encode("attach"), "a viewer must send attach once"),
+        (wire.encode("lead", {"lead_ns": 5}), "a viewer must send attach once 'lead'"),
         (wire.encode("attach") + wire.encode("lead", {"lead_ns": "far"}), "lead_ns must be a whole number"),
         (wire.encode("attach") + wire.encode("wake", {"plan_number": 5}), "number must be a whole number"),
         (wire.encode("attach") + wire.encode("wake", {"number": 5}), "plan_number must be a whole number"),
-        (wire.encode("attach") + wire.encode("dance"), "no viewer has reason to say 'dance'"),
+        (wire.encode("attach") + wire.encode("dance"), "unexpected message 'dance'"),
         (wire.encode("attach") + wire.encode("command", {"name": "explode"}), "a command must be one of"),
         (wire.encode("attach") + wire.encode("report", {"number": None}), "number must be a whole number"),
     ],
@@ -257,7 +257,7 @@ def test_a_viewer_of_another_format_is_answered_in_ours(channel: Any) -> None:
             wire.MAGIC + (wire.FORMAT + 1).to_bytes(2, "little") + b"whatever comes in that format"
         )
         refused = viewer.hear("refused").fields["message"]
-        assert f"speaks channel format {wire.FORMAT + 1}, this one format {wire.FORMAT}" in refused
+        assert f"uses channel format {wire.FORMAT + 1}, this side format {wire.FORMAT}" in refused
         assert viewer.is_closed()
 
 
@@ -265,14 +265,14 @@ def test_a_connection_that_says_nothing_is_let_go(channel: Any, monkeypatch: pyt
     monkeypatch.setattr(service, "ATTACH_PATIENCE_NS", 10_000_000)
     channel.open()
     with bare_viewer(channel.name) as viewer:
-        assert "says hello" in viewer.hear("refused").fields["message"]
+        assert "no attach message" in viewer.hear("refused").fields["message"]
 
 
 def test_one_viewer_too_many_is_told_so(channel: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service, "VIEWERS_LIMIT", 1)
     channel.open()
     channel.attach()
-    with pytest.raises(TwixtError, match="1 viewers are attached, that is the most"):
+    with pytest.raises(TwixtError, match="at most 1 viewers can be attached"):
         channel.attach()
 
 
@@ -454,7 +454,7 @@ def test_what_no_message_can_carry_is_shown_and_harms_no_viewer(
     host.set_status({"fine": 1})
     until(lambda: link.poll() or link.status == {"fine": 1})
     assert link.ended is None
-    assert "what JSON knows" in shown[0]
+    assert "only JSON values" in shown[0]
 
 
 def test_the_report_is_asked_of_the_simulation(channel: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,7 +76,7 @@ def test_without_a_name_the_only_simulation_is_meant(channel: Any) -> None:
     assert link.name == channel.name
     link.close()
     other = listener.open_listener("other")
-    with pytest.raises(TwixtError, match=f"^several simulations are running, name one of them: other, {channel.name}$"):
+    with pytest.raises(TwixtError, match=f"^several simulations are running; name one of them: other, {channel.name}$"):
         session.attach()
     other.close()
 
@@ -239,7 +239,7 @@ def test_nonsense_that_comes_later_ends_the_link_with_the_reason(channel: Any) -
     assert link.wait(BOUND_S)
     assert link.ended is not None
     assert link.ended.kind == "refused"
-    assert "does not speak twixt's channel" in link.ended.message
+    assert "the other side is not twixt" in link.ended.message
 
 
 def test_counters_outlive_the_link(channel: Any) -> None:
@@ -271,21 +271,21 @@ def test_a_claim_outlives_the_link_it_came_from(channel: Any) -> None:
 @pytest.mark.parametrize(
     ("said", "answer"),
     [
-        (b"SSH-2.0-OpenSSH\r\n", "does not speak twixt's channel"),
+        (b"SSH-2.0-OpenSSH\r\n", "the other side is not twixt"),
         (
             wire.MAGIC + (9).to_bytes(2, "little") + bytes(50),
-            rf"speaks channel format 9, this one format {wire.FORMAT}",
+            rf"uses channel format 9, this side format {wire.FORMAT}",
         ),
         (wire.encode("refused", {"message": "not you"}), "not you"),
         (wire.encode("ended", {"ending": "crashed", "message": "the world raised"}), "the world raised"),
-        (wire.encode("welcome", {}), "said 'welcome' with 0 descriptors, which means nothing here; restart it"),
-        (wire.encode("segment", {"size": 4096}, descriptors=1), "announced 1 descriptors, 0 came"),
+        (wire.encode("welcome", {}), "unexpected message 'welcome' with 0 descriptors from the simulation; restart it"),
+        (wire.encode("segment", {"size": 4096}, descriptors=1), "message must have 1 descriptors, got 0"),
         (
             wire.encode("scene", {"version": 1, "camera_version": 1, "since": 0}, b"no scene"),
             "the scene received is damaged",
         ),
-        (wire.encode("scene")[:9], "without a word"),
-        (b"", "without a word"),
+        (wire.encode("scene")[:9], "ended unexpectedly"),
+        (b"", "ended unexpectedly"),
     ],
     ids=range(9),
 )
@@ -304,7 +304,7 @@ def test_a_descriptor_whose_message_never_ended_is_closed(name: str, nothing_lef
     def answer(connection: socket.socket) -> None:
         socket.send_fds(connection, [wire.encode("segment", {"size": 4096}, descriptors=1)[:-1]], [0])
 
-    with FakeHost(name) as fake, fake.answering(answer), pytest.raises(TwixtError, match="without a word"):
+    with FakeHost(name) as fake, fake.answering(answer), pytest.raises(TwixtError, match="ended unexpectedly"):
         session.attach(name, BOUND_S)
 
 
@@ -313,7 +313,7 @@ def test_descriptors_that_come_before_damage_are_closed(name: str, nothing_left:
         whole = wire.encode("welcome", {}, descriptors=1)
         socket.send_fds(connection, [whole + b"and then something else"], [0])
 
-    with FakeHost(name) as fake, fake.answering(answer), pytest.raises(TwixtError, match="does not speak twixt"):
+    with FakeHost(name) as fake, fake.answering(answer), pytest.raises(TwixtError, match="is not twixt"):
         session.attach(name, BOUND_S)
 
 
@@ -370,7 +370,7 @@ def test_a_wake_is_one_pipe_and_nothing_else(name: str, again: bool, nothing_lef
         os.close(reads)
         os.close(writes)
 
-    with FakeHost(name) as fake, fake.answering(answer), pytest.raises(TwixtError, match="one pipe to wake"):
+    with FakeHost(name) as fake, fake.answering(answer), pytest.raises(TwixtError, match="one pipe that wakes"):
         session.attach(name, BOUND_S)
 
 
@@ -383,7 +383,7 @@ def test_memory_that_nobody_asked_for_is_not_mapped(name: str, nothing_left: Non
             segment = wire.encode("segment", {"size": made.size}, descriptors=1)
             socket.send_fds(connection, [segment], [made.read_only_fd()])
 
-    with FakeHost(name) as fake, fake.answering(answer), pytest.raises(TwixtError, match="nobody asked for"):
+    with FakeHost(name) as fake, fake.answering(answer), pytest.raises(TwixtError, match="did not request"):
         session.attach(name, BOUND_S)
     made.close()
 
@@ -437,7 +437,7 @@ def test_whatever_a_simulation_says_the_answer_is_a_twixt_error(name: str, piece
 def test_a_simulation_that_does_not_answer_is_given_up(name: str, nothing_left: None) -> None:
     with (
         FakeHost(name),
-        pytest.raises(TwixtError, match=r"has not answered for 0\.01 s; it is stopped, or still loading"),
+        pytest.raises(TwixtError, match=r"has not answered for 0\.01 s, because it is stopped or still loads"),
     ):
         session.attach(name, 0.01)
 
@@ -447,7 +447,7 @@ def test_a_simulation_of_another_user_is_refused(
 ) -> None:
     channel.open()
     monkeypatch.setattr(system.names, "peer_user", lambda connection: os.geteuid() + 1)
-    with pytest.raises(TwixtError, match="both must be the same user's"):
+    with pytest.raises(TwixtError, match="run both as the same user"):
         session.attach(channel.name)
 
 

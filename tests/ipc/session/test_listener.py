@@ -19,7 +19,7 @@ from twixt.ipc.session import listener
 
 @pytest.mark.parametrize("name", ["", "-", "a/b", "..", "a.b", "a b", "x" * 65, "ä", "a\0"])
 def test_what_cannot_be_a_name_is_refused(name: str) -> None:
-    with pytest.raises(listener.ListenerError, match="letters, digits, - and _"):
+    with pytest.raises(listener.ListenerError, match="letters, digits, - or _"):
         listener.open_listener(name)
 
 
@@ -60,7 +60,7 @@ def test_threads_and_sockets_that_were_replaced_are_refused_with_the_call_that_l
         return subprocess.run([*command, code], capture_output=True, text=True, timeout=60, check=True).stdout
 
     told = said("")
-    assert "has replaced Python's threads and sockets, which twixt needs; patch without them: " in told
+    assert "has patched modules that twixt needs unpatched; use this call instead: " in told
     assert way_out in told
     advised = told.strip().partition("(")[2].removesuffix(")")
     assert said(advised) == "opened\n"
@@ -84,7 +84,7 @@ def test_a_name_is_running_while_somebody_answers_there(name: str) -> None:
         assert listener.is_running(name)
         assert not listener.is_running("other")
     assert not listener.is_running(name)
-    with pytest.raises(listener.ListenerError, match="letters, digits, - and _, at most 64, got 'a/b'"):
+    with pytest.raises(listener.ListenerError, match="letters, digits, - or _, got 'a/b'"):
         listener.is_running("a/b")
 
 
@@ -97,7 +97,7 @@ def test_another_users_process_is_refused(name: str, monkeypatch: pytest.MonkeyP
         monkeypatch.setattr(system.names, "peer_user", lambda connection: uid + 1)
         with pytest.raises(
             listener.ListenerError,
-            match=rf"^the viewer belongs to user {uid + 1}, this process to user {uid}; both must be the same user's$",
+            match=rf"^the viewer belongs to user {uid + 1}, but must belong to the user of this process, {uid}; run both as the same user$",
         ):
             listener.check_peer(ours, "viewer")
 

@@ -25,9 +25,9 @@ def test_what_is_said_to_be_nothing_is_left_out() -> None:
 @pytest.mark.parametrize(
     ("wrong", "said", "rule"),
     [
-        ([], "status as a list", "values by name"),
-        ("status", "status as 'status'", "values by name"),
-        (5, "status as 5", "values by name"),
+        ([], "status as a list", "an object"),
+        ("status", "status as 'status'", "an object"),
+        (5, "status as 5", "an object"),
         ({"tick": "many"}, "status.tick as 'many'", "a finite number"),
         ({"tick": True}, "status.tick as True", "a finite number"),
         ({"rate": None}, "status.rate as None", "a finite number"),
@@ -36,29 +36,33 @@ def test_what_is_said_to_be_nothing_is_left_out() -> None:
         ({"tick": 1 << 63}, "status.tick as 9223372036854775808", "a finite number"),
         ({"time_scale": 0}, "status.time_scale as 0", "> 0"),
         ({"time_scale": -1.0}, "status.time_scale as -1.0", "> 0"),
-        ({"warning": ["body 2"]}, "status.warning as a list", "a text"),
-        ({"diagnostics": [1]}, "diagnostics as a list", "values by name"),
+        ({"warning": ["body 2"]}, "status.warning as a list", "text"),
+        ({"diagnostics": [1]}, "diagnostics as a list", "an object"),
         ({"diagnostics": {"energy": "high"}}, "the diagnostic 'energy' as 'high'", "a number"),
         ({"diagnostics": {"energy": 10**400}}, "the diagnostic 'energy' as 1000", "a number"),
-        ({"trouble": []}, "trouble as a list", "values by name"),
-        ({"trouble": {"drop_percent": 101}}, "status.drop_percent as 101", "figures of that trouble"),
-        ({"trouble_asked": {"slow_physics_ms": [40]}}, "status.slow_physics_ms as a list", "figures of that trouble"),
-        ({"slow_physics_ms": [20, "40"]}, "status.slow_physics_ms as a list", "figures of that trouble"),
+        ({"trouble": []}, "trouble as a list", "an object"),
+        ({"trouble": {"drop_percent": 101}}, "status.drop_percent as 101", "valid values of injected trouble"),
+        (
+            {"trouble_asked": {"slow_physics_ms": [40]}},
+            "status.slow_physics_ms as a list",
+            "valid values of injected trouble",
+        ),
+        ({"slow_physics_ms": [20, "40"]}, "status.slow_physics_ms as a list", "valid values of injected trouble"),
         (
             {"controls": [["slider", "g", 9, 5, 0, "controls"]]},
             "status.controls as a list",
             "a list of kind, name, value, low, high, section",
         ),
-        ({"delay_ms": [1]}, "status.delay_ms as a list", "figures of that trouble"),
-        ({"own_keys": "ab"}, "status.own_keys as 'ab'", "a list of names of keys"),
-        ({"own_keys": ["a", 5]}, "status.own_keys as a list", "a list of names of keys"),
-        ({"own_keys": ["a"] * 201}, "status.own_keys as a list", "a list of names of keys"),
+        ({"delay_ms": [1]}, "status.delay_ms as a list", "valid values of injected trouble"),
+        ({"own_keys": "ab"}, "status.own_keys as 'ab'", "a list of key names"),
+        ({"own_keys": ["a", 5]}, "status.own_keys as a list", "a list of key names"),
+        ({"own_keys": ["a"] * 201}, "status.own_keys as a list", "a list of key names"),
         ({"draggable": [1, True]}, "status.draggable as a list", "a list of bodies"),
         ({"draggable": 1}, "status.draggable as 1", "a list of bodies"),
     ],
 )
 def test_what_no_physics_says_is_refused_in_words(wrong: Any, said: str, rule: str) -> None:
-    with pytest.raises(WireError, match=rf"the simulation said {said}.*, which must be {rule}; restart it"):
+    with pytest.raises(WireError, match=rf"the simulation sent {said}.*, which must be {rule}; restart it"):
         messages.status(wrong)
 
 
@@ -69,21 +73,21 @@ def test_whatever_its_size_what_was_said_is_shown_in_a_few_words() -> None:
         (messages.blocks, {name: value}, f"the block {name_shown} as {value_shown},"),
         (messages.blocks, {"physics": {name: [value]}}, f"the figure '{name_shown}' as a list,"),
     ):
-        with pytest.raises(WireError, match=f"^the simulation said {what} which must be"):
+        with pytest.raises(WireError, match=f"^the simulation sent {what} which must be"):
             tell(said)
 
 
 def test_a_description_is_values_by_name_or_empty() -> None:
     assert messages.description({"dt": 0.5, "more": [1]}) == {"dt": 0.5, "more": [1]}
     assert messages.description(None) == {}
-    with pytest.raises(WireError, match="^the simulation said description as 'x', which must be values by name; "):
+    with pytest.raises(WireError, match="^the simulation sent description as 'x', which must be an object; "):
         messages.description("x")
 
 
 def test_the_folders_of_its_code_are_absolute_paths() -> None:
     messages.description({"code_folders": ["/home/me", "/"]})
     for wrong in ("/", ["here"], [1], ["/" + chr(0)], ["/x"] * 65, {"/": 1}):
-        with pytest.raises(WireError, match=r"said description.code_folders as .*, which must be a list of at most 64"):
+        with pytest.raises(WireError, match=r"sent description.code_folders as .*, which must be a list of at most 64"):
             messages.description({"code_folders": wrong})
 
 
@@ -94,15 +98,15 @@ def test_an_infinite_diagnostic_is_the_worlds_own_business() -> None:
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        (5, "report as 5, which must be values by name"),
-        ({"physics": 5}, "the block physics as 5, which must be values by name"),
-        ({"physics": {"steps": [1]}}, "the figure 'steps' as a list, which must be a number, a text, null"),
-        ({"physics": {"steps": {"p50": []}}}, "the figure 'steps' as a list, which must be a number, a text, null"),
+        (5, "report as 5, which must be an object"),
+        ({"physics": 5}, "the block physics as 5, which must be an object"),
+        ({"physics": {"steps": [1]}}, "the figure 'steps' as a list, which must be a number, text, null"),
+        ({"physics": {"steps": {"p50": []}}}, "the figure 'steps' as a list, which must be a number, text, null"),
         ({"physics": {"steps": 1 << 63}}, "the figure 'steps' as 9223372036854775808, which must be a number"),
     ],
 )
 def test_blocks_that_hold_no_figures_are_refused(wrong: Any, said: str) -> None:
-    with pytest.raises(WireError, match=f"the simulation said {said}"):
+    with pytest.raises(WireError, match=f"the simulation sent {said}"):
         messages.blocks(wrong)
 
 

@@ -106,7 +106,7 @@ def test_contents_that_were_left_out_and_are_not_known_are_refused(received: Rec
 
 
 def test_a_scene_that_follows_one_that_did_not_come_is_refused(received: ReceivedScene) -> None:
-    with pytest.raises(TwixtError, match="a scene that did not come"):
+    with pytest.raises(TwixtError, match="a scene that it did not send"):
         received.apply_scene(scene_fields(8, 8, since=7), packed_scene(Scene([Sphere()])).to_bytes())
 
 

@@ -81,13 +81,13 @@ def test_a_viewer_that_disconnects_fails_its_requests_and_each_reason_is_said_on
     requests.post_to(viewer)
     waiting = requests.add("/later.png", 0, False)
     requests.viewer_gone(viewer, False)
-    assert [one.error for one in lost] == ["the viewer was closed before it was written"] * 3
+    assert [one.error for one in lost] == ["the viewer was closed before it wrote the picture"] * 3
     assert not waiting.is_done
     requests.viewer_gone(Viewer(), True)
-    assert waiting.error == "the viewer was closed before it was written"
+    assert waiting.error == "the viewer was closed before it wrote the picture"
     said = capsys.readouterr().err.splitlines()
     assert said == [
-        "twixt: no screenshot in /0.png: the viewer was closed before it was written",
+        "twixt: no screenshot in /0.png: the viewer was closed before it wrote the picture",
     ]
 
 
@@ -98,7 +98,7 @@ def test_too_many_requests_fail_at_once(capsys: pytest.CaptureFixture[str]) -> N
         requests.post_to(viewer)
     more = [requests.add("/more.png", 0, False) for _ in range(100)]
     assert all(one.is_done and one.error for one in more)
-    assert capsys.readouterr().err.count("16 are requested and not written yet") == 1
+    assert capsys.readouterr().err.count("16 screenshots are already waiting") == 1
 
 
 def test_a_path_is_made_absolute_in_the_programs_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,7 +154,7 @@ def test_the_end_of_the_host_fails_what_is_not_written(channel: Any, capsys: pyt
     host = channel.open(4)
     shot = host.screenshots.add("/a.png", 0, False)
     host.end()
-    assert shot.error == "the view was closed before the picture was written"
+    assert shot.error == "the view was closed before the viewer wrote the picture"
     assert capsys.readouterr().err.count("no screenshot in /a.png") == 1
 
 

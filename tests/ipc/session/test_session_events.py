@@ -242,8 +242,8 @@ def _ring() -> memory.Memory:
 @pytest.mark.parametrize(
     ("sizes", "answer"),
     [
-        ([None], "said 'events' with 0 descriptors"),
-        ([events.memory_bytes(8)] * 2, "said 'events' with 1 descriptors, which means nothing here"),
+        ([None], "unexpected message 'events' with 0 descriptors"),
+        ([events.memory_bytes(8)] * 2, "unexpected message 'events' with 1 descriptors"),
         ([events.memory_bytes(8) + 1], "memory"),
         ([events.memory_bytes(8) - 4096], "memory"),
         ([0], "memory"),
@@ -251,7 +251,7 @@ def _ring() -> memory.Memory:
         ([1 << 70], "size must be a whole number"),
         (["many"], "size"),
     ],
-    ids=["no descriptor", "twice", "too large", "too small", "nothing", "negative", "huge", "a text"],
+    ids=["no descriptor", "twice", "too large", "too small", "nothing", "negative", "huge", "text"],
 )
 def test_a_message_of_events_that_means_nothing_is_refused(
     name: str, sizes: list[Any], answer: str, nothing_left: None

@@ -174,7 +174,7 @@ def test_another_users_viewer_is_refused_by_the_kernels_word(
         ):
             os.chmod(path, mode)
         stranger = start("viewer_of_another_user", channel.name)
-        assert "belongs to user 65534, this process to user 0" in line(stranger)
+        assert "belongs to user 65534, but must belong to the user of this process, 0" in line(stranger)
         assert host.viewers == 0
         host.end()
 

@@ -73,27 +73,27 @@ def test_a_message_over_a_limit_is_refused_by_its_header_alone(
     header = wire.HEADER.pack(wire.MAGIC, wire.FORMAT, descriptors, json_bytes, raw_bytes)
     with pytest.raises(
         wire.WireError,
-        match=rf"^a message of {json_bytes} \+ {raw_bytes} bytes with {descriptors} descriptors is over the limits",
+        match=rf"^a message of {json_bytes} \+ {raw_bytes} bytes with {descriptors} descriptors exceeds the limits",
     ):
         inbox().feed(header)
 
 
 def test_another_format_is_named_before_anything_else_of_it_is_read() -> None:
-    with pytest.raises(wire.FormatMismatch, match=rf"format 7, this one format {wire.FORMAT}.*same version"):
+    with pytest.raises(wire.FormatMismatch, match=rf"format 7, this side format {wire.FORMAT}.*same version"):
         inbox().feed(wire.MAGIC + (7).to_bytes(2, "little"))
 
 
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (b"[]", r"^a message that is no JSON object with a kind \(TypeError\)$"),
-        (b"{}", r"no JSON object with a kind \(KeyError\)"),
-        (b"7", r"no JSON object with a kind \(AttributeError\)"),
+        (b"[]", r"^a message must be a JSON object with a kind \(TypeError\)$"),
+        (b"{}", r"must be a JSON object with a kind \(KeyError\)"),
+        (b"7", r"must be a JSON object with a kind \(AttributeError\)"),
         (b'{"kind": 7}', "^a message's kind must be text, got 7$"),
-        (b'{"kind": "a"', r"no JSON object with a kind \(JSONDecodeError\)"),
-        (b"[" * 90_000, r"no JSON object with a kind \(RecursionError\)"),
-        (b"\xff\xfe", r"no JSON object with a kind \("),
-        (b'{"kind": "a"}}', r"no JSON object with a kind \(JSONDecodeError\)"),
+        (b'{"kind": "a"', r"must be a JSON object with a kind \(JSONDecodeError\)"),
+        (b"[" * 90_000, r"must be a JSON object with a kind \(RecursionError\)"),
+        (b"\xff\xfe", r"must be a JSON object with a kind \("),
+        (b'{"kind": "a"}}', r"must be a JSON object with a kind \(JSONDecodeError\)"),
     ],
 )
 def test_what_is_no_object_with_a_kind_is_refused(text: bytes, says: str) -> None:
@@ -118,15 +118,17 @@ def test_what_json_has_no_word_for_travels_as_text() -> None:
 def test_what_no_receiver_would_take_is_not_sent() -> None:
     whole = wire.HOST_JSON_LIMIT - len('{"a": "", "kind": "x"}')
     assert wire.encode("x", {"a": "b" * whole})
-    with pytest.raises(wire.WireError, match="^a x message may hold 1048576 bytes of JSON and .*, got 1048577 and 0$"):
+    with pytest.raises(
+        wire.WireError, match="^a x message must have at most 1048576 JSON bytes and .*, got 1048577 and 0$"
+    ):
         wire.encode("x", {"a": "b" * (whole + 1)})
     raw = bytes(wire.HOST_RAW_LIMIT + 1)
     assert len(wire.encode("x", raw=raw[1:])) > wire.HOST_RAW_LIMIT
-    with pytest.raises(wire.WireError, match="and 67108864 raw ones, got 13 and 67108865$"):
+    with pytest.raises(wire.WireError, match="and 67108864 raw bytes, got 13 and 67108865$"):
         wire.encode("x", raw=raw)
     endless: dict[str, Any] = {}
     endless["endless"] = endless
-    with pytest.raises(wire.WireError, match="^a x message must be made of what JSON knows"):
+    with pytest.raises(wire.WireError, match="^a x message must contain only JSON values"):
         wire.encode("x", endless)
 
 
@@ -185,13 +187,13 @@ def test_descriptors_that_nobody_announced_do_not_pile_up(nothing_left: None) ->
             socket.send_fds(ours, [wire.encode("plain")], [0])
             assert wire.receive(theirs, box, 2)
         socket.send_fds(ours, [wire.encode("plain")], [0])
-        with pytest.raises(wire.WireError, match="^9 descriptors came that no message claims$"):
+        with pytest.raises(wire.WireError, match="^9 descriptors arrived that belong to no message$"):
             wire.receive(theirs, box, 2)
     box.close()
 
 
 def test_an_announced_descriptor_that_did_not_come_is_an_error() -> None:
-    with pytest.raises(wire.WireError, match="announced 1 descriptors, 0 came"):
+    with pytest.raises(wire.WireError, match="message must have 1 descriptors, got 0"):
         inbox().feed(wire.encode("take", {}, b"", 1))
 
 

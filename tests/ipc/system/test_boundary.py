@@ -61,5 +61,5 @@ def test_another_system_is_refused_with_the_way_out(platform: str) -> None:
     code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); import twixt; sys.platform = {platform!r}\n"
     code += "sys.exit(twixt.main(['run', 'balls']))"
     done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, timeout=60)
-    assert done.stderr == f"twixt: twixt runs on Linux so far, and this system is {platform!r}; run it on Linux\n"
+    assert done.stderr == f"twixt: twixt runs only on Linux, and this system is {platform!r}; run it on Linux\n"
     assert done.returncode == REFUSED

@@ -34,7 +34,7 @@ def test_a_wake_is_taken_once_however_many_came() -> None:
 
 
 def test_what_is_no_pipe_brings_no_wakes() -> None:
-    with socket.socket() as other, pytest.raises(ValueError, match="no pipe"):
+    with socket.socket() as other, pytest.raises(ValueError, match="not a pipe"):
         linux_wakes.receiver(other.fileno())
 
 

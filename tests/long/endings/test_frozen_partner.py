@@ -33,7 +33,9 @@ FROZEN_LOOKS = 250
 TINY = ("--size", "64x48", "--no-overlay")
 
 
-@pytest.mark.parametrize(("silent_ms", "said"), [(900, ()), (3_200, ("nothing for 3 s",)), (300_000, ("for 300 s",))])
+@pytest.mark.parametrize(
+    ("silent_ms", "said"), [(900, ()), (3_200, ("no snapshot from physics for 3 s",)), (300_000, ("for 300 s",))]
+)
 def test_a_picture_that_waits_for_physics_says_since_when(silent_ms: int, said: tuple[str, ...]) -> None:
     published_ns = 5_000_000_000
     link: Any = SimpleNamespace(ended=None, status={})

@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 from tests.long.endings.own_loop import IMPORTED
 
-LOST = r"physics ended without a word \(killed\?\)"
+LOST = r"physics ended unexpectedly"
 ENDS_LOST = rf"twixt: the viewer ends, because {LOST}"
 NOBODY = r'twixt: no simulation named "lab" is running.*'
-LET_NOBODY_IN = r'twixt: the simulation "lab" let nobody in: .*'
+LET_NOBODY_IN = r'twixt: the simulation "lab" cannot attach to the simulation .*'
 
 
 class Ending(NamedTuple):
@@ -42,7 +42,7 @@ RUN = {
 SIM = {name: RUN[name] for name in ("SIGKILL", "SIGTERM", "SIGINT")} | {"time over": [Ending(0)]}
 # A user's own loop goes on without its viewer, whatever became of that, and ends when it is asked to.
 DIED = (
-    r"twixt: the viewer (was killed by SIG\w+|exited with code 130); the loop goes on without it; "
+    r"twixt: the viewer (was killed by SIG\w+|exited with code 130); the loop continues without it; "
     r"see it with view\.reopen\(\), or in a terminal: twixt view lab"
 )
 LOOP = {
@@ -80,7 +80,7 @@ LIGHT = {
     ],
     "physics SIGINT": [Ending(0, "ended interrupted: (the simulation was ended with Ctrl-C|Ctrl-C)")],
     "physics ended": [Ending(0, "ended ended: .*")],
-    "nobody there": [Ending(2, r"refused: (no simulation named|the simulation \"lab\" let nobody in).*")],
+    "nobody there": [Ending(2, r"refused: (no simulation named|cannot attach to the simulation \"lab\").*")],
 }
 # Said by the viewer of a run, on the same stream as the run itself.
 OWN_VIEWER = {"SIGKILL": [ENDS_LOST], "SIGTERM": [ENDS_LOST]}

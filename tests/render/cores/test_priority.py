@@ -54,7 +54,7 @@ def test_a_nice_value_is_only_ever_raised_and_is_said() -> None:
         f"priority.raise_nice({before + 3}); priority.raise_nice(0); print(os.nice(0), priority.conditions())"
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
-    assert out == f"{wanted} ['the viewer ran at nice {wanted}: programs at lower values come before it']"
+    assert out == f"{wanted} ['the viewer ran at nice {wanted}: programs with a lower nice value run first']"
 
 
 def test_no_wish_changes_nothing() -> None:

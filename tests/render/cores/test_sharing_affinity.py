@@ -196,6 +196,6 @@ def test_a_viewer_stays_off_the_core_of_a_loop_that_never_rests_until_it_rests(t
         assert until(lambda masks: len(masks) == 1 and len(min(masks)) == len(OWN) - 1, 0.0)
         assert until(lambda masks: masks == {OWN}, 0.05)
     reasons = [row.pacer_reason for row in read_log(log)]
-    stays = [number for number, reason in enumerate(reasons) if "staying off core" in reason]
+    stays = [number for number, reason in enumerate(reasons) if "avoiding core" in reason]
     assert stays
-    assert any("no core is left to physics any more" in reason for reason in reasons[stays[0] :])
+    assert any("no core is left for physics" in reason for reason in reasons[stays[0] :])

@@ -154,5 +154,5 @@ def test_the_cores_are_always_some_of_those_allowed(
 
 def test_the_words_name_the_cores() -> None:
     assert words_of(frozenset()) == ""
-    assert words_of(frozenset({1})) == "staying off core 1: physics never rests there"
-    assert words_of(frozenset({2, 0})) == "staying off cores 0, 2: physics never rests there"
+    assert words_of(frozenset({1})) == "avoiding core 1, where physics never sleeps"
+    assert words_of(frozenset({2, 0})) == "avoiding cores 0, 2, where physics never sleeps"

@@ -13,8 +13,8 @@ AT_60 = Signs(7, (1280, 800, 60), 1, 5)
     ("signs", "said"),
     [
         (AT_60._replace(monitor=8, mode=(1920, 1080, 144)), ["the window is on another monitor"]),
-        (AT_60._replace(mode=(1280, 800, 90)), ["the monitor's mode changed to 1280x800, 90 Hz as reported"]),
-        (AT_60._replace(monitors=2), ["there are 2 monitors now"]),
+        (AT_60._replace(mode=(1280, 800, 90)), ["the monitor's mode changed to 1280x800, 90 Hz"]),
+        (AT_60._replace(monitors=2), ["the number of monitors changed to 2"]),
         (AT_60._replace(asleep_ns=3_000_000_005), ["the machine slept for 3.0 s"]),
         (AT_60._replace(asleep_ns=SLEPT_NS // 2), []),
         (AT_60._replace(asleep_ns=-5), []),

@@ -215,6 +215,6 @@ def test_an_xvfb_says_when_it_showed_a_picture_and_a_refused_request_ends_nothin
     assert ended.returncode == 0, ended.stderr
     lines = ended.stdout.splitlines()
     assert lines[0] == "told 5 copy"
-    assert lines[1] == "window unknown: the X server gives no events of this window"
+    assert lines[1] == "window unknown: the X server sends no events for this window"
     assert lines[2] == "still here"
     assert ended.stderr.count("the X server refused request") == 1

@@ -113,10 +113,10 @@ def test_a_slow_function_is_reported_once_and_leaves_time_for_frames(capsys: pyt
     assert called.waiting == 20
     printed = capsys.readouterr().err
     assert printed == (
-        "twixt: --on-event: my:f took 50 ms in one frame, so frames come late; 2 more wait for the next frames; let a "
-        "thread do what takes long\n"
+        "twixt: --on-event: my:f took 50 ms in one frame, so frames are late; 2 more wait for the next frames; do "
+        "the slow work in a thread\n"
     )
-    assert called.messages == ("--on-event: my:f took 50 ms in one frame, so frames come late, 20 events wait",)
+    assert called.messages == ("--on-event: my:f took 50 ms in one frame, so frames are late, 20 events wait",)
     called.close()
     assert capsys.readouterr().err == (
         "twixt: --on-event: 20 events were not passed to my:f, because its calls took too long\n"
@@ -217,7 +217,7 @@ def test_anything_else_is_refused_with_the_rule(module: ModuleType, function: An
     [
         ("no_such_module_anywhere:f", '--on-event: no module named "no_such_module_anywhere"'),
         ("events_of_a_test:on_evnt", 'has no "on_evnt"; did you mean "on_event"'),
-        ("events_of_a_test", "--on-event of your own is written module:name"),
+        ("events_of_a_test", "--on-event must be module:name"),
     ],
 )
 def test_a_function_that_is_not_there_is_refused(module: ModuleType, reference: str, reason: str) -> None:

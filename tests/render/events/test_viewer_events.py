@@ -265,7 +265,7 @@ def test_what_was_overwritten_is_counted_and_said_once(run: Runs, capsys: pytest
     assert lost >= 50_000 - SLOTS
     assert made.numbers == sorted(set(made.numbers))
     assert len(made.numbers) + lost == made.numbers[-1] + 1, "each is delivered or counted"
-    text = f"{lost:,} events are lost: there were more than this viewer could read or hold"
+    text = f"{lost:,} events were lost, because this viewer could not read or store them in time"
     assert capsys.readouterr().err == f"twixt: {text}\n"
     assert made.made.loop.events.messages == (text,)
 
@@ -396,4 +396,4 @@ def test_damaged_memory_ends_the_events_and_not_the_viewer(run: Runs, capsys: py
     made.frames(20)
     printed = capsys.readouterr().err
     assert printed.count("the ring buffer of events is damaged") == 1
-    assert "the viewer goes on without events" in printed
+    assert "the viewer continues without events" in printed

@@ -104,7 +104,7 @@ OWN_LOOP = replace(NOW, own_loop=True)
 def test_where_the_loop_is_the_users_own_a_key_does_what_it_says_or_says_that_it_cannot(key: str) -> None:
     after, command = act(key, OWN_LOOP, ACTED_NS, DRAWN_NS)
     assert command is None
-    hint = f"{key} ({KEYS[key]}) does nothing here: the loop is your own program's"
+    hint = f"{key} ({KEYS[key]}) has no effect: your own program runs the loop"
     asks_physics = act(key, NOW, 0, 0)[1] is not None
     assert (key in OWN_LOOP.keys) == (after != OWN_LOOP) == (not asks_physics)
     assert (note_of(key, OWN_LOOP, after) == hint) == asks_physics
@@ -143,9 +143,9 @@ def test_every_key_says_what_it_did(key: str) -> None:
     [
         ("P", NOW, f"prefer: {PREFERENCES[1]}"),
         ("[", replace(NOW, time_scale=1.0), "time scale 0.5"),
-        ("[", replace(NOW, time_scale=TIME_SCALES[0]), f"time scale {TIME_SCALES[0]:g}, and no further"),
-        ("Space", replace(NOW, paused=True), "goes on"),
-        ("S", replace(NOW, slow_physics_ms=(20.0, 120.0)), "slow physics: 20 to 120 ms more a step"),
+        ("[", replace(NOW, time_scale=TIME_SCALES[0]), f"time scale {TIME_SCALES[0]:g} (limit)"),
+        ("Space", replace(NOW, paused=True), "continues"),
+        ("S", replace(NOW, slow_physics_ms=(20.0, 120.0)), "slow physics: 20 to 120 ms extra per step"),
         ("S", replace(NOW, slow_physics=True), "slow physics off"),
         ("T", replace(NOW, trails=True), "trails off"),
         ("H", replace(NOW, overlay=False), "overlay shown"),

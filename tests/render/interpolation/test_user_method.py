@@ -154,12 +154,12 @@ def test_what_is_not_finite_is_hidden_and_counted():
     [
         ("my_method:Shifted", r'interpolation: no module named "my_method" .*did you mean "my_methods"\?'),
         ("my_methods:Shiftet", r'has no "Shiftet"; did you mean "Shifted"\?'),
-        ("my_methods:Zzz", r"has no \"Zzz\"; write one there: class Zzz, with add, sample and reset"),
+        ("my_methods:Zzz", r"has no \"Zzz\"; define it there: class Zzz with add, sample and reset"),
         ("my_methods:Unfinished", r"my_methods:Unfinished has no sample and no reset; a method needs add"),
         ("my_methods:function", r"my_methods:function must be a class with add, sample, reset"),
         ("my_methods:Refusing", r"my_methods:Refusing.__init__ raised KeyError: 'colour'"),
         ("my_crash:Any", r"importing my_crash raised ModuleNotFoundError"),
-        ("my_methods.py:Shifted:", r"is written module:name"),
+        ("my_methods.py:Shifted:", r"must be module:name"),
     ],
 )
 def test_what_cannot_be_used_is_refused(reference, said):
@@ -173,11 +173,11 @@ def test_what_cannot_be_used_is_refused(reference, said):
         ("Raising", r"my_methods:Raising.sample raised ZeroDivisionError: division by zero"),
         ("Leaving", r"my_methods:Leaving.sample raised SystemExit: no more"),
         ("Flat", r"my_methods:Flat.sample must return poses with position \(n, 3\), got \(2, 2\)"),
-        ("Ragged", r"position \(n, 3\), of numbers, got what is no array: ValueError"),
+        ("Ragged", r"position \(n, 3\), of numbers, got a value that is not an array: ValueError"),
         ("Timeless", r"Timeless.sample must return poses with draw_time_ns in whole nanoseconds, got 'now'"),
         ("Listed", r"Listed.sample must return poses with columns as arrays by name, got list"),
         ("OneNumber", r"columns as arrays by name, a row for each body, got 1.0 for 'heat'"),
-        ("RaggedColumn", r"columns as arrays by name; of 'heat', got what is no array"),
+        ("RaggedColumn", r"columns as arrays by name; of 'heat', got a value that is not an array"),
         ("Lazy", r"my_methods:Lazy.sample's position raised ZeroDivisionError"),
         ("Worded", r"position \(n, 3\), of numbers, got <U1"),
         ("Silent", r"position \(n, 3\), got NoneType without it"),

@@ -184,10 +184,10 @@ def test_a_full_disk_ends_the_file_and_not_the_picture():
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (None, "cannot read the frame log .*; make one with: twixt run --log FILE.csv"),
+        (None, "cannot read the frame log .*; write one with: twixt run --log FILE.csv"),
         ("", "lacks the column 'frame'"),
         ("Application,ProcessID\nx,1\n", "lacks the column 'frame'"),
-        ("\xff\xfe", "is no frame log|it is no text"),
+        ("\xff\xfe", "is not a frame log|it is not text"),
     ],
 )
 def test_a_file_that_is_no_log_is_refused_with_the_way_out(tmp_path, text, says):
@@ -205,7 +205,7 @@ def test_a_file_that_is_no_log_is_refused_with_the_way_out(tmp_path, text, says)
         (lambda lines: [*lines[:2], lines[2].replace(f",{even(2)[1].present_ns},", f",{10**30},"), *lines[3:]], "line 3: present_ns must be from .* got '1000"),
         (lambda lines: [*lines[:2], lines[2][:80], *lines[3:]], "line 3: it is cut off"),
         (lambda lines: [*lines[:3], lines[3] + ",7", *lines[4:]], f"line 4: it has {len(HEADER) + 1} values, the header {len(HEADER)}"),
-        (lambda lines: [lines[0] + ",present_ns", *(line + ",1" for line in lines[1:])], "line 1: the column 'present_ns' stands there twice"),
+        (lambda lines: [lines[0] + ",present_ns", *(line + ",1" for line in lines[1:])], "line 1: the column 'present_ns' occurs twice"),
         (lambda lines: [lines[0].replace("present_ns", "presented_ns"), *lines[1:]], "lacks the column 'present_ns'"),
         (lambda lines: [*lines[:2], lines[2].replace("interpolated", "x" * 10**6), *lines[3:]], "line 3: it has 65536 characters or more"),
         (lambda lines: [*lines[:2], "\0" * 10**6, *lines[3:]], "line 3: it has 65536 characters"),
@@ -300,7 +300,7 @@ def test_numbers_that_no_display_reaches_have_no_grid(tmp_path, capsys):
 
 
 def test_a_log_in_a_folder_that_is_not_there_is_refused_at_once(tmp_path):
-    with pytest.raises(TwixtError, match="give --log a file in a folder that exists"):
+    with pytest.raises(TwixtError, match="for --log, name a file in an existing folder"):
         FrameLog(str(tmp_path / "no" / "run.csv"))
 
 

@@ -61,5 +61,5 @@ def test_a_run_too_short_to_measure_is_drawn_empty_rather_than_refused(tmp_path,
 
 @pytest.mark.parametrize("name", ["no/run.png", "run.nonsense"])
 def test_a_plot_that_cannot_be_written_says_the_way_out(tmp_path, name):
-    with pytest.raises(TwixtError, match=r"give --plot a \.png file in a folder that exists"):
+    with pytest.raises(TwixtError, match=r"for --plot, name a \.png file in an existing folder"):
         frame_pacing(even(10), str(tmp_path / name))

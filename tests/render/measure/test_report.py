@@ -132,7 +132,7 @@ def test_without_physics_answer_its_rate_is_the_one_seen():
     made = built(physics=None)
     assert made["physics"]["rate"]["p50"] == 1.0
     assert made["physics"]["steps"] is None
-    assert any("physics did not answer" in line for line in made["conditions"])
+    assert any("physics did not send its figures" in line for line in made["conditions"])
 
 
 def test_figures_beyond_the_agreed_ones_stay():
@@ -190,7 +190,7 @@ def test_a_refresh_that_the_frames_contradict_is_the_probes_and_said():
     display = DISPLAY | {"swap_blocks": True, "refresh_measured_hz": 86.0}
     made = report.build(report.FinishedRun(rows, PHYSICS, display, Config()))
     assert made["display"]["refresh_measured_hz"] == 86.0
-    assert any("shows late frames as they come" in said for said in made["conditions"])
+    assert any("shows late frames at once" in said for said in made["conditions"])
     agreeing = report.build(report.FinishedRun(rows, PHYSICS, display | {"refresh_measured_hz": 99.0}, Config()))
     assert agreeing["display"]["refresh_measured_hz"] == pytest.approx(100.0, rel=1e-3)
 
@@ -198,9 +198,9 @@ def test_a_refresh_that_the_frames_contradict_is_the_probes_and_said():
 @pytest.mark.parametrize(
     ("source", "says"),
     [
-        ("display", "present is what the display said"),
-        ("fence", "the fence after the swap"),
-        ("swap", "present is when swap returned, in motion"),
+        ("display", "is the time that the display reported"),
+        ("fence", "the end of the fence after its swap"),
+        ("swap", "the present time of a frame is the return of its swap (for motion"),
         ("timer", "does not wait for the display"),
     ],
 )
@@ -209,7 +209,7 @@ def test_the_source_of_presents_is_a_figure_and_its_meaning_a_condition(source, 
     made = report.build(report.FinishedRun(rows, PHYSICS, {}, Config()))
     assert made["display"]["present_source"] == source
     assert any(says in line for line in made["conditions"])
-    assert not any("older log" in line for line in made["conditions"])
+    assert not any("of an older version" in line for line in made["conditions"])
 
 
 def test_the_source_of_presents_is_what_most_rows_say_whatever_the_window_says_at_the_end():
@@ -229,8 +229,8 @@ def test_it_is_said_how_far_the_swaps_return_was_off_where_the_display_spoke():
         for row in even(90)
     ]
     said = " ".join(built(rows)["conditions"])
-    assert "the display said when 90 of 90 frames were shown" in said
-    assert "3.00 ms after that in the median" in said
+    assert "the display reported when 90 of 90 frames were shown" in said
+    assert "3.00 ms after that time (median)" in said
 
 
 def test_the_report_names_the_quality_levels_over_time_if_there_were_several():
@@ -238,7 +238,7 @@ def test_the_report_names_the_quality_levels_over_time_if_there_were_several():
     levels = ["full"] * 60 + ["plain"] * 90 + ["no shadows"] * 30
     said = built([row._replace(quality=level) for row, level in zip(rows, levels, strict=True)])["conditions"]
     assert (
-        "the quality level changed while it ran: full for 1.0 s, then plain for 1.5 s, then no shadows for 0.5 s"
+        "the quality level changed during the run: full for 1.0 s, then plain for 1.5 s, then no shadows for 0.5 s"
         in said
     )
 
@@ -251,7 +251,7 @@ def test_the_report_names_the_quality_levels_over_time_if_there_were_several():
 
 def test_an_older_log_is_read_and_said_to_be_one():
     said = built()["conditions"]
-    assert any("an older log" in line for line in said)
+    assert any("the log is of an older version" in line for line in said)
     assert any("causes.render_late_parts" in line for line in said)
     assert any("ms of display time" in line for line in said)
 
@@ -275,8 +275,8 @@ def test_the_printed_report_has_judder_and_what_frames_were_late_by(capsys):
     report.show(built(rows), full=True)
     printed = capsys.readouterr().out
     assert "motion.judder" in printed
-    assert "own drawing or on_event took too long in 4 of them" in printed.replace("\n", " ")
-    assert "render late by: 4 user" in printed
+    assert "your draw or on_event function took too long in 4 of them" in printed.replace("\n", " ")
+    assert "render_late by cost: 4 user" in printed
 
 
 def test_the_short_report_names_the_flag_for_all_figures_and_the_full_one_has_them(capsys):
@@ -322,7 +322,7 @@ def test_a_log_has_its_events_and_an_older_log_none(tmp_path):
     (tmp_path / "older.csv").write_text(older)
     made = report.of_log(read_log(str(tmp_path / "older.csv")), "twixt report")
     assert made["events"]["delivered"] is None
-    assert "no frame was the first to reach an event of the program: no events.late_ms" in made["conditions"]
+    assert "no frame showed an event of the program: no events.late_ms" in made["conditions"]
 
 
 @pytest.mark.parametrize("full", [False, True])

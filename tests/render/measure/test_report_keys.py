@@ -47,10 +47,10 @@ def test_every_figure_of_the_report_can_be_limited():
 @pytest.mark.parametrize(
     ("limit", "says"),
     [
-        ("motion.animation_eror_ms.p99>2", "near to it: motion.animation_error_ms.p99"),
+        ("motion.animation_eror_ms.p99>2", "similar names: motion.animation_error_ms.p99"),
         ("motion.animation_error_ms>2", "name one of its figures: motion.animation_error_ms.mean"),
-        ("frames.low_1_percent_fps<50", "near to it: frames.low_1_percent_fps.percentile"),
-        ("mean_fps<50", "near to it: frames.mean_fps"),
+        ("frames.low_1_percent_fps<50", "similar names: frames.low_1_percent_fps.percentile"),
+        ("mean_fps<50", "similar names: frames.mean_fps"),
         ("nonsense>1", "the sections are display, frames"),
         ("frames.mean_fps", "must be FIGURE OPERATOR NUMBER"),
         ("frames.mean_fps=60", "must be FIGURE OPERATOR NUMBER"),

@@ -25,12 +25,12 @@ def with_causes(**counts: Any) -> dict[str, Any]:
 def test_even_motion_is_said_with_the_distance_that_99_percent_of_frames_keep() -> None:
     report = with_causes(draw=8)
     report["motion"]["animation_error_ms"]["p99"] = 1.2
-    assert sentence(report) == "Even: 99 % of frames within 1.20 ms of where smooth motion would put them."
+    assert sentence(report) == "Even: 99 % of frames within 1.20 ms of smooth motion."
 
 
 def test_uneven_motion_is_said_with_its_causes_and_with_what_to_do() -> None:
     assert sentence(with_causes(stolen=95, draw=20, physics_late=18)) == (
-        "Uneven: 133 of 850 frames; other programs took the cores in 95 of them. "
+        "Uneven: 133 of 850 frames; other programs used the cores in 95 of them. "
         "Measure again when the machine is idle."
     )
     assert sentence(with_causes(physics_late=60, draw=40)) == (
@@ -60,7 +60,7 @@ def test_the_limit_between_even_and_uneven_is_one_frame_in_a_hundred() -> None:
     [
         ([], "Nothing was measured: fewer than two frames were presented."),
         ([FrameRow(frame=i, present_ns=(i + 1) * MS) for i in range(3)], "Evenness was not measured: no snapshot was"),
-        (even(5), "Evenness was not measured: no quarter of a second of snapshots"),
+        (even(5), "Evenness was not measured: no 0.25 s of snapshots"),
     ],
 )
 def test_without_motion_the_reason_is_in_the_sentence(frames: list[FrameRow], says: str) -> None:

@@ -306,12 +306,12 @@ def panes_of(screen, size_px, scale=1.0, opened=(), **changed):
     return panes
 
 
-@pytest.mark.parametrize("opened", [(), ("smooth", "trouble"), ("keys",)], ids=["folded", "open", "keys"])
+@pytest.mark.parametrize("opened", [(), ("playback", "trouble"), ("keys",)], ids=["folded", "open", "keys"])
 @pytest.mark.parametrize("is_split", [False, True], ids=["whole", "split"])
 def test_no_panel_lies_over_another_or_beyond_the_window_whatever_its_size(screen, is_split, opened):
     said = {
         "split_labels": ("my_module:AnOwnMethod, clock newest-two", "hermite, clock auto") if is_split else None,
-        "messages": ("paused: Space goes on, . makes one step", "physics crashed: " + "a long reason " * 9),
+        "messages": ("paused: Space continues, . makes one step", "physics crashed: " + "a long reason " * 9),
         "diagnostics": {f"diagnostic number {i}": 1.5 * i for i in range(60)},
         "plots": tuple(plot(f"plot {n}", left=[0.0, n], right=[n, 0.0]) for n in range(3)),
         "note": "interpolation: hermite", "troubles": TROUBLES, "buffer_ms": 20.0, "clock_reason": "because " * 20,

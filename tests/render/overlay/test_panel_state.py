@@ -36,11 +36,11 @@ def test_the_part_that_took_more_than_usual_is_named(part: str) -> None:
 def test_a_frame_handed_over_in_time_and_shown_late_is_the_displays() -> None:
     row = even(41)[-1]
     cause = after(present_ns=row.present_ns + 30 * MS, swap_end_ns=row.present_ns + 30 * MS)
-    assert cause.text == "display, 30.0 ms after the plan"
+    assert cause.text == "display, 30.0 ms later than planned"
 
 
 def test_a_picture_that_held_is_physics() -> None:
-    assert after(mode="held").text == "physics: nothing newer to draw"
+    assert after(mode="held").text == "physics: no newer snapshot"
     assert after(mode="held", plan_rate=0.0).text == "", "a pause"
 
 

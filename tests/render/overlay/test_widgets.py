@@ -49,4 +49,4 @@ def test_the_captions_of_the_curves_have_units_that_fit_the_figure() -> None:
     assert captions("physics step", np.zeros(0, np.float32), "budget", None) == ["physics step -", "-"]
     publishes = np.float32([2.0] * 90 + [20.0] * 10)
     assert publish_captions(publishes)[0] == "publish interval 3.80 ms, p99 20.0 ms"
-    assert publish_captions(publishes[:0])[0] == "published once or never"
+    assert publish_captions(publishes[:0])[0] == "fewer than two publishes"

@@ -48,7 +48,7 @@ def test_a_slower_display_is_followed_where_drawing_waits_and_nobody_says_anythi
 @pytest.mark.parametrize("work_ms", [18, 25, 40])
 def test_a_queue_that_is_drained_from_the_first_frame_on_is_no_timer(kind: type[ModelDisplay], work_ms: float) -> None:
     seen, all_of_it = run(kind(steady(60)), works.constant(work_ms)(7000), 8)
-    assert not any("placed by the timer" in frame.reason for frame in seen)
+    assert not any("a timer paces the frames" in frame.reason for frame in seen)
     assert all_of_it.off_share <= 0.3, "of a timer's frames nearly all are off"
 
 
@@ -57,7 +57,7 @@ def test_the_displays_word_tells_a_drained_queue_from_a_display_that_follows_the
     work = works.constant(1.3 * 1000 / hz)(7000)
     _, queue = run(Queue(steady(hz), sends_reports=True), work, 8)
     assert queue.off_share <= 0.06
-    for name in ("variable rate", "variable rate, own word"):
+    for name in ("variable rate", "variable rate, reports"):
         _, varies = run(SHAPES[name].made(7000), works.constant(10)(7000), 6)
         assert varies.fps > 92
         assert varies.off_share <= 0.01

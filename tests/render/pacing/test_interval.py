@@ -64,7 +64,7 @@ def test_after_frames_were_forgotten_a_replay_widens_as_soon_as_at_the_start() -
 def test_a_change_says_why() -> None:
     choice = warm(IntervalChoice(16 * MS))
     reasons = [choice.frame(20 * MS, i * 20 * MS) for i in range(1, 4)]
-    assert reasons == ["", "", "3 of the last frames took 20.0 ms: widened to 20.2 ms"]
+    assert reasons == ["", "", "3 of the last frames took 20.0 ms: interval widened to 20.2 ms"]
 
 
 def test_where_swap_blocks_20_ms_are_two_refreshes() -> None:
@@ -103,7 +103,7 @@ def test_uneven_work_widens_by_replay_where_that_is_clearly_cheaper() -> None:
         now_ns += max(choice.interval_ns, work_ns)
         reasons.append(choice.frame(work_ns, now_ns))
     assert choice.refreshes == 2
-    assert any("frames replayed, cost" in reason for reason in reasons)
+    assert any(" frames, cost" in reason for reason in reasons)
     assert 200 < next(i for i, reason in enumerate(reasons) if reason) < 400, "by some 5 s of work"
 
 

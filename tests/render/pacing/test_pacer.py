@@ -328,7 +328,7 @@ def test_misses_make_frames_start_earlier() -> None:
 
 def test_vsync_asked_for_where_swap_does_not_block_says_so() -> None:
     pacer = Pacer("vsync", None, FreeDisplay.refresh)
-    assert "swap does not block" in play(pacer, FreeDisplay(), lambda t: 3, 0.05)[0].result.reason
+    assert "swap does not wait" in play(pacer, FreeDisplay(), lambda t: 3, 0.05)[0].result.reason
 
 
 def test_timer_policy_leaves_a_blocking_display_alone() -> None:

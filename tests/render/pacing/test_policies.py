@@ -81,7 +81,7 @@ def test_where_swap_returns_at_once_no_return_is_a_present_and_the_pacer_says_so
     display = AtOnce()
     pacer = pacer_for(display)
     shown = play(pacer, display, constant(10), 4)
-    assert any("the display keeps the pace" in frame.result.reason for frame in shown[:10])
+    assert any("the display sets the pace" in frame.result.reason for frame in shown[:10])
     assert pacer.last_source == "timer"
     counted = [frame.result.present_ns - frame.times.swap_end_ns for frame in shown[120:]]
     assert min(counted) > 1 * MS, "seen after the return"
@@ -110,7 +110,7 @@ def test_a_slower_display_is_measured_by_swaps_that_hardly_wait(display_name: st
 
 
 def test_a_reported_refresh_of_another_length_is_no_load_of_several_refreshes() -> None:
-    shape = cases.SHAPES["queue of two, own word"]._replace(hz=144)
+    shape = cases.SHAPES["queue of two, reports"]._replace(hz=144)
     display = shape.changing(60, 2 * 10**9, 0, 1)
     seen = laboratory_play(twixt_pacer, display, works.constant(12)(1), 4, 1)
     after = [frame for frame in seen if frame.visible_ns > 2.3 * 10**9]
@@ -160,7 +160,7 @@ def test_a_display_of_variable_rate_is_given_the_rate_that_the_work_allows() -> 
 def test_a_compositor_that_calls_unevenly_stays_the_display_that_it_is(uneven_ms: float, seed: int) -> None:
     def is_known(is_called: bool) -> bool:
         shown = play(pacer_for(display := Called(seed, uneven_ms, is_called=is_called)), display, constant(5), 8)
-        return not any("from here" in frame.plan.reason + frame.result.reason for frame in shown)
+        return not any("from now on" in frame.plan.reason + frame.result.reason for frame in shown)
 
     assert is_known(is_called=True)
     assert uneven_ms != 4 or not is_known(is_called=False), "without that knowledge it looks like a busy machine"
@@ -195,7 +195,7 @@ def test_a_bound_on_the_rate_holds_on_every_display_and_leaves_again() -> None:
         pacer.at_most(20)
         bound = play(pacer, display, constant(3), 2, from_ns=10**9 + 10**8)
         assert fps(bound[5:]) == pytest.approx(20, rel=0.02)
-        assert "at most 20 frames a second" in bound[0].result.reason
+        assert "at most 20 fps" in bound[0].result.reason
         pacer.at_most(None)
         assert fps(play(pacer, display, constant(3), 2, from_ns=4 * 10**9)[5:]) == pytest.approx(60, rel=0.01)
 
@@ -225,7 +225,7 @@ def test_the_worked_time_line() -> None:
 
     assert on_grid(late.plan.present_ns), "nothing is known of it when it starts"
     assert "late" in late.result.reason
-    assert "known to be" in known.plan.reason
+    assert "will be" in known.plan.reason
     planned_ns = known.plan.present_ns - known.plan.start_ns
     assert planned_ns == pytest.approx(1.2 * 10 * MS, abs=0.1 * MS)
     assert abs(known.seen_ns - known.plan.present_ns) < 0.1 * MS, "seen when it was drawn for"
@@ -250,7 +250,7 @@ class _Hasty(ReturnsAtOnce):
 def test_a_fence_that_waits_for_nothing_is_not_believed_again_and_again() -> None:
     display = _Hasty(steady(60))
     seen = drive(twixt_pacer(display, probed(display)[0]), display, works.constant(12)(1), 10**9, 19 * 10**9)
-    assert sum("from here" in frame.reason for frame in seen) <= 12
+    assert sum("from now on" in frame.reason for frame in seen) <= 12
     late = [frame for frame in seen if frame.visible_ns > 3 * 10**9]
     assert len(late) >= 0.97 * 16 * 60
 
@@ -268,7 +268,7 @@ def test_each_frames_present_is_known_by_what_the_pacer_believed_of_it() -> None
 
     pacer.frame_done = done  # type: ignore[method-assign]
     seen = drive(pacer, display, works.constant(12)(1), 10**9, 12 * 10**9)
-    keeps = [i for i, frame in enumerate(seen) if "the display keeps the pace" in frame.reason]
+    keeps = [i for i, frame in enumerate(seen) if "the display sets the pace" in frame.reason]
     disproved = next(i for i in keeps if set(sources[i - FENCED_IN_A_ROW : i]) == {"fence"})
     after = [source for source in sources[disproved + 1 : disproved + FRAMES_UNTIL_AGAIN] if source]
     assert after

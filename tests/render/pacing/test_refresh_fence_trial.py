@@ -77,7 +77,7 @@ def test_the_pacer_ends_the_windows_fences_by_what_becomes_of_frames(is_shared: 
     refresh, now_ns = probed(display)
     pacer = Pacer("auto", None, refresh, trial if is_shared else None)
     seen = drive(pacer, display, works.constant(12)(1), now_ns, now_ns + 2 * 10**9)
-    disproved = next(i for i, frame in enumerate(seen) if "the display keeps the pace" in frame.reason)
+    disproved = next(i for i, frame in enumerate(seen) if "the display sets the pace" in frame.reason)
     assert trial.serves != is_shared
     assert len(seen) - disproved < FRAMES_UNTIL_AGAIN
     assert pacer.last_source != "fence"

@@ -179,7 +179,7 @@ def test_a_drawing_that_exits_is_told_and_left_out_too(capsys: pytest.CaptureFix
     drawing = UserDrawing(leaves, "leaves:draw")
     assert drawing.draw(frame()) == UserAdditions()
     assert drawing.failed == "leaves:draw raised SystemExit: 3"
-    assert capsys.readouterr().err.endswith("twixt: leaves:draw raised SystemExit: 3; drawing goes on without it\n")
+    assert capsys.readouterr().err.endswith("twixt: leaves:draw raised SystemExit: 3; drawing continues without it\n")
     assert drawing.draw(frame()) == UserAdditions()
     assert capsys.readouterr().err == ""
 
@@ -202,15 +202,15 @@ def test_what_raises_is_told_once_in_the_users_own_traceback_and_left_out_from_t
     assert "frame.points([1, 2])" in said
     assert "user_drawing.py" not in said
     assert said.splitlines()[-1].startswith("twixt: breaks:draw: frame.points takes")
-    assert said.endswith("drawing goes on without it\n")
+    assert said.endswith("drawing continues without it\n")
 
 
 @pytest.mark.parametrize(
     ("reference", "words"),
     [
-        ("draws", "is written module:name"),
+        ("draws", "must be module:name"),
         ("draws.py:draw", "draws"),
-        (":draw", "is written module:name"),
+        (":draw", "must be module:name"),
         ("no_such_module_here:draw", 'no module named "no_such_module_here"'),
         ("draws:drew", 'did you mean "draw"?'),
         ("draws:other", "def other(frame)"),

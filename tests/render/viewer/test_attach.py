@@ -63,7 +63,7 @@ def test_of_several_none_is_guessed(make_host: Callable[[str], Host]) -> None:
         publish(make_host(name))
     attaching = attach_when_running(None)
     assert attaching.wait(PATIENCE_S)
-    with pytest.raises(TwixtError, match="several simulations are running, name one of them: one, two"):
+    with pytest.raises(TwixtError, match="several simulations are running; name one of them: one, two"):
         attaching.link  # noqa: B018
 
 
@@ -77,12 +77,12 @@ def test_one_that_ends_before_there_was_anything_is_told_of_and_the_next_awaited
     publish(make_host("lab"))
     assert attaching.wait(PATIENCE_S)
     attaching.link.close()
-    assert '"lab" ended before there was anything to see; waiting on' in capsys.readouterr().err
+    assert '"lab" ended before it published a snapshot; still waiting' in capsys.readouterr().err
 
 
 def test_who_is_asked_to_stop_waits_no_longer(capsys: pytest.CaptureFixture[str]) -> None:
     assert wait_until_running("lab", lambda: True) is None
-    assert capsys.readouterr().err == 'twixt: waiting for the simulation "lab"; Ctrl-C ends this\n'
+    assert capsys.readouterr().err == 'twixt: waiting for the simulation "lab"; Ctrl-C ends the wait\n'
 
 
 def test_one_that_refused_this_viewer_is_not_awaited(capsys: pytest.CaptureFixture[str]) -> None:
@@ -96,7 +96,7 @@ def test_a_return_is_told_once_and_ends_the_notice(
     back = Reconnection("lab")
     for _ in range(3):
         assert back.begin(Ended("lost", "killed?"))
-    assert back.notice == 'waiting for "lab" to come back'
+    assert back.notice == 'waiting until "lab" runs again'
     assert back.link() is None
     publish(make_host("lab"))
     link = None
@@ -109,7 +109,10 @@ def test_a_return_is_told_once_and_ends_the_notice(
     link.close()
     assert back.notice == ""
     said = capsys.readouterr().err.splitlines()
-    assert said == ['twixt: the simulation has gone (killed?); waiting for "lab" to come back', 'twixt: "lab" is back']
+    assert said == [
+        'twixt: the simulation disconnected (killed?); waiting until "lab" runs again',
+        'twixt: "lab" runs again',
+    ]
 
 
 @pytest.mark.parametrize("owned", [True, False])

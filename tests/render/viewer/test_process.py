@@ -52,7 +52,7 @@ def run_of(frame: Callable[[], Any], **config: Any) -> _Run:
 def test_a_frame_that_cannot_be_drawn_ends_the_viewer_with_the_reason_and_where(fault: Exception) -> None:
     outcome = run_whose_frames(fault).frames()
     assert outcome.exit_code == 1
-    assert outcome.message == f"the viewer ends, because it could not draw on: {type(fault).__name__}: {fault}"
+    assert outcome.message == f"the viewer ends, because drawing failed: {type(fault).__name__}: {fault}"
     assert "in frame" in outcome.traceback_text
 
 
@@ -113,7 +113,7 @@ class Clock:
 def test_a_viewer_ends_after_its_seconds_though_nothing_is_published(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(monkeypatch, pictured=math.inf, started=math.inf)
     outcome = run_of(clock.frame, seconds=2.0).frames()
-    assert outcome == (0, "nothing was published within 2 s, so there was no picture", "")
+    assert outcome == (0, "nothing was published within 2 s, so the viewer drew no picture", "")
     assert clock.frames == 2 * S // FRAME_NS
 
 

@@ -77,7 +77,7 @@ def test_a_picture_whose_instant_never_came_is_said(tmp_path: Path, capsys: pyte
     shots = Screenshots(str(tmp_path / "shot.png"), 60.0)
     shots.close()
     shots.close()
-    assert capsys.readouterr().err.count("the run ended before its instant, 60 s") == 1
+    assert capsys.readouterr().err.count("the run ended before its time, 60 s") == 1
 
 
 def test_a_missing_folder_is_refused_before_anything_runs(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_a_picture_that_fails_leaves_the_older_one_as_it_was(tmp_path: Path, mon
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.replace", full)
-    with pytest.raises(TwixtError, match="No space left on device; make room"):
+    with pytest.raises(TwixtError, match="No space left on device; free disk space"):
         save_png(str(path), PIXELS)
     assert list(tmp_path.iterdir()) == [path]
     assert path.read_bytes() == b"older"

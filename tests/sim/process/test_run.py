@@ -162,7 +162,7 @@ def test_the_json_file_holds_the_physics_and_channel_blocks(users_folder: Path) 
 
 
 def test_a_json_file_that_cannot_be_written_is_refused_with_the_way_out(users_folder: Path) -> None:
-    with pytest.raises(TwixtError, match="give --json a file in a folder that exists"):
+    with pytest.raises(TwixtError, match="for --json, name a file in an existing folder"):
         run(Config(world="plain_worlds:Plain"), steps=2, json_file="nowhere/out.json")
 
 
@@ -369,8 +369,8 @@ def test_two_signals_at_one_instant_end_the_run_without_a_traceback(users_folder
 def test_a_step_that_ctrl_c_interrupts_has_no_hash(users_folder: Path, runtime_folder: Path, world: str) -> None:
     ended = ended_in_its_step(world, signal.SIGINT, prints_hash=True)
     assert (ended.code, ended.printed) == (130, "")
-    assert "no hash: the step after step" in ended.said
-    assert "was interrupted, its state is half made" in ended.said
+    assert "no hash, because step" in ended.said
+    assert "was interrupted and its state is incomplete" in ended.said
 
 
 def test_ctrl_c_between_two_steps_gives_the_hash_and_says_of_which_step(
@@ -379,7 +379,7 @@ def test_ctrl_c_between_two_steps_gives_the_hash_and_says_of_which_step(
     ended = ended_in_its_step("Waits", signal.SIGINT, prints_hash=True)
     assert ended.code == 130
     said, step = ended.said.strip().rsplit(" ", 1)
-    assert said == "twixt: the hash is that of the state after step"
+    assert said == "twixt: the hash is of the state after step"
     world = load_world("plain_worlds:Waits")
     for _ in range(int(step)):
         world.step(world.dt)

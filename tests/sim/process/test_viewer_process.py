@@ -215,7 +215,7 @@ def test_a_program_that_cannot_be_started_is_named_and_nothing_is_left_of_it(
     broken.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(broken))
     descriptors = len(os.listdir("/proc/self/fd"))
-    with pytest.raises(NoViewerProgram, match=f"the viewer's program '{broken}' cannot be started"):
+    with pytest.raises(NoViewerProgram, match=f"cannot start the viewer's program '{broken}'"):
         start_viewer("lab", Config())
     assert len(os.listdir("/proc/self/fd")) == descriptors
 
@@ -267,7 +267,7 @@ def a_loop_that_waits_for_all() -> Iterator[None]:
         thread.join()
 
 
-UNKNOWN = "ended, and how is not known: this process ignores SIGCHLD or waits for every child"
+UNKNOWN = "ended with an unknown exit code, because this process ignores SIGCHLD or waits for every child"
 
 
 def test_a_viewer_ends_where_nobody_learns_of_the_ends_of_children() -> None:

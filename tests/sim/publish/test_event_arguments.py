@@ -178,7 +178,7 @@ def test_of_many_events_only_those_with_wrong_numbers_are_corrected(emitted: Emi
         (
             {"body": [1, 2], "position": np.zeros((3, 3))},
             InvalidValue,
-            r"^emit_many must have as many rows in each array, got 2 of body, 3 of position; give one value to serve all",
+            r"^emit_many needs arrays with equal numbers of rows, got 2 of body, 3 of position; or pass one value for all events",
         ),
         ({"strength": [1, 2], "at": [1]}, InvalidValue, "got 2 of strength, 1 of at"),
         ({"body": [1, -2]}, InvalidValue, r"emit_many\(body\) must be indices of bodies, from 0, got -2"),

@@ -27,12 +27,12 @@ def test_steps_of_50_ms_go_from_60_to_15_hz_in_one_change_and_back_in_one() -> N
     during = widths(stride, [50.3] * 100)
     assert during[:4] == [1] * 4
     assert set(during[4:]) == {4}
-    assert "1 to 4" in stride.reason
+    assert "1 -> 4" in stride.reason
     assert "50.3 ms" in stride.reason
     after = widths(stride, [2] * 100)
     assert set(after) == {4, 1}
     assert after.index(1) < 2 * NARROW_STEPS
-    assert "4 to 1" in stride.reason
+    assert "4 -> 1" in stride.reason
 
 
 @given(st.floats(0, 500), st.integers(1, 12), st.floats(1, 100))

@@ -134,7 +134,7 @@ def test_a_viewer_that_is_lost_leaves_the_view_open_and_is_told_of_once_with_wha
     until(is_told, "words of the viewer's end")
     assert view.is_open
     assert view.close_reason == because
-    assert said.startswith(f"twixt: {because}; the loop goes on without")
+    assert said.startswith(f"twixt: {because}; the loop continues without")
     assert said.endswith("; see it with view.reopen(), or in a terminal: twixt view lab\n")
     publish(view)
     view.close()
@@ -331,7 +331,7 @@ def test_a_loop_whose_viewer_cannot_be_started_goes_on_and_is_told_why_in_one_li
         assert view.is_open
         assert str(view.close_reason).startswith("no Python to start a viewer with: sys.executable is '/opt/simulator'")
         goes_on = (
-            f"twixt: {view.close_reason}; the loop goes on without a viewer; see it in a terminal: twixt view lab\n"
+            f"twixt: {view.close_reason}; the loop continues without a viewer; see it in a terminal: twixt view lab\n"
         )
         assert capfd.readouterr().err == goes_on
         view.reopen()

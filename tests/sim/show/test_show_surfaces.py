@@ -75,7 +75,7 @@ def test_one_deforming_body_may_be_passed_as_an_array() -> None:
 @pytest.mark.parametrize(
     ("surfaces", "words"),
     [
-        (SHEET, r"must be \{body: vertices\} where several bodies deform; here 2 do"),
+        (SHEET, r"must be \{body: vertices\} if several bodies deform; here 2 deform"),
         ({1: SHEET}, r"surfaces are those of the bodies that deform, 0, 2; got 1"),
         ({0: SHEET}, r"publish\(surfaces\) of body 0 must be numbers of shape \(3, 3\), got float64 of shape \(4, 3\)"),
         ({0: "abc"}, r"publish\(surfaces\) of body 0 must be numbers of shape \(3, 3\), got <U3"),

@@ -479,7 +479,7 @@ def test_the_report_of_a_loop_has_its_publish_intervals_and_no_steps(watched: Wa
         ({"position": places(1), "color": (1.5, 0, 0)}, "color must be numbers from 0 to 1"),
         ({"position": places(1, 2), "color": [(np.nan, 0, 0), (255.0, 0, 0)]}, "color must be numbers from 0 to 1"),
         ({"position": places(1, 2), "visible": [1, 0]}, "visible must be bools"),
-        ({"position": places(1, 2), "cut": [2]}, "cut must be bools .* or places from 0 to 1.*from 2 to 2"),
+        ({"position": places(1, 2), "cut": [2]}, "cut must be bools .* or indices from 0 to 1.*from 2 to 2"),
         ({"position": places(1, 2), "ids": [1, 1]}, "ids must differ"),
         ({"position": places(1, 2), "ids": [1.5, 2.5]}, "ids must be one whole number or text"),
         ({"position": places(1, 2), "ids": [1, 2, 3]}, r"position .*\(3, 3\), got"),
@@ -505,7 +505,7 @@ def test_ids_now_and_then_are_refused(watched: Watched) -> None:
     watched.view.publish(position=places(1), ids=[7])
     with pytest.raises(TwixtError, match="every publish or in none"):
         watched.view.publish(position=places(1))
-    with pytest.raises(TwixtError, match="stay whole numbers or stay texts"):
+    with pytest.raises(TwixtError, match="whole numbers in every publish, or texts in every publish"):
         watched.view.publish(position=places(1), ids=["seven"])
 
 
@@ -522,11 +522,11 @@ def test_ids_now_and_then_are_refused(watched: Watched) -> None:
         ({"size_px": "big"}, r"--size must be two values, \(width, height\), got 'big'"),
         ({"size_px": (80.5, 60)}, "whole numbers of pixels"),
         ({"split": "none,auto"}, "--split must be two values"),
-        ({"split": ("none", "auto")}, "a half of --split must be two values"),
+        ({"split": ("none", "auto")}, "each half of --split must be two values"),
         ({"split": (("none", ""), ("auto", "late"))}, "the clock of a half of --split .* got 'late'"),
-        ({"log": "nowhere/log.csv"}, "--log .* make it"),
-        ({"log": 3}, "--log must be the name of a file, got 3"),
-        ({"name": 3}, "--name must be letters"),
+        ({"log": "nowhere/log.csv"}, "--log .* create it"),
+        ({"log": 3}, "--log must be a file name, got 3"),
+        ({"name": 3}, "--name must be 1 to 64 letters"),
         ({"columns": ["heat"]}, r"columns must be declared as .* got \['heat'\]"),
         ({"name": "a b"}, "name"),
     ],
@@ -675,7 +675,7 @@ def test_a_script_without_a_main_guard_or_a_close_ends_by_itself_and_leaves_noth
     assert done.returncode == 0
     assert done.stdout.startswith("show-")
     assert done.stderr.splitlines() == [
-        "twixt: no viewer was asked for (viewer=False); the loop goes on without one; "
+        "twixt: no viewer was asked for (viewer=False); the loop continues without one; "
         f"see it with view.reopen(), or in a terminal: twixt view {done.stdout.strip()}"
     ]
     assert running() == []
@@ -738,13 +738,13 @@ def test_a_folder_that_others_may_enter_does_not_end_the_loop(tmp_path: Path, mo
     done = script("\n".join(lines), tmp_path)
     assert (done.returncode, done.stdout) == (0, "True\n")
     (line,) = done.stderr.splitlines()
-    assert "must be closed to others, mode 700, it has mode 777; remove it, or set XDG_RUNTIME_DIR" in line
-    assert line.endswith("; the loop goes on without a viewer")
+    assert "must be closed to other users (mode 700), but it has mode 777; remove it, or set XDG_RUNTIME_DIR" in line
+    assert line.endswith("; the loop continues without a viewer")
 
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
 def test_a_view_is_not_copied_and_goes_on(watched: Watched, copied: Callable[[Any], Any]) -> None:
-    with pytest.raises(TypeError, match="^a view of twixt.show cannot be copied or pickled: it stands for one window"):
+    with pytest.raises(TypeError, match="^a view of twixt.show cannot be copied or pickled: it belongs to one window"):
         copied({"env": watched.view})
         copied(watched.view)
     assert visible(watched.publish(position=places(1))) == [0]
@@ -824,7 +824,7 @@ def test_a_camera_is_published_by_itself_and_checked(watched: Watched) -> None:
     assert watched.link.scene_version == 1
     with pytest.raises(TwixtError, match="View.camera must be Camera"):
         watched.view.camera = "above"  # type: ignore[assignment]
-    with pytest.raises(TwixtError, match="Camera.body must name bodies that are there"):
+    with pytest.raises(TwixtError, match="Camera.body must name bodies that exist"):
         watched.view.camera = Camera(body=1000)
     watched.view.close()
     watched.view.camera = None

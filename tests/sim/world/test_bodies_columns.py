@@ -89,10 +89,10 @@ def test_every_type_that_crosses_may_be_declared(dtype: str) -> None:
         (lambda: Column("f4", 0), "from 1 to 64 values per body, got 0"),
         (lambda: Column("f4", 65), "got 65"),
         (lambda: Column("f4", True), "got True"),
-        (lambda: Column("f4", rule="cubic"), "one of linear, angle, none, latest, or module:function"),
+        (lambda: Column("f4", rule="cubic"), "one of linear, angle, none, latest, or your own module:function"),
         (lambda: Column("f4", rule=None), "got None"),  # type: ignore[arg-type]
         (lambda: Column("f4", rule=lambda old, new, alpha: new), "defined at the top of a module"),
-        (lambda: Column("f4", rule=column_rules.made_inside()), "functions inside functions"),
+        (lambda: Column("f4", rule=column_rules.made_inside()), "a nested function"),
         (lambda: Column("f4", rule=column_rules.Rules().method), "defined at the top of a module"),
         (lambda: Column("f4", rule=column_rules.Rules()), "defined at the top of a module"),
         (lambda: Column("f4", rule=column_rules.shortened), "defined at the top of a module"),
@@ -101,7 +101,7 @@ def test_every_type_that_crosses_may_be_declared(dtype: str) -> None:
         (lambda: Bodies(1, columns={"correction": Column("f4", 7)}), "'correction'"),
         (lambda: Bodies(1, columns={"corrected_ns": Column("i8")}), "'corrected_ns'"),
         (lambda: Bodies(1, columns={"visible": Column("b1")}), "'visible'"),
-        (lambda: Bodies(1, columns={"two words": Column("f4")}), "plain identifier"),
+        (lambda: Bodies(1, columns={"two words": Column("f4")}), "must be an identifier"),
         (lambda: Bodies(1, columns={"scale3": Column("f8", 3)}), r'must be Column\("f4", 3\)'),
         (lambda: Bodies(1, columns={f"c{i}": Column("f4") for i in range(MOST_COLUMNS + 1)}), "at most 30 columns"),
     ],
@@ -127,7 +127,7 @@ def test_a_rule_in_the_script_itself_is_refused_with_the_way_out(tmp_path: Path)
     script = tmp_path / "script.py"
     script.write_text("from twixt import Column\ndef ease(old, new, alpha):\n    return new\nColumn('f4', rule=ease)\n")
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
-    assert re.search("InvalidValue: the rule ease is defined in the script itself.*in a module of its own", done.stderr)
+    assert re.search("InvalidValue: the rule ease is defined in the script itself.*in a separate module", done.stderr)
 
 
 class Warm(World):
@@ -153,7 +153,7 @@ def test_the_scene_that_is_drawn_knows_the_rules() -> None:
         (Scene(color_by=ColorBy("hat")), r"one value per body \(there are heat, frame, eased\), got 'hat'"),
         (Scene(color_by=ColorBy("scale3")), "got 'scale3'"),
         (Scene(columns={"cold": "linear"}), r"declared columns \(there are heat, .*\), got 'cold'"),
-        (Scene(parents={1: 2}), "Scene.parents must name bodies that are there, 0 to 1, got 2"),
+        (Scene(parents={1: 2}), "Scene.parents must name bodies that exist, 0 to 1, got 2"),
     ],
 )
 def test_a_scene_that_names_what_is_not_there_is_refused(scene: Scene, said: str) -> None:

@@ -138,7 +138,7 @@ def test_one_that_keeps_what_it_is_given_is_told_so(make_host: MakeHost) -> None
             super().write_bodies(records)
             self.kept = records["position"]
 
-    with pytest.raises(UserCodeCrashed, match=r"Keeps\.write_bodies keeps what it is given: .*must not be kept"):
+    with pytest.raises(UserCodeCrashed, match=r"Keeps\.write_bodies stores its argument: .*must not be stored"):
         Lab(make_host(), Keeps())
 
 
@@ -150,7 +150,9 @@ def test_a_field_that_is_left_as_it_was_is_refused_by_name(left: str) -> None:
             super().write_bodies(records)
             records[left][1] = before
 
-    with pytest.raises(TwixtError, match=f"Leaves.write_bodies must write every field .* got {left} of body 1"):
+    with pytest.raises(
+        TwixtError, match=f"Leaves.write_bodies must write every field .* did not write {left} of body 1"
+    ):
         check_writes_all(Leaves())
     check_writes_all(InPlace())
     check_writes_all(InPlace(0))
@@ -309,7 +311,7 @@ def test_columns_beyond_the_bound_are_refused_with_it() -> None:
     Bodies(1, columns={f"c{i}": Column("f8", 64) for i in range(30)})
     heat = Column("f4")
     for count in (31, 100, 100_000):
-        with pytest.raises(TwixtError, match=f"at most 30 columns, got {count:,}; widen some instead"):
+        with pytest.raises(TwixtError, match=f"at most 30 columns, got {count:,}; use wider columns instead"):
             Bodies(1, columns={f"c{i}": heat for i in range(count)})
 
 

@@ -133,7 +133,7 @@ def test_another_scene_with_the_same_parts_is_taken_and_one_with_others_is_refus
     assert told is not None
     assert told.part_columns == ("color", "scale3", "visible", "load")
     world.scene = Scene([PAIR, PAIR])
-    with pytest.raises(UserCodeCrashed, match=r"part columns of 3 rows.*whose bodies have 4; .*scene=self.scene"):
+    with pytest.raises(UserCodeCrashed, match=r"part columns of 3 rows.*have 4 parts; .*scene=self.scene"):
         guard.check_step(2)
 
 

@@ -113,7 +113,7 @@ def test_a_world_whose_surfaces_are_not_those_of_its_scene_is_refused() -> None:
     world = Flag()
     world.scene = Scene([Sphere(), Sphere(), SCENE.shapes[2]])
     with pytest.raises(
-        TwixtError, match=r"Flag.surfaces was made for bodies \[0, 2\], of its 3 bodies \[2\] deform; set"
+        TwixtError, match=r"Flag.surfaces was made for the bodies \[0, 2\], but of its 3 bodies \[2\] deform; set"
     ):
         check_world(world)
     world.surfaces = Surfaces(world.scene)

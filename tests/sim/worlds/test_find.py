@@ -183,12 +183,12 @@ def test_the_file_instead_of_the_module_is_understood(users_folder: Path) -> Non
 
 def test_a_module_hidden_behind_one_of_the_library_is_said(users_folder: Path) -> None:
     write(users_folder, "colorsys", ORBIT)
-    assert "a module of that name comes before your" in refused("colorsys:Orbit")
+    assert "another module of this name is found before your" in refused("colorsys:Orbit")
 
 
 def test_a_class_that_is_no_world_is_refused_with_the_way_to_write_it(users_folder: Path) -> None:
     write(users_folder, "other", "class Thing: pass")
-    assert "write it as class Thing(World)" in refused("other:Thing")
+    assert "define it as class Thing(World)" in refused("other:Thing")
 
 
 def test_an_error_in_the_users_module_is_their_crash_with_their_frames_alone(users_folder: Path) -> None:
@@ -265,5 +265,5 @@ def test_a_folder_that_was_deleted_under_the_user_is_said_in_one_line(
     gone.mkdir()
     monkeypatch.chdir(gone)
     gone.rmdir()
-    assert "the current folder, which is gone (No such file or directory); cd to one" in refused("my_orbit:Orbit")
+    assert "does not exist (No such file or directory); cd to an existing folder" in refused("my_orbit:Orbit")
     assert load_world("metronome").bodies.position.shape == (1, 3)

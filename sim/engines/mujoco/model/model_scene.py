@@ -43,14 +43,14 @@ def scene(
     maker: PartMaker | None = None,
     labels: Sequence[str] = (),
 ) -> Scene:
-    """Scene of a model, for `twixt.show` and `publish(view, data)`.
+    """Returns the scene of a model, for `twixt.show` and `publish(view, data)`.
 
     A body has the same index in the scene and in MuJoCo. If the world body has no plane and no height field, a grid on
-    the ground is shown.
+    the ground is shown. For an example see `publish`.
 
     Args:
         model: The model.
-        opt: Options whose `geomgroup`, `sitegroup` and flags select the shown geoms and sites and their look. By
+        opt: Options whose `geomgroup`, `sitegroup` and flags select the shown geoms and sites and their appearance. By
             default those of MuJoCo's own viewer, which shows groups 0 to 2.
         camera: Camera of the scene. By default the camera of MuJoCo's own viewer.
         maker: Object that stores the meshes. Pass the same object for each scene of a model, to reuse meshes.
@@ -60,7 +60,7 @@ def scene(
         The scene.
 
     Raises:
-        TwixtError: `model` is no `MjModel`.
+        TwixtError: `model` is not an `MjModel`.
     """
     if not isinstance(model, mujoco.MjModel):
         raise InvalidType(f"scene(model) takes a mujoco.MjModel, got {text_of(model)}")

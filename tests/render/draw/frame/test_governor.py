@@ -99,7 +99,7 @@ def test_a_gpu_draws_its_best_and_leaves_out_what_it_has_no_time_for():
         said.append(governor.change_reason)
 
     assert governor.level == LIT_LEVELS[1]
-    assert said[-1] == "drawing cheaper (no contact shading, no multisampling): 20.0 ms of 16.7"
+    assert said[-1] == "lower quality without contact shading, multisampling: frames take 20.0 ms, interval 16.7 ms"
     assert driven(Governor("auto", is_software=False), [50] * 4)[-1] == LIT_LEVELS[-1]
 
 
@@ -156,7 +156,12 @@ def test_it_says_what_is_left_out_with_figures():
         governor.frame(18 * MS, INTERVAL_NS)
         said.append(governor.change_reason)
 
-    assert said == ["", "", "", "drawing cheaper (no soft shadows, hard edges, no highlights): 18.0 ms of 16.7"]
+    assert said == [
+        "",
+        "",
+        "",
+        "lower quality without shadows, smooth edges, highlights: frames take 18.0 ms, interval 16.7 ms",
+    ]
 
 
 def test_much_too_dear_goes_down_several_steps_at_once():

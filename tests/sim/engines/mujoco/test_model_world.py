@@ -241,11 +241,11 @@ def test_a_file_that_is_saved_again_is_loaded_again_with_other_bodies(
     assert not world._is_outdated()
     tuned.write_text(TUNED.replace("<motor", "<moter"))
     assert not world._is_outdated()
-    assert re.search(r"MuJoCo cannot load 'tuned.xml': .*moter.*; the model from before stays", capfd.readouterr().err)
+    assert re.search(r"MuJoCo cannot load 'tuned.xml': .*moter.*; the old model stays in use", capfd.readouterr().err)
     tuned.write_text(TUNED.replace("<worldbody>", f"<asset>{TEXTURES_TOO_LARGE}</asset><worldbody>{SHOWN_TEXTURES}"))
     assert not world._is_outdated()  # MuJoCo loads it, a scene does not hold it
     assert re.search(
-        r"'tuned.xml' cannot be shown: .*56 MiB in all, got .*; the model from before stays", capfd.readouterr().err
+        r"'tuned.xml' cannot be shown: .*56 MiB in all, got .*; the old model stays in use", capfd.readouterr().err
     )
     world.step(world.dt)
     more = '<body name="second"><freejoint/><geom size="0.2"/></body></worldbody>'

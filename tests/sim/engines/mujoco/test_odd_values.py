@@ -124,7 +124,7 @@ def test_a_number_of_nothing_in_the_model_is_reported_once_and_the_picture_stays
     lines = [line for line in capfd.readouterr().err.splitlines() if "out of range" in line]
     assert len(lines) == 1
     assert lines[0].startswith("twixt: an index in the model's arrays is out of range (index 99 is out of bounds")
-    assert lines[0].endswith("; the picture stays as it was")
+    assert lines[0].endswith("; the picture is not updated")
     getattr(handle.m, field)[...] = before
     publish()
     reader.until(lambda: reader.newest().sim_time_ns > seen.sim_time_ns)
