@@ -2,8 +2,9 @@
 
 There are three tables: free cores, a busy program on each core, and a display whose swap waits. On request, an earlier
 version of twixt is measured beside this version. Each turn measures every case once, so that the machine's state
-affects all cases equally. All figures are computed from frame logs with this version's definitions. No turn is
-excluded: the worst turn is shown beside the median.
+affects all cases equally. A run is repeated if other programs took more than `MOST_OTHERS` cores from it, whatever its
+figures are, but at most `MOST_RUNS - 1` times. All figures are computed from frame logs with this version's
+definitions. The worst turn is shown beside the median.
 
 Always: progress goes to standard error. Ctrl-C ends the measurement, and the figures so far are shown. Busy programs
 and displays end with their measurement. A figure that was not measured is None and is in no median. A failed run is
@@ -20,7 +21,7 @@ import statistics
 import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -74,6 +75,7 @@ HERE, BEFORE = "this version", "before"
 # Time in seconds after the planned length of a run. A run that has not ended by then counts as hanging.
 TIMEOUT_S = 60.0
 QUICK_S = 0.5
+MOST_OTHERS, MOST_RUNS = 0.2, 3
 LEGEND = (
     "median of the turns, and in brackets the worst of them; error: animation error in ms of display time, computed for "
     "all versions from their frame logs by one definition; missed: refreshes, or the pacer's own intervals where swap "
@@ -138,8 +140,9 @@ class EvennessOptions(NamedTuple):
 @dataclass(frozen=True)
 class CaseRun:
     """One run of a case. free_before: number of cores that were free before the run. others: number of cores that
-    other programs used during the run, without the busy programs of the case. failure: reason why the run has no
-    figures."""
+    other programs used during the run, without the busy programs of the case. stolen: number of cores
+    that the host of a virtual machine took. failure: reason why the run has no figures. repeated: number of runs that
+    this one replaces."""
 
     case: Case
     turn: int
@@ -149,12 +152,24 @@ class CaseRun:
     stolen: float | None
     renderer: str | None = None
     failure: str = ""
+    repeated: int = 0
+
+    @property
+    def is_disturbed(self) -> bool:
+        return (self.others or 0.0) + (self.stolen or 0.0) > MOST_OTHERS
 
     def to_json(self) -> dict[str, Any]:
         """Case, figures and conditions of the run by name, in one flat dict."""
         figures = asdict(self.figures) if self.figures is not None else {}
         cores = {"free_cores_before": self.free_before, "others_had_cores": self.others, "stolen_cores": self.stolen}
-        return {**self.case._asdict(), "turn": self.turn, **figures, **cores, "failure": self.failure or None}
+        return {
+            **self.case._asdict(),
+            "turn": self.turn,
+            **figures,
+            **cores,
+            "repeated": self.repeated,
+            "failure": self.failure or None,
+        }
 
 
 class CaseFigures(NamedTuple):
@@ -297,6 +312,8 @@ def conditions(
         "turns": choice.turns,
         "free_cores_before": [min(free), max(free)] if free else None,
         "others_had_cores": [min(others), max(others)] if others else None,
+        "repeated": sum(one.repeated for one in runs),
+        "disturbed": sum(one.is_disturbed for one in runs),
     }
     return where | CUT_SHORT if interrupted else where
 
@@ -310,7 +327,11 @@ def _case_runs(
     def run(turn_and_case: tuple[int, Case]) -> CaseRun:
         turn, case = turn_and_case
         seconds = choice.seconds * (LONGER if STALLS in case.arguments else 1)
-        return _measured(case, turn, commands[case.version], seconds, displays[case.table].environ, servers)
+        for repeated in range(1 if choice.quick else MOST_RUNS):  # noqa: B007
+            made = _measured(case, turn, commands[case.version], seconds, displays[case.table].environ, servers)
+            if not made.is_disturbed:
+                break
+        return replace(made, repeated=repeated)
 
     def name(turn_and_case: tuple[int, Case]) -> str:
         case = turn_and_case[1]
@@ -355,6 +376,8 @@ def _conditions_in_words(where: dict[str, Any]) -> list[str]:
         f"twixt {where['twixt']}, Python {where['python']}, numpy {where['numpy']}, {where['system']}",
         f"cores free before each run: {between(where['free_cores_before'])}",
         f"cores that other programs used during each run: {between(where['others_had_cores'])}, without the busy programs",
+        f"{where['repeated']} runs were repeated because other programs used more than {MOST_OTHERS:g} cores during them; "
+        f"{where['disturbed']} of the runs in the tables were disturbed in this way nevertheless",
         *([where["cut_short"]] if "cut_short" in where else []),
     ]
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import bench.evenness
 from bench.commands import main
 from bench.evenness import (
     BEFORE,
@@ -146,6 +147,16 @@ def test_the_page_and_the_json_have_the_figures_and_no_path(tmp_path: Path) -> N
     made = json.loads((tmp_path / "a.json").read_text())
     assert made["rows"][0]["fps"] == {"median": 60.0, "worst": 60.0, "runs": 1}
     assert len(made["runs"]) == 2
+
+
+def test_a_run_that_other_programs_disturbed_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    others = iter((1.0, 0.1, 1.0, 1.0, 1.0))
+    monkeypatch.setattr(bench.evenness, "_measured", lambda case, *_: replace(ran(GOOD, case), others=next(others)))
+    choice = TWO_TABLES._replace(turns=1, tables=(SWAY,))
+    runs = list(bench.evenness._case_runs(choice, {HERE: []}, {SWAY: Screen("sway", {})}, str))
+    assert [(run.repeated, run.is_disturbed) for run in runs] == [(1, False), (2, True)]
+    where = conditions(runs, choice, {}, interrupted=False)
+    assert (where["repeated"], where["disturbed"]) == (3, 1)
 
 
 # -- real processes
