@@ -7,14 +7,13 @@ that order, entries that only copy memory come first.
 from __future__ import annotations
 
 import importlib
-import math
 import os
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import click
 
+from bench.option_types import FiniteRange, read_counts, read_names
 from twixt.cli.command_line import HELP_SETTINGS, command_line
 from twixt.cli.flags import CommandGroup, CommandTable, Read, argument, option
 from twixt.cli.runs_in_turns import interrupted_by_signals
@@ -33,8 +32,6 @@ python -m bench channel --against now.json --fail-over 10
 Run it in the top folder of a checkout; make bench ARGS="channel --quick" does the same.
 """
 
-# Largest number of bodies of a bench.
-MOST_BODIES = 100_000
 # For each name, a description of what is measured, and the functions that measure it (see `cost_suite.measure`).
 COSTS = {
     "channel": ("Cost of publishing and reading.", "costs.channel:channel_rows"),
@@ -69,26 +66,6 @@ VIEW_SCENES = (
 EVENT_CASES = ("trouble", "stop", "overflow", "reset", "million")
 
 
-def read_counts(text: str) -> tuple[int, ...]:
-    """Reads whole numbers from 1 to `MOST_BODIES`, such as `1000,10000`. Raises ValueError for another text."""
-    counts = tuple(int(part) for part in text.split(","))
-    if not all(0 < count <= MOST_BODIES for count in counts):
-        raise ValueError(f"each number must be from 1 to {MOST_BODIES}, such as 1000,10000")
-    return counts
-
-
-def read_names(*known: str) -> Callable[[str], tuple[str, ...]]:
-    """Returns a function that reads names separated by commas. It returns each name once, in the order of `known`."""
-
-    def read(text: str) -> tuple[str, ...]:
-        wanted = {name.strip() for name in text.split(",")}
-        if not wanted <= set(known):
-            raise ValueError(f"write one or more of {', '.join(known)}")
-        return tuple(name for name in known if name in wanted)
-
-    return read
-
-
 def names_option(flag: str, known: tuple[str, ...]) -> click.Option:
     """An option that takes some of the names `known`, separated by commas; by default all."""
     names = ", ".join(known)
@@ -100,15 +77,6 @@ def names_option(flag: str, known: tuple[str, ...]) -> click.Option:
         metavar="NAMES",
         help=f"names, separated by commas: {names}  [default: all]",
     )
-
-
-class FiniteRange(click.FloatRange):
-    """A range of finite numbers. `click.FloatRange` would accept nan and, without an upper bound, inf."""
-
-    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Any:
-        if not math.isfinite(read := click.FLOAT.convert(value, parameter, context)):
-            self.fail(f"must be a finite number, got {value}", parameter, context)
-        return super().convert(read, parameter, context)
 
 
 def several(name: str, field: str, about: str) -> click.Option:
