@@ -7,13 +7,14 @@ that order, entries that only copy memory come first.
 from __future__ import annotations
 
 import importlib
+import math
 import os
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import click
 
-from bench.option_types import FiniteRange, read_counts, read_names
 from twixt.cli.command_line import HELP_SETTINGS, command_line
 from twixt.cli.flags import CommandGroup, CommandTable, Read, argument, option
 from twixt.cli.runs_in_turns import interrupted_by_signals
@@ -32,6 +33,8 @@ python -m bench channel --against now.json --fail-over 10
 Run it in the top folder of a checkout; make bench ARGS="channel --quick" does the same.
 """
 
+# Largest number of bodies of a bench.
+MOST_BODIES = 100_000
 # For each name, a description of what is measured, and the functions that measure it (see `cost_suite.measure`).
 COSTS = {
     "channel": ("Cost of publishing and reading.", "costs.channel:channel_rows"),
@@ -66,6 +69,26 @@ VIEW_SCENES = (
 EVENT_CASES = ("trouble", "stop", "overflow", "reset", "million")
 
 
+def read_counts(text: str) -> tuple[int, ...]:
+    """Reads whole numbers from 1 to `MOST_BODIES`, such as `1000,10000`. Raises ValueError for another text."""
+    counts = tuple(int(part) for part in text.split(","))
+    if not all(0 < count <= MOST_BODIES for count in counts):
+        raise ValueError(f"each number must be from 1 to {MOST_BODIES}, such as 1000,10000")
+    return counts
+
+
+def read_names(*known: str) -> Callable[[str], tuple[str, ...]]:
+    """Returns a function that reads names separated by commas. It returns each name once, in the order of `known`."""
+
+    def read(text: str) -> tuple[str, ...]:
+        wanted = {name.strip() for name in text.split(",")}
+        if not wanted <= set(known):
+            raise ValueError(f"write one or more of {', '.join(known)}")
+        return tuple(name for name in known if name in wanted)
+
+    return read
+
+
 def names_option(flag: str, known: tuple[str, ...]) -> click.Option:
     """An option that takes some of the names `known`, separated by commas; by default all."""
     names = ", ".join(known)
@@ -77,6 +100,23 @@ def names_option(flag: str, known: tuple[str, ...]) -> click.Option:
         metavar="NAMES",
         help=f"names, separated by commas: {names}  [default: all]",
     )
+
+
+class FiniteRange(click.FloatRange):
+    """A range of finite numbers. `click.FloatRange` would accept nan and, without an upper bound, inf."""
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Any:
+        if not math.isfinite(read := click.FLOAT.convert(value, parameter, context)):
+            self.fail(f"must be a finite number, got {value}", parameter, context)
+        return super().convert(read, parameter, context)
+
+
+def seconds(default: float, least: float, about: str) -> click.Option:
+    return option("--seconds", type=FiniteRange(min=least, max=3600), default=default, show_default=True, help=about)
+
+
+def turns(default: int, about: str) -> click.Option:
+    return option("--turns", type=click.IntRange(1, 1000), default=default, show_default=True, help=about)
 
 
 def several(name: str, field: str, about: str) -> click.Option:
@@ -194,11 +234,7 @@ add(
     """,
     *COST_OPTIONS,
     option("--model", metavar="FILE", default="", help="MuJoCo model to step, instead of a humanoid"),
-    option(
-        "--only",
-        type=click.Choice(["loops", "sync"]),
-        help="measure only the slowdown of loops, or only the cost of a sync",
-    ),
+    option("--only", type=click.Choice(["loops", "sync"]), help="only the slowdown of loops, or the cost of a sync"),
     option(
         "--peer",
         "peers",
@@ -206,12 +242,7 @@ add(
         multiple=True,
         help="compare twixt only with this viewer; may be repeated",
     ),
-    option(
-        "--pairs",
-        type=click.IntRange(min=2),
-        metavar="N",
-        help="number of turns of a loop with each viewer [default: 40]",
-    ),
+    option("--pairs", type=click.IntRange(min=2), metavar="N", help="turns of a loop with each viewer [default: 40]"),
     option("--large", "is_large", is_flag=True, help="also measure 10,000 bodies; MuJoCo compiles them in 20 s"),
 )
 
@@ -234,9 +265,7 @@ add(
         show_default=True,
         help="loop: another program at normal priority uses a core during the measurement",
     ),
-    option(
-        "--seconds", type=FiniteRange(min=0.4, max=3600), default=20.0, show_default=True, help="seconds of each loop"
-    ),
+    seconds(20.0, least=0.4, about="seconds of each loop"),
     BEFORE,
     TO_JSON,
     TO_PAGE,
@@ -253,10 +282,8 @@ add(
     """,
     names_option("--tables", EVENNESS_TABLES),
     option("--here", is_flag=True, help="use the present display instead of an Xvfb"),
-    option(
-        "--seconds", type=FiniteRange(min=0.5, max=3600), default=8.0, show_default=True, help="seconds of each run"
-    ),
-    option("--turns", type=click.IntRange(1, 1000), default=3, show_default=True, help="number of runs of each case"),
+    seconds(8.0, least=0.5, about="seconds of each run"),
+    turns(3, about="number of runs of each case"),
     option("--quick", is_flag=True, help="one short run for each table: tests that the bench works"),
     BEFORE,
     TO_JSON,
@@ -272,16 +299,8 @@ add(
     python -m bench view --seconds 10 --turns 1 --scenes one-ball,orbit
     """,
     names_option("--scenes", VIEW_SCENES),
-    option(
-        "--seconds", type=FiniteRange(min=0.5, max=3600), default=30.0, show_default=True, help="seconds of each run"
-    ),
-    option(
-        "--turns",
-        type=click.IntRange(1, 1000),
-        default=2,
-        show_default=True,
-        help="number of runs of each scene and view",
-    ),
+    seconds(30.0, least=0.5, about="seconds of each run"),
+    turns(2, about="number of runs of each scene and view"),
     option("--plot", metavar="FILE", help="draw pictures of the scenes by both views (PNG)"),
     TO_JSON,
     TO_PAGE,
@@ -295,13 +314,7 @@ add(
     All cases take four minutes. A short run:
     python -m bench events --seconds 10 --only trouble
     """,
-    option(
-        "--seconds",
-        type=FiniteRange(min=4, max=3600),
-        default=60.0,
-        show_default=True,
-        help="length of the case with three viewers",
-    ),
+    seconds(60.0, least=4, about="length of the case with three viewers"),
     names_option("--only", EVENT_CASES),
     TO_JSON,
     TO_PAGE,
@@ -309,11 +322,11 @@ add(
 add(
     "latency",
     "latency.latency_bench:run",
-    """When a published state is seen, for each way to publish.
+    """Time from publishing a state to the frame that shows it.
 
-    For `twixt run`, `twixt.show` and MuJoCo's `sync`, each playback clock and several rates, on an Xvfb: six minutes.
+    All ways to publish, playback clocks and rates take six minutes. The bench starts an Xvfb.
     """,
-    option("--quick", is_flag=True, help="two short runs: shows that it works"),
+    option("--quick", is_flag=True, help="two short runs: tests that the bench works"),
     TO_JSON,
     TO_PAGE,
 )
@@ -323,11 +336,7 @@ add(
     "Draw a section of a `twixt run --profile` trace.",
     argument("trace", type=click.Path()),
     argument("picture", type=click.Path()),
-    option(
-        "--from-ms",
-        type=FiniteRange(min=0),
-        help="begin of the section, in ms after the start of the command [default: the middle]",
-    ),
+    option("--from-ms", type=FiniteRange(min=0), help="begin of the section, in ms of the trace [default: the middle]"),
     option(
         "--length-ms",
         type=FiniteRange(min=0, min_open=True),
@@ -339,7 +348,7 @@ add(
 add(
     "movie",
     "movie:run",
-    "Records the moving picture of README (WebP) on an Xvfb.",
+    "Record the moving picture of README (WebP) on an Xvfb.",
     argument("movie", type=click.Path()),
 )
 

@@ -21,8 +21,7 @@ from twixt.render.measure.report_keys import RENDER_COSTS
 # For each source of present times: what the present time means, and which delay until the frame is visible is unknown.
 PRESENTS = {
     "display": "the present time of a frame is the time that the display reported; a later delay is not measured",
-    "fence": "the present time of a frame is the end of the fence after its swap{fitted}; the constant delay from then to "
-    "the screen is not measured",
+    "fence": "the present time of a frame is the end of its fence{fitted}; a constant later delay is not measured",
     "swap": "the present time of a frame is the return of its swap{fitted}; the constant delay from then to the screen is "
     "not measured",
     "timer": "the present time of a frame is estimated from the return of its swap, which does not wait for the display; "

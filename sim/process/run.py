@@ -1,12 +1,10 @@
 """Runs the physics process from its start to its exit code. Also checks the command-line flags for pace.
 
-The socket listens and the viewer is started before the world is imported. A run ends in one of these cases: the
-requested steps or seconds are over; its viewer ends or sends the command to quit; the user presses Ctrl-C; SIGTERM or
-SIGHUP arrives; the user's world crashes.
+The socket listens and the viewer is started before the world is imported. A run ends when its steps or seconds are
+over, when its viewer ends or sends the command to quit, on a signal (Ctrl-C, SIGTERM, SIGHUP), or when the world fails.
 
-Always: at the end of a run, viewers receive the reason why it ended, and the name is free again. If the world crashes,
-the traceback of the user's code is printed, and the exit code is 1. Errors that the user can correct at the command
-line are raised as TwixtError before the world runs.
+Always: at the end of a run, viewers receive the reason, and the name is free again. If the world crashes, the traceback
+of the user's code is printed, and the exit code is 1. Errors in the command line are raised as TwixtError before that.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ ROOMS = {
     "moderngl": ("render/draw", "bench/lean"),
     "imgui_bundle": ("render/overlay",),
     "matplotlib": ("render/measure", "bench"),
-    "click": ("cli", "bench/commands.py", "bench/option_types.py"),
+    "click": ("cli", "bench/commands.py"),
     "mujoco": ("sim/engines/mujoco", "bench/peers", "bench/loops", "bench/latency"),
     "trimesh": ("ipc/scene/mesh_files",),
 }

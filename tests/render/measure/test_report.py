@@ -199,7 +199,7 @@ def test_a_refresh_that_the_frames_contradict_is_the_probes_and_said():
     ("source", "says"),
     [
         ("display", "is the time that the display reported"),
-        ("fence", "the end of the fence after its swap"),
+        ("fence", "the end of its fence"),
         ("swap", "the present time of a frame is the return of its swap (for motion"),
         ("timer", "does not wait for the display"),
     ],
