@@ -138,11 +138,11 @@ def simulation(start: Starter, name: str = "lab") -> Run:
         ("run --size 5x5", ("--size", "16x16", "5x5")),
         ("run --seed=-1", ("--seed", ">= 0", "-1")),
         ("run --screenshot nowhere/picture.png", ("--screenshot", "nowhere")),
-        ("run --log nowhere/log.csv", ("--log", "nowhere/log.csv", "make it")),
-        ("measure --json nowhere/report.json", ("--json", "nowhere/report.json", "make it")),
+        ("run --log nowhere/log.csv", ("--log", "nowhere/log.csv", "create it")),
+        ("measure --json nowhere/report.json", ("--json", "nowhere/report.json", "create it")),
         ("measure --plot .", ("--plot", "cannot be written", "another file")),
         ("measure --seconds 0", ("--seconds", "> 0", "0.0")),
-        ("sim --steps 1 --json nowhere/figures.json", ("--json", "nowhere/figures.json", "make it")),
+        ("sim --steps 1 --json nowhere/figures.json", ("--json", "nowhere/figures.json", "create it")),
         ("measure --fail-if motion.nothing>2", ("motion.nothing",)),
         ("view", ("no simulation is running", "twixt sim")),
         ("view nobody", ('no simulation named "nobody"', "twixt sim --name nobody")),
@@ -182,7 +182,7 @@ def test_a_report_that_cannot_be_printed_is_in_its_files_all_the_same(start: Sta
     assert "Traceback" not in run.err
     if output == ">/dev/full":
         assert code == 2
-        one_line(run, "no room", "No space left on device")
+        one_line(run, "the disk is full", "No space left on device")
 
 
 def test_two_simulations_of_one_name(start: Starter) -> None:

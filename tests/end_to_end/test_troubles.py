@@ -74,7 +74,7 @@ def test_widened_steps_are_made_again_from_their_log(start: Starter) -> None:
     refused(start(*world, "--seed", "1", "--dt-replay", "steps"), "'seed 0'", "'seed 1'", "the same world")
     (start.folder / "steps").write_text("twixt dt log 1\nworld balls\n12 and a half\n")
     refused(start(*world, "--dt-replay", "steps"), "damaged in line 3", "'12 and a half'")
-    refused(start(*world, "--dt-replay", "nowhere"), "cannot be read", "--dt-log")
+    refused(start(*world, "--dt-replay", "nowhere"), "cannot read", "--dt-log")
     short = ("--when-slow", "widen", "--max-step-ms", "5")
     refused(start(*world, *short), "--max-step-ms", "at least the world's own step", "got 5")
 
