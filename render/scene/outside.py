@@ -134,8 +134,8 @@ def is_outside(position: NDArray[np.float32], radius: NDArray[np.float32], view:
     x, y, depth, w = camera.projection.astype(np.float64)
     sides = [x - (left - MARGIN) * w, (right + MARGIN) * w - x, y - (bottom - MARGIN) * w, (top + MARGIN) * w - y]
     planes = np.array([*sides, w - depth, w + depth])
-    planes /= np.linalg.norm(planes[:, :3], axis=1)[:, None]
-    with np.errstate(invalid="ignore", over="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # very far away, two planes may be equal
+        planes /= np.linalg.norm(planes[:, :3], axis=1)[:, None]
         at_eye = camera.view[:3, :3].astype(np.float64) @ (position - np.array(camera.eye)[:, None])
         inside_m = planes[:, :3] @ at_eye + planes[:, 3:]
         found: NDArray[np.bool_] = (inside_m < -radius).any(axis=0)

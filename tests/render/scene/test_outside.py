@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -238,6 +239,16 @@ def test_the_hint_comes_after_a_second_and_then_no_more_frames_are_needed():
     frames.publish(AWAY)
     assert frames.draw(14) == [(0, True)] * 10 + [(1, False)] * 4
     assert frames.samples == 1
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_scene_so_deep_that_the_far_plane_is_lost_to_float32_gives_no_warning():
+    """Near and far plane differ by a factor of 1e12, so that one row of the projection is the opposite of another."""
+    orbit = replace(OrbitCamera.from_camera(CAMERA), reach_m=1e12)
+    viewport = (0, 0, 240, 240)
+    view = PictureView(orbit.matrices((240, 240)), viewport, orbit.around_axis(viewport, None))
+    middles = np.array([(0, 0, 0), (100, 0, 0), (0, 1e11, 0)])
+    assert is_outside(middles.T, np.ones(3), view).tolist() == [False, True, False]
 
 
 def test_the_hint_goes_with_the_first_sample_in_which_no_body_is_outside():
