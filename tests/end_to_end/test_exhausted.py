@@ -157,7 +157,7 @@ def test_a_compiled_module_that_a_full_disk_has_cut_is_named_and_is_no_ctrl_c(st
     run = start("worlds", **compiled)
     assert run.end() == 2, run.err
     assert "Traceback" not in run.err
-    assert run.err.strip().startswith(f"twixt: the compiled Python module {str(cut)!r} damaged (")
+    assert run.err.strip().startswith(f"twixt: the compiled Python module {str(cut)!r} is damaged (")
     cut.unlink()
     assert start("worlds", **compiled).end() == 0
 

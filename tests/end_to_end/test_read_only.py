@@ -60,7 +60,7 @@ def test_without_any_folder_a_command_is_refused_in_one_line(arguments: tuple[st
     done = read_only([FRONT_DOOR, *arguments], tmp_path, FOLDERS)
     assert done.returncode == 2, done.stderr
     (line,) = done.stderr.splitlines()
-    assert line.startswith("twixt: cannot use /tmp/twixt-")
+    assert line.startswith("twixt: cannot use the folder /tmp/twixt-")
     assert line.endswith("; set XDG_RUNTIME_DIR to a folder that you own")
 
 

@@ -59,7 +59,7 @@ def test_a_report_that_is_none(tmp_path: Path, whole: str, content: str, capfd: 
     code, err = typed(capfd, "compare", str(path), whole)
     assert code == 2
     assert err.startswith("twixt: ")
-    assert "write one with: twixt measure --json" in err
+    assert "with: twixt measure --json" in err
     assert err.count("\n") == 1
 
 
