@@ -34,7 +34,7 @@ GROUPS: dict[str, tuple[str, tuple[str, ...]]] = {
         ("Slider", "Toggle", "Button", "UserEvent"),
     ),
     "Worlds": (
-        "Write the physics as a class, and let twixt run its loop. A loop of your own may use the columns, marks and "
+        "Write the physics as a class, and let twixt run its loop. Your own loop may use the columns, marks and "
         "surfaces as well.",
         ("World", "Bodies", "Column", "Marks", "Surfaces"),
     ),

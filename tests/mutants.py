@@ -146,7 +146,7 @@ def _head(noticed: int, total: int, share: float) -> list[str]:
     return [
         "# Mutants of the channel and of the schedule",
         "",
-        "Whether the tests of `ipc/` and of the schedule detect a wrong line. mutmut (`make mutants`) changes one operator,",
+        "How many wrong lines of `ipc/` and of the schedule the tests detect. mutmut (`make mutants`) changes one operator,",
         "value or call at a time and runs the tests that execute that line. If a test fails, or never ends, the mutant was",
         "detected. A mutant whose tests were not all run, and passed those that ran, counts as survived.",
         "",

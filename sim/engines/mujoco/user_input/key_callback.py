@@ -17,7 +17,7 @@ from twixt.ipc.session.viewers import ReceivedActions
 
 NO_EXIT = (
     "key_callback called sys.exit, which does not end the program from the callback's thread; call viewer.close() "
-    "there, and let the loop go on while viewer.is_running()"
+    "there, and let the loop run while viewer.is_running()"
 )
 
 
