@@ -209,6 +209,8 @@ def signature(name: str, about: griffe.Function | griffe.Class) -> str:
     if isinstance(about, griffe.Function) and "staticmethod" not in about.labels and name.endswith(".__call__"):
         name = name.removesuffix(".__call__")
     returned = f" -> {type_text(about.returns)}" if isinstance(about, griffe.Function) and about.returns else ""
+    if isinstance(about, griffe.Function) and any(str(each.value) == "contextmanager" for each in about.decorators):
+        returned = returned.replace("Iterator[", "AbstractContextManager[", 1)
     line = f"{name}({', '.join(words)}){returned}"
     if len(line) <= 90:
         return line
