@@ -92,8 +92,12 @@ ABOUT = {
     "stall 500 ms every 5 s": "60 snapshots a second; every 5 s, no snapshot arrives for half a second",
 }
 TROUBLES = {
-    "ahead 60 Hz": TroubleTrace("60 snapshots a second; each arrives before it is due, as in a healthy run", TRACES["ahead 60 Hz"]),
-    "ahead 10 Hz": TroubleTrace("10 snapshots a second; each arrives before it is due", steady(10, early_ns=SECOND // 10)),
+    "ahead 60 Hz": TroubleTrace(
+        "60 snapshots a second; each arrives before it is due, as in a healthy run", TRACES["ahead 60 Hz"]
+    ),
+    "ahead 10 Hz": TroubleTrace(
+        "10 snapshots a second; each arrives before it is due", steady(10, early_ns=SECOND // 10)
+    ),
     **{name: TroubleTrace(about, TRACES[name]) for name, about in ABOUT.items()},
 }
 

@@ -184,7 +184,12 @@ def of_trials(make_contestant: ContestantFactory, seeds: Sequence[int], say: Say
                 name, widened = f"20 ms load, {display}", max(map(_frames_to_widen, runs))
                 yield most(f"{name}: frames until the interval is longer", widened, MOST_FRAMES_TO_WIDEN, "frames")
                 yield least(f"{name}: shortest interval after that", min(map(_shortest_ms, runs)), LOAD_MS, "ms")
-                yield most(f"{name}: time until the interval is short again", max(map(_seconds_back, runs)), MOST_SECONDS_BACK, "s")
+                yield most(
+                    f"{name}: time until the interval is short again",
+                    max(map(_seconds_back, runs)),
+                    MOST_SECONDS_BACK,
+                    "s",
+                )
             else:
                 fps = min(_fps_from(run, SETTLING_NS) for run in runs)
                 yield least(f"25 ms in one of 30, {display}: frame rate", fps, LEAST_FPS, "fps")
@@ -201,7 +206,12 @@ def of_changes(make_contestant: ContestantFactory, seeds: Sequence[int], say: Sa
                 yield least(f"{name}, {display}: frame rate 3 s after the change", fps, FOLLOWED * 144, "fps")
             else:
                 off = max(map(_off_from, runs))
-                yield most(f"{name}, {display}: frames off by > 2 ms after the change", 100 * off, 100 * MOST_OFF, "% of frames")
+                yield most(
+                    f"{name}, {display}: frames off by > 2 ms after the change",
+                    100 * off,
+                    100 * MOST_OFF,
+                    "% of frames",
+                )
 
 
 def of_costs(costs: Mapping[tuple[str, str], Figures]) -> Iterator[Target]:

@@ -51,8 +51,20 @@ def _helped(found: LaboratoryResults) -> list[CaseRow]:
 
 
 PAGE_TABLES = (
-    PageTable("Cost", "Each cell has the costs in ms a second: twixt / never widen / oracle.", _plain, cases.CONTESTANTS, (("cost", ".0f"),)),
-    PageTable("Off", "Each cell has the shares of the frames that are off: twixt / never widen.", _plain, (TWIXT, NEVER), (("off_share", ".1%"),)),
+    PageTable(
+        "Cost",
+        "Each cell has the costs in ms a second: twixt / never widen / oracle.",
+        _plain,
+        cases.CONTESTANTS,
+        (("cost", ".0f"),),
+    ),
+    PageTable(
+        "Off",
+        "Each cell has the shares of the frames that are off: twixt / never widen.",
+        _plain,
+        (TWIXT, NEVER),
+        (("off_share", ".1%"),),
+    ),
     PageTable(
         "Frame rate, error and lag",
         "Each cell has figures of twixt's pacer: fps / error p99 in ms / lag in ms.",
@@ -168,8 +180,8 @@ def _targets(targets: Sequence[Target]) -> Iterator[Block]:
     costs = [target for target in targets if target.unit == COSTS]
     missed = [in_words(target) for target in costs if not target.is_met]
     yield (
-        "On displays whose swaps do not wait for their own frame, the mean cost of all seeds has a limit. The limit is 1.1 "
-        "times the\ncost on `blocking` with the same work, plus 1. "
+        "On displays whose swaps do not wait for their own frame, the mean cost of all seeds has a limit. The limit is 1.1\n"
+        "times the cost on `blocking` with the same work, plus 1. "
         f"{len(costs) - len(missed)} of {len(costs)} of these targets are met." + (" Not met:" if missed else "")
     )
     if missed:

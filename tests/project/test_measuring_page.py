@@ -38,10 +38,10 @@ def part(title: str) -> str:
             r"keeps the newest (\S+) frames \((\S+) minutes at 60 fps\)",
             (frame_log.KEPT_FRAMES, frame_log.KEPT_FRAMES // 3600),
         ),
-        (r"20 to 120 ms \(at most (\S+)\)", (LONGEST_MS,)),
-        (r"in order \(at most (\S+)\)", (LONGEST_DELAY_MS,)),
+        (r"20 to 120 ms \(at most (\S+) ms\)", (LONGEST_MS,)),
+        (r"in order \(at most (\S+) ms\)", (LONGEST_DELAY_MS,)),
         (r"At least (\S+)% of the undisturbed cases", (100 * page.ENOUGH,)),
-        (r"from (\S+) ms before the first frame that pays", (machine.MARGIN_NS / 1e6,)),
+        (r"from (\S+) ms before the first frame that the trouble", (machine.MARGIN_NS / 1e6,)),
         (
             r"other programs ran for more than (\S+) ms while twixt waited for a core for more than (\S+) ms",
             (machine.OTHERS_MS, machine.WAITED_MS),
