@@ -126,10 +126,10 @@ LEGEND = (
     "lost, reset: counts that the viewer reports; not passed: number of events for which the function was not called, "
     "because it took too long",
     "late: time from the event's instant to the draw time of its frame, in ms of display time",
-    "in its frame: share of the events that came in the right frame: the first frame whose draw time reached the event's "
-    "instant, or, if the event was emitted later, the first frame that could read the event",
-    "within an interval: share of the events that came at most one frame interval late; all other events came later "
-    "because the draw time jumped or ran fast after a stall or after the picture had stood still",
+    "in its frame: share of the events that were delivered in the first frame that had reached the event's instant and "
+    "could read the event",
+    "within an interval: share of the events that came at most one frame interval late; the other events came later, "
+    "because the draw time jumped or ran fast after a stall or a still picture",
 )
 
 

@@ -126,20 +126,20 @@ COLUMNS = (
     TableColumn("samples", lambda row: row.figures.get("samples"), ".0f"),
 )
 LEGEND = (
-    "each figure is the median of the turns; the figures come from the pixels of the screen, about 15 samples a second; "
-    "reading the pixels takes about a fifth of a core",
-    "whole: share of the samples in which no body touches the edge of the picture, and each body has pixels or is hidden "
-    f"by other bodies; the target is at least {WHOLE_WANTED:g} %",
+    "each figure is the median of the turns; it is computed from the pixels of the screen, which are read about 15 times a "
+    "second",
+    "whole: share of the samples in which no body touches the edge of the picture, and no body is outside; the target is "
+    f"at least {WHOLE_WANTED:g} %",
     f"filled: share of the samples in which the box around all bodies takes at least {FILLED_SHARE:.0%} of the picture's "
     f"width or height; the target is at least {FILLED_WANTED:g} %",
-    f"filled over {FILLED_S:g} s: the same share for one box around the bodies of the last {FILLED_S:g} s; for a lone "
-    "body, the target of *filled* is for this figure",
-    "still: share of the samples whose background equals the background of the previous sample; if the bodies of the "
-    f"scene stay within bounds, the target is at least {STILL_WANTED:g} %",
-    "bounded from: simulated time from which the bodies stay within bounds; *still* counts from this time on; in a scene "
-    "without this time, it counts in the whole run",
-    "speed change: largest change of the camera's speed between two frames, in px per frame; the change between two "
-    "frames is the median over fixed markers; p99 is its 99th percentile",
+    f"filled over {FILLED_S:g} s: as *filled*, for a box around the bodies of the last {FILLED_S:g} s; for a lone body, "
+    "this figure has the target instead of *filled*",
+    "still: share of the samples in which the background has not changed; if the bodies of the scene stay within bounds, "
+    f"the target is at least {STILL_WANTED:g} %",
+    "bounded from: simulated time from which the bodies stay within bounds; *still* counts from this time on, or in the "
+    "whole run if there is no such time",
+    "speed change: largest change of the camera's speed between two frames, in px per frame, as the median over fixed "
+    "markers; p99: its 99th percentile",
     "cuts: number of pictures that have no marker in common with the previous picture",
     "missed: frames that were shown later than planned; error: animation error in ms of display time; these figures come "
     "from the frame log",

@@ -29,7 +29,7 @@ TEXT = re.sub(r"\s+", " ", PAGE)
             (automatic_camera.KEPT_S, 100 * automatic_camera.SHRINK_SHARE),
         ),
         (
-            r"differ by at most (\S+) % of the width of the bounds. .* in the last (\S+) s",
+            r"differ by at most (\S+) % of the width of the bounds in the last (\S+) s",
             (100 * automatic_camera.RETURN_SHARE, automatic_camera.KEPT_S),
         ),
         (

@@ -30,7 +30,7 @@ def part(title: str) -> str:
         (r"if at most (\S+) % of the frames are bad", (100 * summary.MOST_BAD_SHARE,)),
         (r"fall due within (\S+) s before and after", (evenness.HALF_WINDOW_NS / 1e9,)),
         (r"frames within (\S+) s of a pause", (evenness.HALF_WINDOW_NS / 1e9,)),
-        (r"unknown or below (\S+)\.", (evenness.LEAST_RATE,)),
+        (r"unknown or below (\S+) also has no animation error", (evenness.LEAST_RATE,)),
         (r"its animation error is above (\S+) ms", (run_figures.BAD_ERROR_MS,)),
         (r"woke more than (\S+) ms late", (run_figures.LATE_WAKE_MS,)),
         (r"visible more than (\S+) ms after they were due", (publisher.LATE_NS / 1e6,)),

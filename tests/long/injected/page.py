@@ -32,8 +32,8 @@ trouble made at least one frame bad, and if *each* of these bad frames names the
 At least {ENOUGH:.0%} of the undisturbed cases must be right.
 
 A case is disturbed if other programs or the host took the cores. The test reads this from `/proc/stat` and from the
-kernel's run delay of every thread. It reads from {MARGIN_NS / 1e6:g} ms before the first frame that the trouble can delay, to
-{MARGIN_NS / 1e6:g} ms after the last of these frames. A case counts as disturbed if the host took any time. It also counts as
+kernel's run delay of every thread. The test reads from {MARGIN_NS / 1e6:g} ms before the first frame that the trouble can delay, to
+{MARGIN_NS / 1e6:g} ms after the last of these frames. A case counts as disturbed if the host took any time. A case also counts as
 disturbed if other programs ran for more than {OTHERS_MS:g} ms while twixt waited for a core for more than {WAITED_MS:g} ms.
 
 """
