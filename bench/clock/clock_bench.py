@@ -149,8 +149,8 @@ def run(results: Results, seeds: int = 12, fps: float = FPS) -> int:
     }
     shown: list[Block] = [
         Table(SHOWN, rows, f"The worst of {seeds} seeds at {fps:g} fps"),
-        Table(SHOWN, stall_rows, f"A minute of stalls, the first {STALL_SETTLING_NS // SECOND} s left out"),
-        f"one frame of the clock, median, its snapshots observed: {cost}",
+        Table(SHOWN, stall_rows, f"A minute of stalls, without the first {STALL_SETTLING_NS // SECOND} s"),
+        f"median time that the clock takes for one frame, with its new snapshots: {cost}",
     ]
     results.write(document, page(rows, stall_rows, seeds, fps), shown)
     return 0

@@ -234,7 +234,7 @@ def _measured(case: ViewCase, turn: int, seconds: float, display: Screen) -> Vie
             except (TwixtError, OSError) as error:
                 failure = str(error)
     if figures is not None and not figures.samples:
-        figures, failure = None, "no picture of it was seen"
+        figures, failure = None, "no picture of the scene was seen"
     return ViewRun(case, turn, figures, free, failure)
 
 
