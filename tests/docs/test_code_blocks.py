@@ -92,7 +92,8 @@ def test_the_code_of_a_page_runs(start: Starter, forked: Forks, page: str) -> No
 
 
 def run_commands(start: Starter, forked: Forks, commands: list[Command], place: str, written: set[str]) -> None:
-    """Runs them in order. written: names of the files that the page's program has written and run. Simulations with a name run beside the commands that follow, until the last one has ended."""
+    """Runs them in order. A simulation with a name runs beside the commands that follow it. written: names of the files
+    that the page's program has written and run."""
     beside: list[Run] = []
     folder = start.folder
     for command in commands:
