@@ -78,7 +78,9 @@ SUBJECTS = {
     # `turns` has the numbers of turns per half second. At 20 Hz there is one snapshot per 50 ms. So the last three
     # bodies turn 0.5, 1.5 and 3 times between two snapshots.
     "spinners": Subject("bars and balls that turn 1 to 60 times a second", "spinners", (("turns", "0.5,1.5,5,15,30"),)),
-    "wobble": Subject("a cube turning 2.5 times a second, balls on its corners as children and without a parent", "wobble"),
+    "wobble": Subject(
+        "a cube turning 2.5 times a second, balls on its corners as children and without a parent", "wobble"
+    ),
     "teleporters": Subject("12 balls that jump between two rails, come and go", "teleporters"),
 }
 
