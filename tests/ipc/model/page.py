@@ -119,12 +119,12 @@ order of the writer's stores, and readers store nothing. N is the number of slot
 PIECES = """
 ## What each fence and check prevents
 
-Each row shows the first violation that the models find without this fence or check, with {slots} slots. `-` means that no
-state of the scenarios has a violation. A reader compares `sequence` before it reads (*first look*) and after it has
-read (*second look*). The plan has a separate number of this kind, with the fences W3, W4, R3 and R4. This number is
-odd during a write; *plan: odd?* is the check of the reader that it is even. *Look at begun* is the check of a reader
-of events that its records were not overwritten. *Begun never falls* is the rule of the writer that `begun` never
-decreases.
+Each row shows the first violation that the models find without this fence or check, with {slots} slots.
+`-` means that no state of the scenarios has a violation. A reader compares `sequence` before it reads (*first look*)
+and after it has read (*second look*). The plan has a separate number of this kind, with the fences W3, W4, R3 and R4.
+This number is odd during a write; *plan: odd?* is the check of the reader that it is even. *Look at begun* is the check
+of a reader of events that its records were not overwritten. *Begun never falls* is the rule of the writer that `begun`
+never decreases.
 
 | removed | {models} |
 |---|{dashes}|
