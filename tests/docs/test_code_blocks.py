@@ -85,13 +85,15 @@ def test_the_code_of_a_page_runs(start: Starter, forked: Forks, page: str) -> No
         notices = [line for line in run.err.splitlines() if line.startswith("twixt:")]
         assert [line for line in notices if not line.startswith(EXPECTED)] == [], run.err
         assert running() == []
+    written = {block.file_name for block in blocks}
     for block in blocks:
         if block.language == "console":
-            run_commands(start, forked, commands_of(block), f"{page}:{block.line}")
+            run_commands(start, forked, commands_of(block), f"{page}:{block.line}", written)
 
 
-def run_commands(start: Starter, forked: Forks, commands: list[Command], place: str) -> None:
-    """Runs them in order. Simulations with a name run beside the commands that follow, until the last one has ended."""
+def run_commands(start: Starter, forked: Forks, commands: list[Command], place: str, written: set[str]) -> None:
+    """Runs them in order. A simulation with a name runs beside the commands that follow it. written: names of the files
+    that the page's program has written and run."""
     beside: list[Run] = []
     folder = start.folder
     for command in commands:
@@ -101,7 +103,7 @@ def run_commands(start: Starter, forked: Forks, commands: list[Command], place: 
         if name == "twixt":
             run_twixt(start, forked, command, what, beside, is_last=command is commands[-1])
         elif name in ("python", "python3"):
-            run_python(start, command, words, what)
+            run_python(start, command, words, what, written)
         elif name == "cd":
             start.folder = start.folder / words[0]
         elif name == "make":
@@ -142,17 +144,15 @@ def run_twixt(start: Starter, forked: Forks, command: Command, what: str, beside
     ended_well(run, what)
 
 
-def run_python(start: Starter, command: Command, words: list[str], what: str) -> None:
+def run_python(start: Starter, command: Command, words: list[str], what: str, written: set[str]) -> None:
     if words[:2] == ["-m", "bench"]:
         named = next((word for word in words[2:] if not word.startswith("-")), "")
         assert not named or named in bench_group().list_commands(None), what
     elif words[:1] == ["-m"]:
         place = ROOT.joinpath(*words[1].split("."))
         assert place.with_suffix(".py").exists() or (place / "__main__.py").exists() or shutil.which(words[1]), what
-    else:
-        path = next(
-            path for path in (start.folder / words[0], ROOT / words[0], ROOT / "examples" / words[0]) if path.exists()
-        )
+    elif words[0] not in written:  # a file of the page has run as a part of the page's program
+        path = next(path for path in (ROOT / words[0], ROOT / "examples" / words[0]) if path.exists())
         ended_well(run_page(start, path, **command.environ, EVENT_LOG=os.devnull), what)
 
 

@@ -90,6 +90,14 @@ def test_figures_of_readme_are_those_of_the_pages() -> None:
     assert found.wrong == []
 
 
+def test_figures_of_the_first_sentences_are_in_the_table() -> None:
+    readme = (ROOT / "README.md").read_text()
+    first = readme.partition("\n\n")[2].partition("\n\n")[0]
+    table = next(rows for _, (header, *rows) in tables_of(readme) if header == HEADER)
+    assert len(numbers_of(first)) > 2
+    assert set(numbers_of(first)) <= {number for row in table for cell in row[:2] for number in numbers_of(cell)}
+
+
 PAGE = """# Runs
 ## Free cores
 | run | fps | error p99, ms |
