@@ -81,9 +81,9 @@ SUBJECTS = {
     # bodies turn 0.5, 1.5 and 3 times between two snapshots.
     "spinners": Subject("bars and balls that turn 1 to 60 times a second", "spinners", (("turns", "0.5,1.5,5,15,30"),)),
     "wobble": Subject(
-        "a cube that turns 2.5 times a second, with balls on its corners, as children and without a parent", "wobble"
+        "a cube turning 2.5 times a second, balls on its corners as children and without a parent", "wobble"
     ),
-    "teleporters": Subject("12 balls that jump between two rails, appear and disappear", "teleporters"),
+    "teleporters": Subject("12 balls that jump between two rails, come and go", "teleporters"),
 }
 
 
