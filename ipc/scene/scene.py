@@ -97,8 +97,8 @@ class Scene:
     A colour is (red, green, blue), each from 0 to 1, or np.uint8 from 0 to 255.
 
     Args:
-        shapes: One shape per body, in the order of the bodies. Bodies after the last shape have that last shape. At
-            most 65,535 shapes may differ from each other.
+        shapes: One shape per body, in the order of the bodies. If there are more bodies than shapes, the other bodies
+            have the last shape. At most 65,535 shapes may differ from each other.
         camera: A Camera. If `camera` is None, viewers choose a camera that shows all bodies.
         ground_z: Height in metres of a grid of lines. None for no grid.
         outline: Two opposite corners, in metres, of a box that is drawn as thin lines, for example the walls of a

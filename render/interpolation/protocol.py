@@ -57,8 +57,8 @@ class InterpolationMethod(Protocol):
         """Stores a snapshot.
 
         Args:
-            snapshot: Snapshots come in order of `sim_time_ns`, but a few may come late. A snapshot with the
-                `sim_time_ns` of an earlier one replaces it.
+            snapshot: Snapshots come in order of `sim_time_ns`, but a few may come late. If two snapshots have the same
+                `sim_time_ns`, the second one replaces the first.
         """
         ...
 

@@ -41,9 +41,9 @@ class RunPictures:
     ) -> None:
         """Emits an event: something that happened in the state that is published next.
 
-        The event belongs to the next state that is published, which may be the first one. If simulated time is smaller
-        in that state than before, the event belongs to the restarted world. For limits, corrections and costs see
-        `World.emit`. Any thread may call this method. After `close`, it does nothing.
+        The event belongs to the next state that is published, even if this is the first state. If simulated time is
+        smaller in that state than before, the event belongs to the restarted world. For limits, corrections and costs
+        see `World.emit`. Any thread may call this method. After `close`, it does nothing.
 
         Args:
             name: Name of the event, 1 to 40 bytes in UTF-8, without control characters.
@@ -143,15 +143,16 @@ class RunPictures:
     def screenshot(self, path: str | PathLike[str], overlay: bool = False) -> Screenshot:
         """Requests a PNG file of the frame that draws the state that was published last. Returns at once.
 
-        The viewer writes the first frame that shows this state or a later one. If several viewers are attached, the
+        The viewer writes the first frame that shows this state or a later state. If several viewers are attached, the
         one that attached first writes it. A loop that is faster than real time publishes more states before the frame
         is drawn; their number is `Screenshot.steps_late`. To get exactly this state, call
         `view.screenshot(path).wait(10)` before the next publish. The file appears when it is complete, and replaces an
         existing file. A hidden window writes its pictures when it is shown again. `close` waits for the requested
         pictures for at most 5 s.
 
-        The loop continues if a picture cannot be written: no folder, no permission, no viewer, the viewer was closed,
-        or 16 pictures are requested and not written yet. Each reason is printed once.
+        If a picture cannot be written, the loop continues. Possible reasons are: there is no such folder, the
+        permission is missing, there is no viewer, the viewer was closed, or 16 other pictures are not written yet.
+        Each reason is printed once.
 
         Args:
             path: Path of the file. A relative path begins in this program's working directory, and `~` is the home

@@ -76,8 +76,8 @@ class View(Publishing, ViewerInput, RunPictures):
     def is_open(self) -> bool:
         """True while the loop should continue.
 
-        It becomes False when the user closes the window that `show` opened, after `close`, and after `seconds`, if
-        they were passed. It stays True if the viewer crashes or if there is no display.
+        It becomes False in three cases: the user closes the window that `show` opened, you call `close`, or the
+        `seconds` of `show` have passed. It stays True if the viewer crashes or if there is no display.
         """
         return not self._session.is_over
 

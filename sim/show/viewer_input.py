@@ -99,7 +99,7 @@ class ViewerInput:
         """Yields the user events since the last call: keys, clicks on bodies, and requests for a reset.
 
         Keys on which the viewer itself acts are left out. The viewer does not act on a key that the program has asked
-        for with `View.keys`, and on no key with `keys=False`. An event that is not read is dropped after 256 newer
+        for with `View.keys`. With `keys=False` it acts on no key. An event that is not read is dropped after 256 newer
         events.
 
         Yields:

@@ -134,8 +134,8 @@ class Marks:
             ids: (n,), whole numbers from 0 to 2**56 - 1. Marks of equal kind and id in two snapshots are the same
                 mark. If several marks in one snapshot have equal ids, they are matched in their order. The default id
                 of a mark is its index among the marks of its kind.
-            label: A text that is written to the right of each mark, or n texts. Each has one line and at most 200
-                characters. It is drawn over everything. The 500 visible ones nearest to the camera are shown.
+            label: A text that is written to the right of each mark, or n texts. Each text has one line and at most 200
+                characters. It is drawn over everything. Only the 500 visible texts nearest to the camera are shown.
             text: The text of each mark of the kind "text", or n texts, as for `label`. It has the colour `color`.
             body: Index of the body to which all marks are attached, or (n,) such indices. `position`, `to` and
                 `orientation` are then in the frame of that body; its scale does not change them. The mark moves with
@@ -191,8 +191,8 @@ class Marks:
     def extend(self, records: NDArray[np.void]) -> None:
         """Adds marks that are given as records. Use this in code that makes marks of many kinds at once.
 
-        It checks only the dtype, the shape, and that the marks can be drawn. It does not copy the texts of another
-        `Marks`.
+        The method checks only the dtype, the shape, and that the marks can be drawn. It does not copy the texts of
+        another `Marks`.
 
         Args:
             records: (n,) of dtype `twixt.ipc.snapshot.MARK`. The highest byte of each key is the kind of the mark.

@@ -180,8 +180,8 @@ class World:
 
         Args:
             name: Name of the event, 1 to 40 bytes in UTF-8, without control characters.
-            body: Index of the body to which it happened. If the body does not exist after the step, the event has
-                none.
+            body: Index of the body to which it happened. If the body does not exist after the step, the event has no
+                body.
             position: Point in the world, (3,), metres. If a number is not finite, the event has no position.
             strength: Strength of the event, >= 0, in a unit of your choice. A stronger event has a larger ring. A
                 negative number, or one that is not finite, counts as 0.
@@ -213,8 +213,8 @@ class World:
     ) -> None:
         """Emits n events of one name. From about 20 events on, this is faster than n calls of `emit`.
 
-        n is the length of the arrays, which must agree. An argument may also be one value for all events. If there is
-        no array, one event is emitted. Events with the same time keep their order. All else is as for `emit`.
+        All arrays must have the same length n. An argument may also be one value for all events. If there is no array,
+        one event is emitted. Events with the same time keep their order. All else is as for `emit`.
 
         Args:
             name: Name of the events.

@@ -217,11 +217,11 @@ class Handle:
         text: str = "",
         at: float | None = None,
     ) -> None:
-        """Emits an event: something that happened in the present state of `data`. Call `sync` after it.
+        """Emits an event: something that happened in the current state of `data`. Call `sync` after `emit`.
 
             viewer.emit("hit", body=mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_BODY, "ball"), strength=3.0)
 
-        Viewers deliver it in the first frame whose draw time has reached the event's instant, even if `sync` does not
+        Viewers deliver the event in the first frame whose draw time has reached its instant, even if `sync` does not
         publish this state. For limits and corrections see `World.emit`. After `close`, this method does nothing.
 
         Args:
