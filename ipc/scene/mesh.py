@@ -156,8 +156,9 @@ class Mesh:
     ) -> Mesh:
         """Returns the mesh of an STL, OBJ, GLB or PLY file. All parts of the file become one mesh.
 
-        The axes of the file are kept. Colours and textures are not read. This needs trimesh (extra `mesh`), unless the
-        file is in the cache on disk. The environment variable TWIXT_CACHE is the folder of the cache, or "off".
+        The axes of the file are kept. Colours and textures are not read. The function needs trimesh (extra `mesh`),
+        unless the file is in the cache on disk. The environment variable TWIXT_CACHE is the folder of the cache, or
+        "off".
 
         Args:
             path: The file.

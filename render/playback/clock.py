@@ -101,7 +101,7 @@ class PlaybackClock:
             mode: "auto", "ahead", "newest-two" or "buffered".
 
         Raises:
-            TwixtError: There is no such mode.
+            TwixtError: There is no mode of this name.
         """
         if mode not in MODES:
             raise TwixtError(f"clock must be one of {', '.join(MODES)}, got {mode!r}")

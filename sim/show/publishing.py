@@ -139,8 +139,8 @@ class Publishing:
         now = self._now
         if now.is_being_published:
             raise TwixtError(
-                "another publish of this view is under way, on another thread or in the code that this call "
-                "interrupted; publish from one thread at a time, with a lock around it"
+                "this view is already being published, by another thread or by the code that this call interrupted; "
+                "use a lock, so that only one thread publishes at a time"
             )
         now.is_being_published = True
         try:

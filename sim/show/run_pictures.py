@@ -47,14 +47,14 @@ class RunPictures:
 
         Args:
             name: Name of the event, 1 to 40 bytes in UTF-8, without control characters.
-            body: Index of the body to which it happened, in the next publish. If you publish with `ids`, this is the
-                index of the row in `ids`, and the viewer gets the number of the body's record.
+            body: Index of the body to which the event happened, in the next publish. If you publish with `ids`, this
+                is the index of the row in `ids`, and the viewer gets the number of the body's record.
             position: Point in the world, (3,), metres.
             strength: Strength of the event, >= 0, in a unit of your choice.
             values: Up to four numbers.
             text: Short text, up to 15 bytes in UTF-8.
-            at: Simulated time at which it happened, in seconds, after the last publish and not after the next one. By
-                default the time of the next publish.
+            at: Simulated time at which the event happened, in seconds. It must be later than the last publish, and not
+                later than the next publish. By default it is the time of the next publish.
 
         Raises:
             TwixtError: In the same cases as in `World.emit`.
@@ -88,8 +88,8 @@ class RunPictures:
     ) -> None:
         """Emits n events of one name. From about 20 events on, this is faster than n calls of `emit`.
 
-        The arguments have the shapes of `World.emit_many`, and the bodies and times of `emit`. After `close`, this
-        method does nothing.
+        The arguments have the same shapes as in `World.emit_many`. Bodies and times mean the same as in `emit`. After
+        `close`, this method does nothing.
 
         Args:
             name: Name of the events.
@@ -113,8 +113,8 @@ class RunPictures:
         plot starts again. A call takes about a microsecond and never waits. Viewers get the points 10 times a second.
         Each series keeps its last 1500 points. If a series gets more than 120 points a second, each interval is
         reduced to its lowest and highest value, so that at least 10 s are kept. A program may have 16 plots, and 64
-        series in all plots together. Further ones are ignored and reported once. Any thread may call this method.
-        After `close`, it does nothing.
+        series in all plots together. Further plots and series are ignored, and this is reported once. Any thread may
+        call this method. After `close`, it does nothing.
 
         Args:
             name: Title of the plot, 1 to 60 characters in one line.

@@ -91,7 +91,7 @@ def show(
             `publish`. By default 1/60.
         capacity: Number of bodies for which memory is reserved. You may publish more bodies than this. By default one
             body for each shape.
-        rate_hz: Publishes per simulated second, instead of `dt`: dt = 1 / rate_hz.
+        rate_hz: Number of publishes per simulated second, instead of `dt`: dt = 1 / rate_hz.
         columns: Your own values per body, per part or for the world, by name. See `Column`.
         name: Name by which other viewers attach (`twixt view NAME`). By default a name with the process id.
         viewer: False to start no viewer.

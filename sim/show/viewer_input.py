@@ -102,8 +102,7 @@ class ViewerInput:
         for with `View.keys`. With `keys=False` it acts on no key. An event that is not read is dropped after 256 newer
         events.
 
-        Yields:
-            Each event once; see `UserEvent`.
+        Yields: Each event once; see `UserEvent`.
         """
         self._listen()
         while (event := self._host.actions.next_event()) is not None:
@@ -286,7 +285,7 @@ class ViewerInput:
     def user_camera(self) -> Camera | None:
         """Camera of the view that a user has chosen by moving the view.
 
-        None if no user has moved it since the last assignment to `camera`.
+        None if no user has moved the view since the last assignment to `camera`.
         """
         moved = self._host.actions.moved
         return moved.camera if moved is not None and moved.camera_version == self._host.camera.version else None

@@ -85,7 +85,7 @@ class Marks:
     def records(self) -> NDArray[np.void]:
         """All marks, dtype `twixt.ipc.snapshot.MARK`, shape (m,), in the order in which they were added.
 
-        This is a view, valid until the next `clear`, `add` or publish. You may change the marks in place.
+        The array is valid until the next `clear`, `add` or publish. You may change the marks in place.
         """
         return self._storage[: self._count]
 
@@ -120,8 +120,8 @@ class Marks:
         Args:
             kind: "sphere", "box", "capsule", "cylinder", "ellipsoid", "arrow", "line", "axes" or "text".
             position: (n, 3) in metres, or (3,) for one mark.
-            to: (n, 3), the point to which an arrow, line, capsule or cylinder extends from `position`. In this case
-                `size` is only its radius.
+            to: (n, 3), the point to which an arrow, line, capsule or cylinder extends from `position`. With `to`,
+                `size` is only the radius.
             orientation: (n, 4), unit quaternions in the order `quat`. An arrow or line starts at `position` and
                 extends along its own z axis. The centre of every other kind is at `position`.
             quat: Order of `orientation`, "xyzw" or "wxyz".

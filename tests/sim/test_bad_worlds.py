@@ -306,7 +306,11 @@ def left_behind(runtime_folder: Path) -> list[str]:
         ("Raises", 1, "twixt: Raises.step raised ZeroDivisionError: division by zero"),
         ("RaisesOurs", 1, "RaisesOurs.step raised IndexError"),
         ("Resizes", 1, "Resizes.bodies was Bodies(3) and is Bodies(7) after step 1"),
-        ("Shrinks", 1, "Shrinks.bodies was Bodies(3) and is Bodies(2) after step 1; keep the one made in __init__"),
+        (
+            "Shrinks",
+            1,
+            "Shrinks.bodies was Bodies(3) and is Bodies(2) after step 1; keep the Bodies that __init__ made",
+        ),
         ("HasNoScene", 1, "HasNoScene.bodies, .scene or .dt raised LookupError: no scene today"),
         ("Recurses", 1, "Recurses.step raised RecursionError"),
         ("WantsTooMuch", 1, "WantsTooMuch.step raised MemoryError: Unable to allocate 8.00 PiB"),

@@ -72,18 +72,18 @@ def test_a_wrong_argument_is_refused_and_has_no_effect(
         (
             {"position": (1, NAN, 3)},
             Event("hit", 2.0),
-            "has position=[ 1., nan,  3.]; the event is delivered without it",
+            "has position=[ 1., nan,  3.]; the event is delivered without a position",
         ),
         (
             {"position": (INF, -INF, 3)},
             Event("hit", 2.0),
-            "has position=[ inf, -inf,   3.]; the event is delivered without it",
+            "has position=[ inf, -inf,   3.]; the event is delivered without a position",
         ),
-        ({"position": (1e39, -1e39, 3)}, Event("hit", 2.0), "the event is delivered without it"),
+        ({"position": (1e39, -1e39, 3)}, Event("hit", 2.0), "the event is delivered without a position"),
         (
             {"strength": NAN},
             Event("hit", 2.0, strength=0.0),
-            "has strength=nan; it must be >= 0 and finite, and counts as 0",
+            "has strength=nan; a strength must be finite and >= 0, so 0 is used",
         ),
         ({"strength": -2}, Event("hit", 2.0, strength=0.0), "has strength=-2; it must be >= 0"),
         ({"strength": INF}, Event("hit", 2.0, strength=0.0), "has strength=inf"),
