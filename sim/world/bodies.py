@@ -147,8 +147,7 @@ class Bodies(BodyArrays):
         """Moves body `i`, or several bodies, by a small correction without a visible jump.
 
         Right after the correction, viewers draw the body in its old pose. The drawn offset from the new pose then
-        decays exponentially, with a time constant of 0.1 s of simulated time: 37 % of it is left after 0.1 s, and 5 %
-        after 0.3 s.
+        decays exponentially: 37 % of the offset is left after 0.1 s of simulated time, and 5 % after 0.3 s.
 
         Args:
             i: As in `teleport`.

@@ -189,8 +189,8 @@ class World:
                 left out.
             text: Short text, up to 15 bytes in UTF-8. A longer text is cut at a character; control characters become
                 spaces.
-            at: The event's instant: the simulated time at which the event happened, in seconds. By default the end of
-                the step. A time outside the step is moved into it, and NaN counts as the default.
+            at: Simulated time at which the event happened, in seconds. By default the end of the step. A time outside
+                the step is moved into it, and NaN counts as the default.
 
         Raises:
             TwixtError: An argument has a wrong type or shape, `body` is negative, or `name` is empty, too long or has
@@ -243,9 +243,8 @@ class World:
         """Optional: writes the bodies after the last step directly into the shared memory that viewers read.
 
         Use this method if there are many bodies and each step rewrites all of them. It avoids a copy from
-        `self.bodies`, which is then filled only on request. The method is called for each snapshot, and when the
-        bodies are read for another reason. It must change nothing else, and must not store `records` or views of
-        `records`.
+        `self.bodies`, which is then filled only on request. It is called for each snapshot, and when the bodies are
+        read for another reason. It must change nothing else, and must not store `records` or views of `records`.
 
         Args:
             records: The records to write, dtype `twixt.ipc.snapshot.BODY`, shape (n,) with n = len(self.bodies). Their
