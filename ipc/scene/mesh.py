@@ -245,7 +245,9 @@ def _height_field(heights: Any, size: Any) -> tuple[NDArray[np.float64], NDArray
     if z.dtype.kind not in "iuf" or z.ndim != 2 or min(z.shape) < 2:
         raise _wrong(z)(f"{rule}, got {_described(z)}")
     if z.size > MOST_VERTICES:
-        raise SceneError(f"Mesh.height_field: at most {MOST_VERTICES:,} heights, got {z.size:,}; take every second one")
+        raise SceneError(
+            f"Mesh.height_field: at most {MOST_VERTICES:,} heights, got {z.size:,}; use every second height"
+        )
     if not np.isfinite(z).all():
         row, column = np.argwhere(~np.isfinite(z))[0].tolist()
         raise SceneError(

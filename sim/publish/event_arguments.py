@@ -171,7 +171,7 @@ def _values(call: str, values: Any, takes_rows: bool) -> NDArray[Any] | None:
     if array.dtype.kind not in "fiub" or not is_shape or array.shape[-1] > MOST_VALUES:
         shape = f"(k,) or (n, k), with k <= {MOST_VALUES}" if takes_rows else f"(k,), with k <= {MOST_VALUES}"
         raise array_refusal(array, "fiub")(
-            f"{call}(values) must be numbers of shape {shape}, got {_got(values, array)}; put further ones into another event"
+            f"{call}(values) must be numbers of shape {shape}, got {_got(values, array)}; put more values into another event"
         )
     return array
 

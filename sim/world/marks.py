@@ -317,7 +317,7 @@ def _vectors(field: str, value: ArrayLike, count: int | None) -> NDArray[np.floa
 
 def _ends(kind: str, to: ArrayLike, orientation: ArrayLike | None, count: int) -> NDArray[np.float64]:
     if kind not in SPANNING:
-        raise InvalidValue(f"Marks.add(to) is for {', '.join(SPANNING)}, got it for {kind!r}; give orientation instead")
+        raise InvalidValue(f"Marks.add(to) is for {', '.join(SPANNING)}, got {kind!r}; give orientation instead")
     if orientation is not None:
         raise InvalidValue("Marks.add takes to or orientation, got both; leave one of them out")
     return _vectors("to", to, count)

@@ -90,7 +90,7 @@ def check_world(world: World) -> None:
     shapes, count = len(world.scene.shapes), len(world.bodies)
     if shapes > max(1, count):  # one shape stands for all bodies, also before the first one is spawned
         raise TwixtError(
-            f"{name}.scene has {shapes} shapes for {count} bodies; give one shape, for all bodies, or one for each, "
+            f"{name}.scene has {shapes} shapes for {count} bodies; give one shape for all bodies, or one shape for each body, "
             f"or make Bodies({shapes}) and despawn the bodies that are not used yet"
         )
     world.scene.check_bodies(count)

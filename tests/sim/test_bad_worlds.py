@@ -404,8 +404,8 @@ def test_what_cannot_be_shown_is_named_once_and_the_run_goes_on(
     [
         ("DrivesAtANorthing", "body 1 at y = 5,400,0"),
         ("WritesInPlace", "body 1 at y = 5,400,0"),
-        ("AddsInPlace", "body 2 at x = 1,000 m stands still, though it should move by 0.02 m/s"),
-        ("AddsWithoutVelocity", "body 0 at x = 1,000 m stands still, though it should move by 0.01 m/s"),
+        ("AddsInPlace", "body 2 at x = 1,000 m does not move, although its velocity is 0.02 m/s"),
+        ("AddsWithoutVelocity", "body 0 at x = 1,000 m does not move, although its velocity is 0.01 m/s"),
     ],
 )
 def test_motion_that_float32_cannot_hold_is_named_once(
