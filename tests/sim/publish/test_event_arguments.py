@@ -85,7 +85,7 @@ def test_a_wrong_argument_is_refused_and_has_no_effect(
             Event("hit", 2.0, strength=0.0),
             "has strength=nan; a strength must be finite and >= 0, so 0 is used",
         ),
-        ({"strength": -2}, Event("hit", 2.0, strength=0.0), "has strength=-2; it must be >= 0"),
+        ({"strength": -2}, Event("hit", 2.0, strength=0.0), "has strength=-2; a strength must be finite and >= 0"),
         ({"strength": INF}, Event("hit", 2.0, strength=0.0), "has strength=inf"),
         ({"strength": 1e39}, Event("hit", 2.0, strength=0.0), "has strength=1e+39"),
         ({"text": "a" * 20}, Event("hit", 2.0, text="a" * 15), "is cut to 'aaaaaaaaaaaaaaa'; a text may have 15 bytes"),

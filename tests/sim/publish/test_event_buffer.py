@@ -183,7 +183,7 @@ def test_the_body_of_an_event_is_the_row_that_was_passed_with_ids(emitted: Emitt
     emitted.emit_many("hit", body=[0, 1, 2])
     emitted.emit("goal")
     assert [event.body for event in emitted.flush(bodies=9, rows=np.array([7, 4]))] == [7, 4, None, None]
-    assert "has body 2, but the number of bodies after its step is 2" in emitted.warnings[0]
+    assert "has body 2, but there are 2 bodies after its step" in emitted.warnings[0]
     emitted.emit("hit", body=0)
     assert [event.body for event in emitted.flush(2.0, 3.0, rows=np.zeros(0, np.int64))] == [None]
 
