@@ -102,7 +102,8 @@ class ViewerInput:
         for with `View.keys`. With `keys=False` it acts on no key. An event that is not read is dropped after 256 newer
         events.
 
-        Yields: Each event once; see `UserEvent`.
+        Yields:
+            Each event once; see `UserEvent`.
         """
         self._listen()
         while (event := self._host.actions.next_event()) is not None:
