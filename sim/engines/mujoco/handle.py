@@ -219,14 +219,12 @@ class Handle:
     ) -> None:
         """Emits an event: something that happened in the current state of `data`. Call `sync` after `emit`.
 
-            viewer.emit("hit", body=mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_BODY, "ball"), strength=3.0)
-
         Viewers deliver the event in the first frame whose draw time has reached its instant, even if `sync` does not
         publish this state. For limits and corrections see `World.emit`. After `close`, this method does nothing.
 
         Args:
             name: Name of the event, 1 to 40 bytes in UTF-8, without control characters.
-            body: Id of the body in the model.
+            body: Id of the body in the model, such as `model.body("ball").id`.
             position: Point in the world, (3,), metres.
             strength: Strength of the event, >= 0, in a unit of your choice.
             values: Up to four numbers.
