@@ -81,7 +81,8 @@ SUBJECTS = {
     # bodies turn 0.5, 1.5 and 3 times between two snapshots.
     "spinners": Subject("bars and balls that turn 1 to 60 times a second", "spinners", (("turns", "0.5,1.5,5,15,30"),)),
     "wobble": Subject(
-        "a cube turning 2.5 times a second, balls on its corners as children and without a parent", "wobble"
+        "a cube that turns 2.5 times a second, with balls on its corners. Some balls are children of the cube, some have no parent",
+        "wobble",
     ),
     "teleporters": Subject("12 balls that jump between two rails, come and go", "teleporters"),
 }

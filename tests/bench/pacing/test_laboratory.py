@@ -76,7 +76,7 @@ def test_a_pacer_at_half_the_rate_loses_half_the_frames_evenly_and_misses_bars()
 def test_a_fixed_interval_widens_for_no_load_and_keeps_spikes_single() -> None:
     by_name = {target.name: target for target in cases.of_trials(NeverWiden, [0, 1])}
     assert by_name["one 25 ms frame, timer: number of slow intervals"].is_met
-    assert by_name["25 ms in one of 30, timer"].is_met
+    assert by_name["25 ms in one of 30, timer: frame rate"].is_met
     assert not by_name["20 ms load, timer: frames until the interval is longer"].is_met
     assert not by_name["20 ms load, timer: shortest interval after that"].is_met
 
