@@ -109,7 +109,7 @@ def broken_rules(rows: Sequence[ClockRow]) -> str:
     """Sentence that names the clocks that went backwards or drew past the newest snapshot."""
     broken = [row for row in rows if row.reversals or row.beyond]
     words = [f"{row.clock} on {row.trace}: {row.reversals} reversals, {row.beyond} beyond" for row in broken]
-    return "Frames that went backwards, or beyond the newest snapshot: " + ("; ".join(words) or "none") + "."
+    return "Frames that went backwards, or drew beyond the newest snapshot: " + ("; ".join(words) or "none") + "."
 
 
 def page(rows: Sequence[ClockRow], stall_rows: Sequence[ClockRow], seeds: int, fps: float) -> list[Block]:
@@ -118,8 +118,8 @@ def page(rows: Sequence[ClockRow], stall_rows: Sequence[ClockRow], seeds: int, f
         f"{seeds} seeds, of\n{SECONDS:g} s each at {fps:g} frames a second. The first {SETTLING_NS // SECOND} s do not count.",
         rows_table(rows),
         broken_rules(rows),
-        f"The same for stalls alone: {STALL_SECONDS:g} s, without the first {STALL_SETTLING_NS // SECOND} s, which have "
-        "two stalls.",
+        f"The next table has the figures of runs of {STALL_SECONDS:g} s with stalls. The first "
+        f"{STALL_SETTLING_NS // SECOND} s do not count; they have two stalls.",
         rows_table(stall_rows),
         broken_rules(stall_rows),
     ]
@@ -149,8 +149,8 @@ def run(results: Results, seeds: int = 12, fps: float = FPS) -> int:
     }
     shown: list[Block] = [
         Table(SHOWN, rows, f"The worst of {seeds} seeds at {fps:g} fps"),
-        Table(SHOWN, stall_rows, f"A minute of stalls, the first {STALL_SETTLING_NS // SECOND} s left out"),
-        f"one frame of the clock, median, its snapshots observed: {cost}",
+        Table(SHOWN, stall_rows, f"A minute of stalls, without the first {STALL_SETTLING_NS // SECOND} s"),
+        f"median time that the clock takes for one frame, with its new snapshots: {cost}",
     ]
     results.write(document, page(rows, stall_rows, seeds, fps), shown)
     return 0

@@ -121,13 +121,15 @@ COLUMNS = (
     TableColumn("promises", lambda row: "BROKEN: " + ", ".join(row.broken) if row.broken else "hold", wraps=True),
 )
 LEGEND = (
-    "emitted: by the world, which keeps a list of its events; dropped: too many for one step",
-    "to deliver: events between the first and the last drawn instant of the viewer",
-    "lost, reset: as the viewer reports them; not passed: the function took too long",
-    "late: time from the event's instant to the instant that its frame draws, in ms of display time",
-    "in its frame: delivered in the first frame that reaches its instant, or could read it",
-    "within an interval: not later than the interval of its frame; in all other cases the draw time jumped or ran fast, "
-    "after a stall or while the picture stood",
+    "emitted: number of events that the world emitted; dropped: number of events that were too many for one step",
+    "to deliver: number of events between the first and the last draw time of the viewer",
+    "lost, reset: counts that the viewer reports; not passed: number of events for which the function was not called, "
+    "because it took too long",
+    "late: time from the event's instant to the draw time of its frame, in ms of display time",
+    "in its frame: share of the events that were delivered in the first frame that had reached the event's instant and "
+    "could read the event",
+    "within an interval: share of the events that came at most one frame interval late; the other events came later, "
+    "because the draw time jumped or ran fast after a stall or a still picture",
 )
 
 
@@ -184,7 +186,7 @@ def write_results(runs: Sequence[CaseRun], results: Results, where: dict[str, An
     )
     table, notes = Table(COLUMNS, rows), Notes([*LEGEND, *told, conditions, *broken])
     late = [histogram(rows)] if rows else []
-    heading = "Number of events by their lateness, in the first of these runs:"
+    heading = "Number of events by their lateness, in the first run of the table:"
     rates = [_rate(run) for run in runs if not run.failure]
     page: list[Block] = [f"Made by `{results.command}`.", table, Notes([*LEGEND, *rates, conditions, *broken])]
     page += [heading, *late]

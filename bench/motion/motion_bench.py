@@ -110,10 +110,22 @@ class PageTable(NamedTuple):
 
 
 PAGE_TABLES = (
-    PageTable("Position error", "mm: p50 / p99.", ("position_p50_mm", "position_p99_mm")),
-    PageTable("Rotation error", "degrees: p99. In the other cases no method errs.", ("rotation_p99_deg",)),
-    PageTable("Overshoot", "mm: max. In the other cases no method overshoots.", ("overshoot_max_mm",)),
-    PageTable("Off path", "mm: max. In the other worlds no body is spawned or moved elsewhere.", ("off_path_max_mm",)),
+    PageTable("Position error", "The figures are p50 / p99 in mm.", ("position_p50_mm", "position_p99_mm")),
+    PageTable(
+        "Rotation error",
+        "The figures are the p99 in degrees. In all other cases the p99 of every method is 0.00 degrees.",
+        ("rotation_p99_deg",),
+    ),
+    PageTable(
+        "Overshoot",
+        "The figures are the maximum in mm. In all other cases the overshoot of every method is 0.00 mm.",
+        ("overshoot_max_mm",),
+    ),
+    PageTable(
+        "Off path",
+        "The figures are the maximum in mm. In all other worlds no body is spawned, removed or teleported.",
+        ("off_path_max_mm",),
+    ),
 )
 # Texts of figures that show no error.
 NO_ERROR = ("-", "0.00")
@@ -129,10 +141,10 @@ def tables(results: Sequence[Result]) -> list[Block]:
 
 def page(what: Size, results: Sequence[Result]) -> Iterator[Block]:
     yield "## Summary"
-    yield "One line for each method, one case for each column. Smaller is better."
+    yield "Each line has one method, and each column has one case. Smaller figures are better."
     yield _summary(results)
     yield "## All cases"
-    yield f"Seed {what.seed}, {what.seconds:g} s each."
+    yield f"Each case is {what.seconds:g} s long. The seed of the random numbers is {what.seed}."
     for table in PAGE_TABLES:
         lines = list(_lines(results, table.keys))
         if lines:
@@ -140,7 +152,7 @@ def page(what: Size, results: Sequence[Result]) -> Iterator[Block]:
             yield table.about
             yield _by_method(lines, ("world", "trouble"))
     yield "### Age"
-    yield "ms: mean, the largest of all worlds."
+    yield "The figures are the mean in ms, for the world with the largest mean."
     yield _by_method(_ages(results), ("trouble",))
 
 
@@ -227,9 +239,9 @@ def _draw(
         return positions[within, body][:, (0, up)]
 
     true, sim_ns = path(truth.times_ns, truth.states.position), np.array([row.sim_ns for row in rows])
-    axes.plot(*true.T, color=TRUE, linewidth=3, label="where it truly was")
+    axes.plot(*true.T, color=TRUE, linewidth=3, label="the true path")
     snapshots = path(sim_ns, truth.at(sim_ns).position)
-    axes.plot(*snapshots.T, "o", color="none", markeredgecolor=KNOWN, markersize=8, label="a snapshot of it")
+    axes.plot(*snapshots.T, "o", color="none", markeredgecolor=KNOWN, markersize=8, label="a snapshot")
     drawn = path(shown.asked_ns, shown.places.position)
     axes.plot(*drawn.T, "-o", color=DRAWN, linewidth=0.6, markersize=2.6, label="drawn, one dot a frame")
     axes.tick_params(left=False, bottom=False, labelleft=False, labelbottom=False)

@@ -69,16 +69,21 @@ class Subject:
 KNOWN = "known"
 # World of the picture. The bounce and the circle are so fast that the interpolation methods differ visibly at ten
 # snapshots a second.
-PICTURED = Subject("a ball that bounces, and one that runs round, 36 degrees in a tenth of a second", KNOWN)
+PICTURED = Subject("a ball that bounces, and a ball that moves on a circle, 36 degrees in a tenth of a second", KNOWN)
 SUBJECTS = {
     "circles": Subject("balls on a circle, 15 degrees in a tenth of a second, and balls that bounce", "circles"),
-    "circles, no velocities": Subject("the same; physics publishes no velocities", "circles", velocities=False),
+    "circles, no velocities": Subject(
+        "the world `circles`; physics publishes no velocities", "circles", velocities=False
+    ),
     "balls": Subject("60 balls pour from side to side in a rocking box", "balls", (("count", "60"),), begin_s=3.0),
     "verlet": Subject("a curtain of 120 beads in the wind", "verlet", (("columns", "12"), ("rows", "10")), begin_s=1.0),
     # `turns` has the numbers of turns per half second. At 20 Hz there is one snapshot per 50 ms. So the last three
     # bodies turn 0.5, 1.5 and 3 times between two snapshots.
     "spinners": Subject("bars and balls that turn 1 to 60 times a second", "spinners", (("turns", "0.5,1.5,5,15,30"),)),
-    "wobble": Subject("a cube turning 2.5 times a second, balls on its corners as children and without a parent", "wobble"),
+    "wobble": Subject(
+        "a cube that turns 2.5 times a second, with balls on its corners. Some balls are children of the cube, some have no parent",
+        "wobble",
+    ),
     "teleporters": Subject("12 balls that jump between two rails, come and go", "teleporters"),
 }
 

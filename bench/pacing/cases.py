@@ -179,15 +179,20 @@ def of_trials(make_contestant: ContestantFactory, seeds: Sequence[int], say: Say
             runs = [tried(make_contestant, trial, display, seed) for seed in seeds]
             if trial == SINGLE:
                 slow = max(map(_slow_intervals, runs))
-                yield most(f"one 25 ms frame, {display}: slow intervals", slow, MOST_SLOW, "intervals")
+                yield most(f"one 25 ms frame, {display}: number of slow intervals", slow, MOST_SLOW, "intervals")
             elif trial == LOAD:
                 name, widened = f"20 ms load, {display}", max(map(_frames_to_widen, runs))
-                yield most(f"{name}: frames until widened", widened, MOST_FRAMES_TO_WIDEN, "frames")
-                yield least(f"{name}: shortest interval then", min(map(_shortest_ms, runs)), LOAD_MS, "ms")
-                yield most(f"{name}: back after", max(map(_seconds_back, runs)), MOST_SECONDS_BACK, "s")
+                yield most(f"{name}: frames until the interval is longer", widened, MOST_FRAMES_TO_WIDEN, "frames")
+                yield least(f"{name}: shortest interval after that", min(map(_shortest_ms, runs)), LOAD_MS, "ms")
+                yield most(
+                    f"{name}: time until the interval is short again",
+                    max(map(_seconds_back, runs)),
+                    MOST_SECONDS_BACK,
+                    "s",
+                )
             else:
                 fps = min(_fps_from(run, SETTLING_NS) for run in runs)
-                yield least(f"25 ms in one of 30, {display}", fps, LEAST_FPS, "fps")
+                yield least(f"25 ms in one of 30, {display}: frame rate", fps, LEAST_FPS, "fps")
 
 
 def of_changes(make_contestant: ContestantFactory, seeds: Sequence[int], say: Say = str) -> Iterator[Target]:
@@ -198,10 +203,15 @@ def of_changes(make_contestant: ContestantFactory, seeds: Sequence[int], say: Sa
             runs = [changed(make_contestant, name, display, seed) for seed in seeds]
             if name == "60 to 144 Hz":
                 fps = min(_fps_from(run, FOLLOW_NS) for run in runs)
-                yield least(f"{name}, {display}: after 3 s", fps, FOLLOWED * 144, "fps")
+                yield least(f"{name}, {display}: frame rate 3 s after the change", fps, FOLLOWED * 144, "fps")
             else:
                 off = max(map(_off_from, runs))
-                yield most(f"{name}, {display}: off by > 2 ms after it", 100 * off, 100 * MOST_OFF, "% of frames")
+                yield most(
+                    f"{name}, {display}: frames off by > 2 ms after the change",
+                    100 * off,
+                    100 * MOST_OFF,
+                    "% of frames",
+                )
 
 
 def of_costs(costs: Mapping[tuple[str, str], Figures]) -> Iterator[Target]:

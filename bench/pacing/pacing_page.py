@@ -51,25 +51,37 @@ def _helped(found: LaboratoryResults) -> list[CaseRow]:
 
 
 PAGE_TABLES = (
-    PageTable("Cost", "ms a second: twixt / never widen / oracle.", _plain, cases.CONTESTANTS, (("cost", ".0f"),)),
-    PageTable("Off", "Share of frames: twixt / never widen.", _plain, (TWIXT, NEVER), (("off_share", ".1%"),)),
+    PageTable(
+        "Cost",
+        "Each cell has the costs in ms a second: twixt / never widen / oracle.",
+        _plain,
+        cases.CONTESTANTS,
+        (("cost", ".0f"),),
+    ),
+    PageTable(
+        "Off",
+        "Each cell has the shares of the frames that are off: twixt / never widen.",
+        _plain,
+        (TWIXT, NEVER),
+        (("off_share", ".1%"),),
+    ),
     PageTable(
         "Frame rate, error and lag",
-        "twixt's pacer: fps / error p99 in ms / lag in ms.",
+        "Each cell has figures of twixt's pacer: fps / error p99 in ms / lag in ms.",
         _plain,
         (TWIXT,),
         (("fps", ".1f"), ("error_p99_ms", ".1f"), ("latency_ms", ".0f")),
     ),
     PageTable(
         "With a fence, or with the display's reports",
-        "twixt's pacer: cost in ms a second / off / lag in ms.",
+        "Each cell has figures of twixt's pacer: cost in ms a second / off / lag in ms.",
         _helped,
         (TWIXT,),
         (("cost", ".0f"), ("off_share", ".1%"), ("latency_ms", ".0f")),
     ),
     PageTable(
         "After a change of mode",
-        "twixt's pacer, from the change on: cost in ms a second / off / lag in ms.",
+        "Each cell has figures of twixt's pacer from the change on: cost in ms a second / off / lag in ms.",
         lambda found: found.changes,
         (TWIXT,),
         (("cost", ".0f"), ("off_share", ".1%"), ("latency_ms", ".0f")),
@@ -78,13 +90,13 @@ PAGE_TABLES = (
 
 
 def page(found: LaboratoryResults) -> Iterator[Block]:
-    yield f"{found.seeds} seeds of each trace, {found.seconds:g} s each. The first second does not count."
+    yield f"Each trace has {found.seeds} seeds and is {found.seconds:g} s long. The first second does not count."
     yield "## Targets"
     yield from _targets(found.targets)
     yield "## Cases where twixt is worse than a fixed interval"
     yield from _costlier(found.rows)
     yield "## All figures"
-    yield "Means of all seeds."
+    yield "The figures are the means of all seeds."
     for about in PAGE_TABLES:
         rows = [row for row in about.rows(found) if row.contestant in about.contestants]
         if rows:
@@ -155,21 +167,22 @@ def _table(title: str, rows: Sequence[CaseRow]) -> Table:
 
 TARGET_COLUMNS = (
     TableColumn("target", lambda target: target.name),
-    TableColumn("is", lambda target: f"{target.figure:.4g} {target.unit}"),
+    TableColumn("figure", lambda target: f"{target.figure:.4g} {target.unit}"),
     TableColumn("must be", lambda target: f"{'<=' if target.is_most else '>='} {target.limit:.4g}"),
-    TableColumn("", lambda target: "met" if target.is_met else "**not met**"),
+    TableColumn("result", lambda target: "met" if target.is_met else "**not met**"),
 )
 
 
 def _targets(targets: Sequence[Target]) -> Iterator[Block]:
-    yield f"{sum(target.is_met for target in targets)} of {len(targets)} are met. The worst of all seeds counts."
+    met = sum(target.is_met for target in targets)
+    yield f"The pacer meets {met} of {len(targets)} targets. The worst figure of all seeds counts."
     yield Table(TARGET_COLUMNS, [target for target in targets if target.unit != COSTS])
     costs = [target for target in targets if target.unit == COSTS]
     missed = [in_words(target) for target in costs if not target.is_met]
     yield (
-        "If swap does not wait for its own frame, the cost must be at most 1.1 times the cost on `blocking` with the same\n"
-        f"work, plus 1 (means of all seeds): {len(costs) - len(missed)} of {len(costs)} are met."
-        + (" Not met:" if missed else "")
+        "On displays whose swaps do not wait for their own frame, the mean cost of all seeds has a limit. The limit is 1.1\n"
+        "times the cost on `blocking` with the same work, plus 1. "
+        f"{len(costs) - len(missed)} of {len(costs)} of these targets are met." + (" Not met:" if missed else "")
     )
     if missed:
         yield Notes(missed)
@@ -180,11 +193,11 @@ def _figure(title: str, line: int, name: str, form: str) -> TableColumn:
 
 
 COSTLIER_COLUMNS = (
-    TableColumn("display, work", lambda line: line[0]),
-    _figure("cost", 1, "cost", ".0f"),
-    _figure("never widen", 2, "cost", ".0f"),
-    _figure("off", 1, "off_share", ".1%"),
-    _figure("never widen", 2, "off_share", ".1%"),
+    TableColumn("display: work", lambda line: line[0]),
+    _figure("cost, twixt", 1, "cost", ".0f"),
+    _figure("cost, never widen", 2, "cost", ".0f"),
+    _figure("off, twixt", 1, "off_share", ".1%"),
+    _figure("off, never widen", 2, "off_share", ".1%"),
 )
 
 
@@ -199,8 +212,8 @@ def _costlier(rows: Sequence[CaseRow]) -> Iterator[Block]:
     costlier = [line for line in compared if line[1].cost > COSTLIER_SHARE * line[2].cost + COSTLIER_MORE]
     costlier.sort(key=lambda line: line[2].cost - line[1].cost)
     yield (
-        f"In {len(costlier)} of {len(compared)} cases, twixt costs more than {COSTLIER_SHARE:g} times a fixed interval "
-        f"plus {COSTLIER_MORE}" + (", the worst first:" if costlier else ".")
+        f"In {len(costlier)} of {len(compared)} cases, the cost of twixt is more than {COSTLIER_SHARE:g} times the cost of "
+        f"a fixed interval, plus {COSTLIER_MORE}." + (" The worst case is first:" if costlier else "")
     )
     if costlier:
         yield Table(COSTLIER_COLUMNS, costlier)

@@ -126,21 +126,24 @@ COLUMNS = (
     TableColumn("samples", lambda row: row.figures.get("samples"), ".0f"),
 )
 LEGEND = (
-    "medians of the turns, from the pixels of the screen, about 15 samples a second; the observer takes about a fifth of "
-    "a core",
-    "whole: no body touches the edge of the picture, and each body has pixels or is hidden by others; at least "
-    f"{WHOLE_WANTED:g} wanted",
-    f"filled: the box around all bodies has {FILLED_SHARE:.0%} of the picture's width or height; at least "
-    f"{FILLED_WANTED:g} wanted",
-    f"filled over {FILLED_S:g} s: the boxes of that time together; wanted for a lone body instead of *filled*",
-    f"still: the background equals that of the sample before; at least {STILL_WANTED:g} wanted where bodies stay within "
-    "bounds",
-    "bounded from: simulated time from which the bodies stay within bounds; *still* counts from there, else in the "
-    "whole run",
-    "speed change: largest change of the camera's speed between two frames, in px per frame; median over fixed markers",
-    "cuts: pictures that have no marker in common with the one before",
-    "missed: frames later than planned; error: animation error in ms of display time; both from the frame log",
-    f"flags: {' '.join(FLAGS)}",
+    "each figure is the median of the turns; it is computed from the pixels of the screen, which are read about 15 times a "
+    "second",
+    "whole: share of the samples in which no body touches the edge of the picture, and no body is outside; the target is "
+    f"at least {WHOLE_WANTED:g} %",
+    f"filled: share of the samples in which the box around all bodies takes at least {FILLED_SHARE:.0%} of the picture's "
+    f"width or height; the target is at least {FILLED_WANTED:g} %",
+    f"filled over {FILLED_S:g} s: as *filled*, for a box around the bodies of the last {FILLED_S:g} s; for a lone body, "
+    "this figure has the target instead of *filled*",
+    "still: share of the samples in which the background has not changed; if the bodies of the scene stay within bounds, "
+    f"the target is at least {STILL_WANTED:g} %",
+    "bounded from: simulated time from which the bodies stay within bounds; *still* counts from this time on, or in the "
+    "whole run if there is no such time",
+    "speed change: largest change of the camera's speed between two frames, in px per frame, as the median over fixed "
+    "markers; p99: its 99th percentile",
+    "cuts: number of pictures that have no marker in common with the previous picture",
+    "missed: frames that were shown later than planned; error: animation error in ms of display time; these figures come "
+    "from the frame log",
+    f"flags of the viewer: {' '.join(FLAGS)}",
 )
 
 
@@ -231,7 +234,7 @@ def _measured(case: ViewCase, turn: int, seconds: float, display: Screen) -> Vie
             except (TwixtError, OSError) as error:
                 failure = str(error)
     if figures is not None and not figures.samples:
-        figures, failure = None, "no picture of it was seen"
+        figures, failure = None, "no picture of the scene was seen"
     return ViewRun(case, turn, figures, free, failure)
 
 

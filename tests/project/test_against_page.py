@@ -23,7 +23,7 @@ TEXT = re.sub(r"\s+", " ", (Path(__file__).parents[2] / "docs" / "against.md").r
         (r"up to (\S+) figures", (len(run_tables.FIGURES),)),
         (r"At most (\S+) % of \*whole tables\*", (100 * differences.FALSE_ALARMS,)),
         (
-            r"other programs had more than (\S+) % of the cores, or the host of a virtual machine more than (\S+) %",
+            r"other programs used more than (\S+) % of the cores, or the host of a virtual machine used more than (\S+) %",
             (100 * differences.MOST_TAKEN, 100 * differences.MOST_STOLEN),
         ),
         (r"no verdict if fewer than (\S+) % of a side", (100 * runs_in_turns.LEAST_COUNTING,)),

@@ -16,9 +16,9 @@ TEXT = re.sub(r"\s+", " ", PAGE)
 @pytest.mark.parametrize(
     ("sentence", "values"),
     [
-        (r"within (\S+) % of the picture, the camera rests", (100 * automatic_camera.REST_SHARE,)),
+        (r"within (\S+) % of the picture, the camera does not move", (100 * automatic_camera.REST_SHARE,)),
         (
-            r"There the bodies take (\S+) % of the picture, and their bounds at most (\S+) %",
+            r"At the goal, the bodies take (\S+) % of the picture, and their bounds take at most (\S+) %",
             (100 * automatic_camera.FILLED_SHARE, 100 * automatic_camera.AHEAD_SHARE),
         ),
         (r"three equal poles at (\S+) per second", (automatic_camera.RATE_PER_S,)),
@@ -29,30 +29,30 @@ TEXT = re.sub(r"\s+", " ", PAGE)
             (automatic_camera.KEPT_S, 100 * automatic_camera.SHRINK_SHARE),
         ),
         (
-            r"differs by at most (\S+) % of the width of their bounds in the last (\S+) s",
+            r"differ by at most (\S+) % of the width of the bounds in the last (\S+) s",
             (100 * automatic_camera.RETURN_SHARE, automatic_camera.KEPT_S),
         ),
         (
             r"the places of the last (\S+) s would take less than (\S+) % of the picture",
             (automatic_camera.SEEN_S, 100 * automatic_camera.CYCLE_SHARE),
         ),
-        (r"by more than (\S+) times their growth", (automatic_camera.GROWTH,)),
+        (r"by at most (\S+) times their growth", (automatic_camera.GROWTH,)),
         (r"the limit is (\S+) times the mean speed", (automatic_camera.GROWTH,)),
-        (r"if the bodies still take (\S+) %", (100 * automatic_camera.LEAST_SHARE,)),
+        (r"the bodies still take (\S+) % of", (100 * automatic_camera.LEAST_SHARE,)),
         (
-            r"would take less than (\S+) % for (\S+) s",
+            r"would take less than (\S+) % of the picture for (\S+) s",
             (100 * automatic_camera.LEAST_SHARE, automatic_camera.FAR_S),
         ),
         (
             r"(\S+) times as large as the others need. After (\S+) s",
             (body_bounds.FLOWN_FACTOR, body_bounds.FLOWN_OFF_S),
         ),
-        (r"if it is (\S+) times too far", (1 / automatic_camera.FAR_SHARE,)),
+        (r"goal is more than (\S+) times too far", (1 / automatic_camera.FAR_SHARE,)),
         (
-            r"at most (\S+) times a second; more than (\S+) bodies so much less often .* Only the first (\S+) samples",
+            r"at most (\S+) times a second. With more than (\S+) bodies .* Only the first (\S+) readings",
             (followed_view.SAMPLES_PER_S, followed_view.OFTEN_BODIES, followed_view.FIRST_SAMPLES),
         ),
-        (r"Of more than (\S+) bodies", (followed_view.MOST_BODIES,)),
+        (r"If there are more than (\S+) bodies", (followed_view.MOST_BODIES,)),
     ],
 )
 def test_the_page_states_the_numbers_of_the_code(sentence: str, values: tuple[float, ...]) -> None:

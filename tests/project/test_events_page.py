@@ -38,5 +38,5 @@ def test_the_page_states_the_numbers_of_the_code(sentence: str, values: tuple[fl
 
 
 def test_rings_are_drawn_for_events_of_the_last_second() -> None:
-    assert "rings are drawn for those of the last second" in TEXT
+    assert "draws rings for the events of the last second" in TEXT
     assert rings.MOST_LATE_NS == 1_000_000_000

@@ -49,7 +49,7 @@ FORBIDDEN = {
     r"\bthe glass\b": "the screen",
     r"\bmeans nothing here\b": "unexpected",
     r"\b(it|this|that) is no [a-z]+\b": "it is not a ...",
-    r"(^|[.:;] )(What of|Of each|Those of|Whether|What [a-z]+ (does|do) is)\b": "subject, verb, object",
+    r"(?-i:(^|[.:;] )(What of|Of each|Those of|Whether|What [a-z]+ (does|do) is)\b)": "subject, verb, object",
 }  # fmt: skip
 # A longer explanation belongs into a page of docs/.
 MOST_WORDS = 36

@@ -90,7 +90,7 @@ def test_run_shows_a_table_and_the_cost(capsys):
     assert run(Results(), seeds=1) == 0
     shown = capsys.readouterr().out
     assert "newest-two" in shown
-    assert "one frame of the clock, median" in shown
+    assert "median time that the clock takes for one frame" in shown
 
 
 def test_what_cannot_be_written_is_said_before_anything_is_played(tmp_path):

@@ -69,16 +69,16 @@ def test_a_pacer_at_half_the_rate_loses_half_the_frames_evenly_and_misses_bars()
     assert of.lost_per_s == pytest.approx(30, abs=0.2)
     assert of.cost == pytest.approx(16.7 * 30, rel=0.03)
     by_name = {target.name: target for target in cases.of_trials(Half, [0])}
-    assert not by_name["20 ms load, blocking: back after"].is_met
-    assert by_name["20 ms load, blocking: frames until widened"].figure == 0
+    assert not by_name["20 ms load, blocking: time until the interval is short again"].is_met
+    assert by_name["20 ms load, blocking: frames until the interval is longer"].figure == 0
 
 
 def test_a_fixed_interval_widens_for_no_load_and_keeps_spikes_single() -> None:
     by_name = {target.name: target for target in cases.of_trials(NeverWiden, [0, 1])}
-    assert by_name["one 25 ms frame, timer: slow intervals"].is_met
-    assert by_name["25 ms in one of 30, timer"].is_met
-    assert not by_name["20 ms load, timer: frames until widened"].is_met
-    assert not by_name["20 ms load, timer: shortest interval then"].is_met
+    assert by_name["one 25 ms frame, timer: number of slow intervals"].is_met
+    assert by_name["25 ms in one of 30, timer: frame rate"].is_met
+    assert not by_name["20 ms load, timer: frames until the interval is longer"].is_met
+    assert not by_name["20 ms load, timer: shortest interval after that"].is_met
 
 
 def test_calls_come_in_the_frame_loops_order_and_times_never_run_back() -> None:
@@ -150,7 +150,7 @@ def test_the_page_lists_the_targets_that_are_not_met() -> None:
     said = markdown(pacing_page.page(LaboratoryResults([], targets, [], 1, 4)))
     assert "| too slow | 3 s | <= 2 | **not met** |" in said
     assert "- costly: 9 cost, must be <= 7" in said
-    assert "0 of 2 are met" in said
+    assert "0 of 2 targets" in said
 
 
 def test_a_run_is_written_frame_by_frame_with_the_pacers_reasons(tmp_path: Path) -> None:
@@ -178,6 +178,6 @@ def test_the_page_lists_where_a_fixed_interval_costs_much_less() -> None:
         )
     ]
     said = markdown(pacing_page.page(LaboratoryResults(rows, [], [], 1, 4)))
-    assert "In 1 of 2 cases, twixt costs more than 1.25 times a fixed interval plus 20" in said
+    assert "In 1 of 2 cases, the cost of twixt is more than 1.25 times the cost of a fixed interval, plus 20." in said
     assert "| w | 300 / 100 |" in said.partition("### Cost")[2]
     assert "| a screen: w | 300 | 100 |" in said

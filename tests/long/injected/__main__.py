@@ -60,9 +60,10 @@ def main() -> int:
     after = os.getloadavg()
     conditions = [
         f"{platform.platform()}, {os.cpu_count()} cores, Python {platform.python_version()}, software OpenGL",
-        f"load of the last minute {load[0]:.1f} before and {after[0]:.1f} after; of the last 15 minutes {after[2]:.1f}",
-        f"for the viewer, physics and the display: process nice {os.getpriority(os.PRIO_PROCESS, 0)}, session {_ranked()}; "
-        f"seed {asked.seed}",
+        f"the load of the last minute was {load[0]:.1f} before the runs and {after[0]:.1f} after them; the load of the last "
+        f"15 minutes was {after[2]:.1f}",
+        f"the viewer, physics and the display had process nice {os.getpriority(os.PRIO_PROCESS, 0)} and session "
+        f"{_ranked()}; the seed was {asked.seed}",
     ]
     text = page(trials, quiet, conditions, (asked.displays, asked.cases, asked.quiet_seconds))
     print(text)

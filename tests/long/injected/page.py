@@ -27,20 +27,23 @@ MOST_BAD, QUIET_WAKE_US = 1e-3, 1e3
 HEAD = f"""Made by
 `python -m tests.long.injected --displays "{{displays}}" --cases {{cases}} --quiet-seconds {{quiet:g}} --out docs/measuring.md`.
 
-Trouble whose cause is known is injected into a real viewer at a known frame. A case is right if frames that pay for it
-are bad, and *all* of these frames have its cause and its part. At least {ENOUGH:.0%} of the undisturbed cases must be
-right.
+The test injects trouble with a known cause into a real viewer, at a known frame. A case is right if the injected
+trouble made at least one frame bad, and if *each* of these bad frames names the right cause and the right part.
+At least {ENOUGH:.0%} of the undisturbed cases must be right.
 
 A case is disturbed if other programs or the host took the cores. The test reads this from `/proc/stat` and from the
-kernel's run delay of every thread, from {MARGIN_NS / 1e6:g} ms before the first frame that pays to
-{MARGIN_NS / 1e6:g} ms after the last one. In this time, other programs ran for more than {OTHERS_MS:g} ms while twixt
-waited for a core for more than {WAITED_MS:g} ms, or the host took any time.
+kernel's run delay of every thread. The test reads from {MARGIN_NS / 1e6:g} ms before the first frame that the trouble can delay, to
+{MARGIN_NS / 1e6:g} ms after the last of these frames. A case counts as disturbed if the host took any time. A case also counts as
+disturbed if other programs ran for more than {OTHERS_MS:g} ms while twixt waited for a core for more than {WAITED_MS:g} ms.
 
 """
 
-CELLS = "Each cell: right cases of all undisturbed cases; in brackets, right cases of all cases.\n\n"
+CELLS = (
+    "Each cell has the number of right cases among the undisturbed cases. The brackets have the number of right cases "
+    "among all cases.\n\n"
+)
 QUIET = f"""In a quiet run, fewer than {MOST_BAD * 1000:g} in 1,000 undisturbed frames may be bad. A run is quiet if the host took no
-time from it, and the p99 of its wake error is below {QUIET_WAKE_US / 1000:g} ms. Other runs are not judged.
+time from it, and if the p99 of its wake error is below {QUIET_WAKE_US / 1000:g} ms. The test does not judge the other runs.
 """
 
 
@@ -55,7 +58,7 @@ def page(
     if trials:
         parts += [CELLS, _cases(trials), "\n"]
     if quiet:
-        parts += ["Runs without injected trouble:\n\n", _quiet(quiet), "\n", QUIET, "\n"]
+        parts += ["The next table has runs without injected trouble:\n\n", _quiet(quiet), "\n", QUIET, "\n"]
     parts += [f"- {line}\n" for line in [*conditions, *(_run(name, trial) for name, trial in trials.items())]]
     parts.append(
         "- every limit is met\n" if not failed else "".join(f"- **limit not met**: {line}\n" for line in failed)
@@ -71,7 +74,9 @@ def broken(trials: dict[str, Trial], quiet: dict[str, Trial], count: int) -> lis
             judged = of_kind(trial, kind)
             share = share_right(judged)
             if share is not None and share < ENOUGH:
-                lines.append(f"{display}, {INJECTED[kind]}: {share:.1%} are right, at least {ENOUGH:.0%} must be")
+                lines.append(
+                    f"{display}, {INJECTED[kind]}: {share:.1%} of the cases are right, but at least {ENOUGH:.0%} must be right"
+                )
             if len(judged) < count:
                 lines.append(f"{display}, {INJECTED[kind]}: {len(judged)} cases, {count} were asked for")
     for display, trial in quiet.items():
@@ -152,8 +157,8 @@ def _right(judged: list[Judged]) -> str:
 
 def _run(display: str, trial: Trial) -> str:
     return (
-        f"{display}: {trial.frames} frames in {trial.seconds:.0f} s; other programs had {trial.others_share:.0%} of the "
-        f"cores, the host took {trial.steal_ms:.0f} ms, waits for a core {trial.waited_ms / 1e3:.1f} s"
+        f"{display}: {trial.frames} frames in {trial.seconds:.0f} s; other programs used {trial.others_share:.0%} of the "
+        f"cores, the host took {trial.steal_ms:.0f} ms, and twixt waited for a core for {trial.waited_ms / 1e3:.1f} s"
     )
 
 
@@ -166,11 +171,11 @@ def _quiet(quiet: dict[str, Trial]) -> str:
         [
             "display",
             "undisturbed frames",
-            "of them bad",
-            "per 1,000",
+            "bad undisturbed frames",
+            "bad per 1,000 undisturbed",
             "limit",
             "all frames",
-            "of them bad",
+            "bad frames",
             "wake error p99",
         ],
         ["---", *["---:"] * 3, "---", *["---:"] * 3],

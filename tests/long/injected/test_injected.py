@@ -78,7 +78,7 @@ def test_a_limit_that_is_not_met_is_listed_with_its_display_and_figures() -> Non
     right, wrong = Judged(case, 1, (EXPECTED["user"],), CLEAR, ()), Judged(case, 2, ("display late",), CLEAR, ())
     assert broken({"xvfb": Trial([right] * 19 + [wrong])}, {}, 0) == []
     assert broken({"xvfb": Trial([right] * 18 + [wrong])}, {}, 0) == [
-        "xvfb, 30 ms more in the user's drawing: 94.7% are right, at least 95% must be"
+        "xvfb, 30 ms more in the user's drawing: 94.7% of the cases are right, but at least 95% must be right"
     ]
     assert len(broken({"xvfb": Trial([right])}, {}, 2)) == len(KINDS), "fewer cases than asked for"
     late = ["render late"]
