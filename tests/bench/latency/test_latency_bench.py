@@ -84,7 +84,7 @@ def test_a_failed_run_is_shown_and_written(tmp_path: Path, capsys: pytest.Captur
     assert "| 60 | 34 / 43 | failed | - | - | - |" in (tmp_path / "a.md").read_text()
     said = " ".join(capsys.readouterr().out.split())
     assert "run, 60 Hz, ahead: no figures: exit code 1" in said
-    assert "after them: unknown; all processes of the runs had real-time priority" in said
+    assert "after the runs: unknown; all processes of the runs had real-time priority" in said
     first, second = json.loads((tmp_path / "a.json").read_text())["runs"]
     assert (first["mean_ms"], first["failure"], second["failure"]) == (34.4, None, "exit code 1")
 
