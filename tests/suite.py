@@ -35,6 +35,7 @@ ALONE = {"stress", "starvable"}
 # Files that take longest in parallel (`--durations=50` says which), the longest first: a file runs in one process, and
 # one that begins last keeps the others waiting. pytest-xdist would begin with the most tests, which are short ones.
 LONGEST = (
+    "tests/docs/test_code_blocks.py",
     "tests/sim/engines/mujoco/against/test_arrays.py",
     "tests/bench/test_costs.py",
     "tests/end_to_end/test_endings.py",
@@ -191,7 +192,8 @@ class Suite:
 def run_in_turns(arguments: list[str], outcomes: Outcomes) -> int:
     """The exit code, as pytest's."""
     began_s = time.monotonic()
-    processes = min(len(os.sched_getaffinity(0)), MOST_PROCESSES)
+    # One more than there are cores: a test that waits for a window or for another process leaves its core free.
+    processes = min(len(os.sched_getaffinity(0)) + 1, MOST_PROCESSES)
     say(f"tests not marked {' or '.join(sorted(ALONE))}, in {processes} processes")
     sharing = ["-n", str(processes), "--dist", "loadfile", "--no-loadscope-reorder"]
     code = run_turn(PARALLEL, outcomes, [*sharing, *arguments])
