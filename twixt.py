@@ -222,8 +222,9 @@ def main(arguments: list[str] | None = None) -> int:
         arguments: Words of the command line. By default those of `sys.argv`.
 
     Returns:
-        The exit code: 0 without an error, 1 after a crash or a broken limit of --fail-if, 2 for a refused input,
-        3 without a display, 130 after Ctrl-C.
+        The exit code of the command. It is 0 if there was no error, 1 if your code raised an error or a limit of
+        --fail-if was broken, 2 if an input cannot be used, and 130 after Ctrl-C. The page docs/command-line.md lists
+        all codes.
 
     Examples:
         ```python

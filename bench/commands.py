@@ -26,7 +26,7 @@ ABOUT = """Measure costs, each with its physical limit, and the errors and evenn
 
 \b
 python -m bench                          measure all costs, from channel to vsync (about an hour)
-python -m bench --quick                  test that the benches work, in few rounds
+python -m bench --quick                  test with few rounds that the benches work
 python -m bench channel --json now.json  measure one group and write its figures
 python -m bench channel --against now.json --fail-over 10
 
@@ -53,7 +53,7 @@ COSTS = {
     "parts": ("Processor time of each part of a frame, in three sizes.", "costs.frame:phase_rows"),
     "looks": ("Cost of shadows, contact shading and multisampling.", "costs.drawing:look_rows"),
     "start": ("Time from the command to the first picture.", "costs.whole_runs:start_rows"),
-    "million": ("A million bodies: failed reads, memory, first picture.", "costs.whole_runs:million_rows"),
+    "million": ("Failed reads, memory, first picture with a million bodies.", "costs.whole_runs:million_rows"),
     "vsync": ("Evenness of frames if swap waits for the display.", "costs.whole_runs:vsync_rows"),
     "peers": ("Other viewers on the same scene, if they are installed.", "peers:peer_rows"),
 }
@@ -120,7 +120,7 @@ def turns(default: int, about: str) -> click.Option:
 
 
 def several(name: str, field: str, about: str) -> click.Option:
-    return option(name, field, multiple=True, help=f"{about}; may be repeated")
+    return option(name, field, multiple=True, help=f"{about}; you may repeat this flag")
 
 
 benches = CommandTable()
@@ -156,10 +156,10 @@ def seeds(default: int) -> click.Option:
     )
 
 
-TO_JSON = option("--json", "json_file", metavar="FILE", help="write the figures as JSON; -: to standard output")
+TO_JSON = option("--json", "json_file", metavar="FILE", help="write the figures as JSON; - writes to standard output")
 TO_PAGE = option("--out", metavar="FILE", help="write the results as a page (Markdown)")
 COST_OPTIONS = (
-    option("--quick", is_flag=True, help="few rounds: tests that the bench works; the figures are not accurate"),
+    option("--quick", is_flag=True, help="test with few rounds that the bench works; the figures are not accurate"),
     TO_JSON,
     TO_PAGE,
     option("--plot", metavar="FILE", help="draw frames per second against the number of bodies (PNG)"),
@@ -168,11 +168,11 @@ COST_OPTIONS = (
         "--fail-over",
         type=FiniteRange(min=0),
         metavar="PERCENT",
-        help="exit with code 1 if a ratio is worse than in --against by more than this and by more than the noise",
+        help="exit with code 1 if a ratio is worse than in --against by more than PERCENT % and more than the noise",
     ),
 )
 BEFORE = option(
-    "--before", metavar="FOLDER", help="checkout of an earlier version, which is measured in turns with this one"
+    "--before", metavar="FOLDER", help="checkout of an earlier version, measured alternately with this version"
 )
 
 for name, (about, functions) in COSTS.items():
@@ -189,7 +189,7 @@ add(
     several("--trouble", "troubles", "measure only this trouble"),
     several("--method", "methods", "measure only this method, a name or module:Class"),
     option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="seed of worlds and troubles"),
-    option("--quick", is_flag=True, help="one world and two troubles: tests that the bench works"),
+    option("--quick", is_flag=True, help="test with one world and two troubles that the bench works"),
 )
 
 add(
@@ -213,7 +213,7 @@ add(
     option("--first-seed", type=click.IntRange(min=0), default=0, show_default=True, help="first seed"),
     several("--display", "displays", "measure only this display"),
     several("--work", "works", "measure only this work"),
-    option("--quick", is_flag=True, help="few works and short traces: tests that the bench works"),
+    option("--quick", is_flag=True, help="test with few works and short traces that the bench works"),
     option("--fail", is_flag=True, help="exit with code 1 if a target is missed"),
     TO_JSON,
     TO_PAGE,
@@ -228,9 +228,9 @@ add(
     "loops.mujoco_rows:run",
     """Slowdown of a loop that steps a MuJoCo model; cost of a `sync`.
 
-    twixt is compared with MuJoCo's passive viewer, MuJoCo Studio, and Viser in a browser, if they are installed and
-    have a display. The bench takes half an hour. On a machine without a display, run: xvfb-run -s "-screen 0
-    1280x1024x24" python -m bench mujoco
+    The bench compares twixt with MuJoCo's passive viewer, MuJoCo Studio, and Viser in a browser. It leaves out viewers
+    that are not installed, or that have no display. It takes half an hour. On a machine without a display, run:
+    xvfb-run -s "-screen 0 1280x1024x24" python -m bench mujoco
     """,
     *COST_OPTIONS,
     option("--model", metavar="FILE", default="", help="MuJoCo model to step, instead of a humanoid"),
@@ -240,9 +240,9 @@ add(
         "peers",
         type=click.Choice(["mujoco.viewer", "mujoco.studio", "viser"]),
         multiple=True,
-        help="compare twixt only with this viewer; may be repeated",
+        help="compare twixt only with this viewer; you may repeat this flag",
     ),
-    option("--pairs", type=click.IntRange(min=2), metavar="N", help="turns of a loop with each viewer [default: 40]"),
+    option("--pairs", type=click.IntRange(min=2), metavar="N", help="runs of a loop with each viewer [default: 40]"),
     option("--large", "is_large", is_flag=True, help="also measure 10,000 bodies; MuJoCo compiles them in 20 s"),
 )
 
@@ -263,7 +263,7 @@ add(
         type=click.Choice(["none", "loop"]),
         default="none",
         show_default=True,
-        help="loop: another program at normal priority uses a core during the measurement",
+        help="loop: during the measurement, another program at normal priority uses a core",
     ),
     seconds(20.0, least=0.4, about="seconds of each loop"),
     BEFORE,
@@ -277,14 +277,14 @@ add(
     """Evenness of whole runs: on free cores, on busy cores, and on sway.
 
     \b
-    All cases take about ten minutes. Run no other programs meanwhile.
+    All cases take about ten minutes. Run no other programs during that time.
     The bench starts its own displays (Xvfb and sway).
     """,
     names_option("--tables", EVENNESS_TABLES),
     option("--here", is_flag=True, help="use the present display instead of an Xvfb"),
     seconds(8.0, least=0.5, about="seconds of each run"),
     turns(3, about="number of runs of each case"),
-    option("--quick", is_flag=True, help="one short run for each table: tests that the bench works"),
+    option("--quick", is_flag=True, help="test with one short run for each table that the bench works"),
     BEFORE,
     TO_JSON,
     TO_PAGE,
@@ -326,7 +326,7 @@ add(
 
     All ways to publish, playback clocks and rates take six minutes. The bench starts an Xvfb.
     """,
-    option("--quick", is_flag=True, help="two short runs: tests that the bench works"),
+    option("--quick", is_flag=True, help="test with two short runs that the bench works"),
     TO_JSON,
     TO_PAGE,
 )

@@ -261,10 +261,10 @@ def _group_rows(group: str, rows: Rows, share: float, progress_so_far: str) -> C
 
 def _condition_lines(where: dict[str, Any]) -> list[str]:
     plain = [f"{name.replace('_', ' ')} {value}" for name, value in where.items() if name != "others_had_cores"]
-    lines = ["medians, taken in turns; " + ", ".join(plain)]
+    lines = ["each figure is the median of all rounds; " + ", ".join(plain)]
     if cores := where.get("others_had_cores"):
         shares = ", ".join(f"{group} {share:.2f}" for group, share in cores.items())
-        lines.append(f"cores that other programs used meanwhile: {shares}")
+        lines.append(f"cores that other programs used while a group was measured: {shares}")
     return lines
 
 

@@ -77,9 +77,9 @@ TIMEOUT_S = 60.0
 QUICK_S = 0.5
 MOST_OTHERS, MOST_RUNS = 0.2, 3
 LEGEND = (
-    "median of the turns, and in brackets the worst of them; error: animation error in ms of display time, computed for "
-    "all versions from their frame logs by one definition; missed: refreshes, or the pacer's own intervals where swap "
-    "waits for nothing"
+    "a cell is the median of the turns, with the worst turn in brackets; error: animation error in ms of display time, "
+    "computed for all versions from their frame logs by one definition; missed: missed refreshes, or missed intervals of "
+    "the pacer if swap does not wait"
 )
 
 
@@ -370,14 +370,16 @@ def _conditions_in_words(where: dict[str, Any]) -> list[str]:
         return "not known" if ends is None else f"{ends[0]:.2f} to {ends[1]:.2f}"
 
     return [
-        f"{where['turns']} turns of {where['seconds']:g} s each, runs with stalls {LONGER:g} times as long",
-        f"{where['processor']}, {where['cores']} cores; OpenGL by {where['renderer']}",
+        f"each run was measured {where['turns']} times for {where['seconds']:g} s, or for {LONGER:g} times as long if it "
+        "has stalls",
+        f"{where['processor']}, {where['cores']} cores; OpenGL renderer: {where['renderer']}",
         "; ".join(f"{table}: {about}" for table, about in where["displays"].items()),
         f"twixt {where['twixt']}, Python {where['python']}, numpy {where['numpy']}, {where['system']}",
         f"cores free before each run: {between(where['free_cores_before'])}",
-        f"cores that other programs used during each run: {between(where['others_had_cores'])}, without the busy programs",
-        f"{where['repeated']} runs were repeated because other programs used more than {MOST_OTHERS:g} cores during them; "
-        f"{where['disturbed']} of the runs in the tables were disturbed in this way nevertheless",
+        f"cores that other programs used during a run: {between(where['others_had_cores'])} (without the busy programs of "
+        "the table)",
+        f"{where['repeated']} runs were repeated because other programs used more than {MOST_OTHERS:g} cores meanwhile; "
+        f"in {where['disturbed']} runs of the tables, other programs also used more than {MOST_OTHERS:g} cores",
         *([where["cut_short"]] if "cut_short" in where else []),
     ]
 

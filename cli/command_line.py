@@ -29,7 +29,7 @@ HELP_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100
 commands = CommandTable()
 EXISTING_FILE = click.Path(exists=True, dir_okay=False)
 WORLD = argument("world", default="balls", shell_complete=complete_worlds)
-FULL = option("--full", is_flag=True, help="print all figures of the report and its conditions")
+FULL = option("--full", is_flag=True, help="print all figures and conditions of the report")
 
 
 def command_line(arguments: list[str], of: click.Group | None = None, program: str = "twixt") -> int:
@@ -92,13 +92,15 @@ def run(**values: Any) -> int:
     option(
         "--against",
         metavar="FLAGS",
-        help="compare runs without (A) and with (B) these extra flags, such as '--clock ahead'; --fail-if then limits B - A",
+        help="compare runs without these extra flags (A) with runs that have them (B), such as '--clock ahead'; then "
+        "--fail-if limits B - A",
     ),
     option(
         "--repeat",
-        type=click.IntRange(1, 1000),
+        type=click.IntRange(5, 1000),
         metavar="N",
-        help="runs of A and of B with --against, 5 to 1000, each of 4 s without --seconds [default: 10]",
+        help="with --against, number of runs of A and number of runs of B; a run takes 4 s if you do not give "
+        "--seconds [default: 10]",
     ),
     sides=(BOTH, SIM, VIEW, MEASURE),
 )
@@ -124,13 +126,13 @@ def measure(
 
 @commands.command(
     WORLD,
-    option("--steps", type=click.IntRange(min=1), help="end after this many steps"),
+    option("--steps", type=click.IntRange(min=1), help="end after this number of steps"),
     option("--hash", "print_hash", is_flag=True, help="print a hash of the final state"),
     option(
         "--json",
         "json_file",
         metavar="FILE",
-        help="write the figures of physics and the channel as JSON; -: to standard output",
+        help="write the figures of physics and the channel as JSON; if FILE is -, to standard output",
     ),
     sides=(BOTH, SIM),
 )
@@ -157,7 +159,7 @@ def sim(steps: int | None, print_hash: bool, json_file: str | None, **values: An
 
 @commands.command(
     argument("name", required=False, shell_complete=complete_simulations),
-    option("--wait", is_flag=True, help="wait until the simulation starts, and again after each end"),
+    option("--wait", is_flag=True, help="wait until the simulation starts, and after its end until it starts again"),
     FULL,
     sides=(BOTH, VIEW),
 )
@@ -170,7 +172,7 @@ def view(name: str | None, wait: bool, **values: Any) -> int:
 
 @commands.command(
     argument("log", type=EXISTING_FILE),
-    option("--json", "json_file", metavar="FILE", help="write the report as JSON; -: to standard output"),
+    option("--json", "json_file", metavar="FILE", help="write the report as JSON; if FILE is -, to standard output"),
     option("--plot", metavar="FILE", help="write the frame-pacing plot (PNG)"),
     FULL,
 )
@@ -184,7 +186,7 @@ def report(log: str, json_file: str | None, plot: str | None, full: bool) -> int
 @commands.command(
     argument("a", type=EXISTING_FILE),
     argument("b", type=EXISTING_FILE),
-    option("--plot", metavar="FILE", help="draw both frame logs, one above the other (PNG)"),
+    option("--plot", metavar="FILE", help="draw the plots of both frame logs, one above the other (PNG)"),
 )
 def compare(a: str, b: str, plot: str | None) -> int:
     """Compare the figures of two frame logs or reports."""

@@ -95,7 +95,7 @@ def _leave_out_other_units(path: str, report: dict[str, Any]) -> None:
     """Removes some figures from an older report, because they had another unit or meaning: the animation errors (ms of
     simulated time) and the causes. Prints a warning."""
     print_notice(
-        f"{path!r} has the older schema {report['schema']}, whose animation errors and causes cannot be compared; "
+        f"{path!r} has the older schema {report['schema']}. Its animation errors and causes cannot be compared, so "
         "they are left out. To compare them, write a new report of its frame log: twixt report LOG --json FILE"
     )
     report["motion"].pop("animation_error_ms", None)

@@ -112,7 +112,7 @@ def _compared(name: str, a: Floats, b: Floats, chance: float | None, level: floa
     runs = len(a), len(b)
     middle_a, middle_b = (float(np.median(side)) if len(side) else None for side in (a, b))
     if chance is None or middle_a is None or middle_b is None:
-        why = f"the figure needs {FEWEST_RUNS} runs of A and of B, got {runs[0]} and {runs[1]}"
+        why = f"A and B need at least {FEWEST_RUNS} runs each that have this figure, got {runs[0]} and {runs[1]}"
         why = why if sum(runs) else "not measured"
         return Compared(name, middle_a, middle_b, None, None, None, None, verdict=NO_VERDICT, why=why, runs=runs)
     low, high = interval_of_difference(a, b, level, seed)
@@ -312,11 +312,11 @@ def counting_runs(
     steady = [value for value in usual if value is not None and math.isfinite(value)]
     if (apart := relative_quartile_distance(steady)) is not None:
         notes.append(
-            f"runs of A: {STEADY_FIGURE} from {min(steady):.3g} to {max(steady):.3g}; distance of the quartiles: "
-            f"{apart:.0%} of the median"
+            f"in the runs of A, {STEADY_FIGURE} is from {min(steady):.3g} to {max(steady):.3g}; the quartiles differ "
+            f"by {apart:.0%} of the median"
         )
         if apart > MOST_SPREAD and not too_noisy:
-            too_noisy = f"{STEADY_FIGURE} of the runs of A varies from {min(steady):.3g} to {max(steady):.3g}"
+            too_noisy = f"in the runs of A, {STEADY_FIGURE} varies from {min(steady):.3g} to {max(steady):.3g}"
     notes += drift(steady)
     if loads and all(load.others is None for load in loads):
         notes.append(
@@ -343,7 +343,8 @@ def drift(values: Sequence[float]) -> list[str]:
     if half < 3 or not (max(first) < min(second) or min(first) > max(second)):
         return []
     before, after = statistics.median(first), statistics.median(second)
-    return [f"A drifted: the median of {STEADY_FIGURE} was {before:.3g} in the first half, {after:.3g} in the second"]
+    text = f"the runs of A drifted: the median of {STEADY_FIGURE} was {before:.3g} in the first half of these runs"
+    return [f"{text}, and {after:.3g} in the second half"]
 
 
 def _most_often(words: Sequence[str]) -> str:

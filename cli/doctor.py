@@ -101,7 +101,8 @@ def refresh(reported_hz: float | None, presents_ns: list[int], found: Refresh) -
     """Checks that the measured refresh rate agrees with the reported rate."""
     reported = f"{reported_hz:g} Hz reported" if reported_hz else "no rate reported"
     if not found.blocks or found.period_ns is None or len(presents_ns) < SWAP_TIMES_NEEDED:
-        return Verdict("refresh", USABLE, f"unknown, because swap does not wait for the display; {reported}")
+        why = "because swap does not wait for the display"
+        return Verdict("refresh", USABLE, f"the refresh rate is unknown, {why}; {reported}")
     period_ns = fit_grid(np.array(presents_ns, np.int64), found.period_ns).period_ns or found.period_ns
     measured_hz = 1e9 / period_ns
     if not reported_hz or abs(measured_hz / reported_hz - 1) > REFRESH_TOLERANCE:
@@ -124,12 +125,12 @@ def clock(child_clock_ns: Callable[[], int]) -> Verdict:
         return Verdict(
             "clock",
             BAD,
-            f"differs by {off_ms:.1f} ms in another process, so snapshots would be drawn at wrong instants",
+            f"the clock differs by {off_ms:.1f} ms in another process, so snapshots would be drawn at wrong instants",
         )
     return Verdict(
         "clock",
         GOOD,
-        f"{info.implementation.split('(')[0]}, {info.resolution * 1e9:.0f} ns, the same in another process",
+        f"{info.implementation.split('(')[0]}, resolution {info.resolution * 1e9:.0f} ns, equal in another process",
     )
 
 
@@ -138,8 +139,8 @@ def sleeping(plain_us: list[float], hybrid_us: list[float]) -> Verdict:
     each wait that sleeps and then spins. The frame pacer waits in this second way."""
     plain, hybrid = distribution(plain_us), distribution(hybrid_us)
     says = (
-        f"sleep ends {plain['p50']:.0f} us late (p99 {plain['p99']:.0f}); "
-        f"sleep and spin ends {hybrid['p50']:.1f} us late (p99 {hybrid['p99']:.1f}); {_cores()}"
+        f"a sleep ends {plain['p50']:.0f} us late (p99 {plain['p99']:.0f} us); "
+        f"a sleep with a spin ends {hybrid['p50']:.1f} us late (p99 {hybrid['p99']:.1f} us); {_cores()}"
     )
     late = (hybrid["p99"] or 0.0) > LATE_WAKE_US
     return Verdict(
@@ -196,8 +197,9 @@ def shared_memory() -> Verdict:
     except (TwixtError, OSError) as error:
         return Verdict("shared memory", BAD, str(error))
     if not seen:
-        return Verdict("shared memory", BAD, "viewers cannot read it, or can write to it")
-    return Verdict("shared memory", GOOD, f"read-only for viewers; copies {COPIED_BYTES / min(seconds) / 1e9:.1f} GB/s")
+        return Verdict("shared memory", BAD, "viewers cannot read the memory, or can write to it")
+    rate = COPIED_BYTES / min(seconds) / 1e9
+    return Verdict("shared memory", GOOD, f"viewers can only read the memory; copies run at {rate:.1f} GB/s")
 
 
 def _open_window() -> tuple[Any, Verdict]:

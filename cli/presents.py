@@ -100,9 +100,9 @@ def watch(window: Any, blocks: bool) -> SwapObservations:
 # Text for displays on which swaps return immediately and drawing waits instead. On such a display neither feedback nor
 # a fence tells when a frame is shown.
 COUNTED = (
-    "neither swaps nor fences wait, so twixt counts refreshes by the instants at which drawing may continue; it notices "
-    "a new refresh rate within a few seconds, unless the new rate is the old one divided by a whole number; present "
-    "times of frames that take longer than a refresh are estimates"
+    "No swap and no fence waits for the display. twixt counts refreshes by the instants at which drawing may continue. "
+    "It notices a new refresh rate within a few seconds, but not a half, a third ... of the old rate. If a frame takes "
+    "longer than a refresh, its present time is an estimate"
 )
 
 
@@ -117,16 +117,16 @@ def presents(seen: SwapObservations, blocks: bool) -> Verdict:
         return Verdict(
             "presents", GOOD,
             f"the display reports when it shows frames ({seen.way}{tried}: {len(seen.present_delays_ns)} of "
-            f"{len(seen.returns_ns)} swaps{lost}; {seen.flags or 'software timestamps'}); a swap returns "
-            f"{abs(usual_ms):.2f} ms {'before' if usual_ms >= 0 else 'after'} its frame is shown (median), "
-            f"99 % within {spread_ms:.2f} ms of the median",
+            f"{len(seen.returns_ns)} swaps{lost}; {seen.flags or 'software timestamps'}); the median swap returns "
+            f"{abs(usual_ms):.2f} ms {'before' if usual_ms >= 0 else 'after'} its frame is shown; 99 % of the swaps "
+            f"differ from the median by at most {spread_ms:.2f} ms",
         )  # fmt: skip
     way = f"{seen.way}{tried}: " if seen.way else ""
     why = f"the display does not report when it shows frames ({way}{seen.silence or 'too few reports'})"
     if blocks and _fence_serves(seen):
         return Verdict("presents", USABLE, f"{why}; the end of the fence after the swap is used instead")
     if blocks and seen.swap_ns < AT_ONCE_NS:
-        return Verdict("presents", USABLE, f"{why}; {COUNTED}")
+        return Verdict("presents", USABLE, f"{why}. {COUNTED}")
     if blocks:
         return Verdict(
             "presents", USABLE, f"{why}; the return of the swap is used instead; the delay to the screen is unknown"
@@ -137,9 +137,9 @@ def presents(seen: SwapObservations, blocks: bool) -> Verdict:
 def fence(seen: SwapObservations, blocks: bool) -> Verdict:
     """Checks the fence after a swap. The verdict is good if the fence waits for the next buffer, or if the swap itself
     waits."""
-    took = f"a swap takes {seen.swap_ns / 1e6:.2f} ms, the fence after it {seen.fence_ns / 1e6:.2f} ms"
+    took = f"a swap takes {seen.swap_ns / 1e6:.2f} ms, and the fence after it takes {seen.fence_ns / 1e6:.2f} ms"
     if blocks and seen.swap_ns >= AT_ONCE_NS:
-        return Verdict("fence", GOOD, f"not needed, because the swap waits for the display ({took})")
+        return Verdict("fence", GOOD, f"a fence is not needed, because the swap waits for the display ({took})")
     if _fence_serves(seen):
         return Verdict("fence", GOOD, f"the swap returns at once, and the fence waits for the display ({took})")
     return Verdict("fence", USABLE, f"neither the swap nor the fence waits for the display ({took})")

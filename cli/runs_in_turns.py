@@ -138,11 +138,11 @@ class Turns:
 
     def notes(self) -> list[str]:
         """Returns notes on interrupted and failed runs, for the reader of the figures."""
-        lines = [f"Ctrl-C ended it after {len(self.runs)} of {2 * self.repeat} runs"] if self.interrupted else []
+        lines = [f"Ctrl-C ended the runs after {len(self.runs)} of {2 * self.repeat}"] if self.interrupted else []
         failed = [run for run in self.runs if run.fault]
         if failed:
             lines.append(
-                f"{len(failed)} runs failed and do not count; the last one was a run of {failed[-1].side}: "
+                f"{len(failed)} runs failed and do not count; the last failed run was a run of {failed[-1].side}: "
                 f"{failed[-1].fault}"
             )
         return lines
@@ -163,7 +163,7 @@ def arguments_of_runs(typed: Sequence[str], against: str) -> dict[str, list[str]
     for name in NO_RUN_FLAGS:
         if name in (*own, *more):
             raise TwixtError(
-                f"{name} cannot be combined with --against, because with it twixt makes no run; leave it out"
+                f"{name} cannot be combined with --against, because twixt makes no run with {name}; leave it out"
             )
     if "--" in (*own, *more):
         raise TwixtError("-- cannot be combined with --against, because more flags are added after it; leave it out")
@@ -199,7 +199,6 @@ def measure(
     function that checks the arguments of a run in the same way as the command line, and returns the duration of the
     measurement in seconds."""
     from twixt.cli import run_tables
-    from twixt.cli.differences import FEWEST_RUNS
     from twixt.ipc.config.files import check_file, write_json
 
     arguments = arguments_of_runs(typed, against)
@@ -207,10 +206,6 @@ def measure(
     if json_file is not None:
         check_file("--json", json_file)
     longest_s = max(read(words) for words in arguments.values()) + PATIENCE_S
-    if repeat < FEWEST_RUNS:
-        raise TwixtError(
-            f"--repeat must be at least {FEWEST_RUNS}, got {repeat}, because fewer runs cannot prove a difference"
-        )
     turns = _with_progress(arguments, repeat, longest_s)
     compared, noise, counting = compare(turns)
     flags = {side: shlex.join(words) for side, words in arguments.items()}
@@ -315,7 +310,7 @@ def ended(command: list[str], longest_s: float) -> tuple[str, int]:
             code = child.wait(longest_s)
         except subprocess.TimeoutExpired:
             _end(child)
-            return f"it took longer than {longest_s:.0f} s and was stopped", child.returncode
+            return f"the run took longer than {longest_s:.0f} s and was stopped", child.returncode
         except EndRequested:
             _end(child, has_reached_it=False)
             raise

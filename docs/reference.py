@@ -30,7 +30,7 @@ GROUPS: dict[str, tuple[str, tuple[str, ...]]] = {
         ("show", "View", "ViewerOptions", "Screenshot", "freeze_support"),
     ),
     "Controls and user input": (
-        "Sliders, switches and buttons in the window, and the keys and clicks of the user.",
+        "Your program can show sliders, switches and buttons in the window, and read the keys and clicks of the user.",
         ("Slider", "Toggle", "Button", "UserEvent"),
     ),
     "Worlds": (
@@ -39,15 +39,15 @@ GROUPS: dict[str, tuple[str, tuple[str, ...]]] = {
         ("World", "Bodies", "Column", "Marks", "Surfaces"),
     ),
     "Scenes": (
-        "What does not change with every step: shapes, camera, colours and groups.",
+        "A scene describes what does not change with every step: shapes, camera, colours and groups.",
         ("Scene", "Camera", "Group", "ColorBy", "Material", "Texture"),
     ),
     "Shapes": (
-        "The shape of a body. Sizes are in metres, in the frame of the body.",
+        "Each body has a shape. Sizes are in metres, in the frame of the body.",
         ("Shape", "Sphere", "Box", "Capsule", "Cylinder", "Ellipsoid", "Plane", "Mesh", "Compound", "Part"),
     ),
     "Rotations": (
-        "Quaternions for `orientation`, in the order x, y, z, w.",
+        "These functions return quaternions for `orientation`, in the order x, y, z, w.",
         ("rotation", "turn_towards"),
     ),
     "MuJoCo": (
@@ -58,15 +58,15 @@ GROUPS: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "Overlay": (
-        "Texts, images and plots that your program draws over the picture.",
+        "Your program can draw texts, images and plots over the picture.",
         ("OverlayText", "OverlayImage", "OverlayFigure", "OverlayLine"),
     ),
     "Your own functions in the viewer": (
-        "Functions and classes of yours that the process of the viewer calls, and what they receive.",
+        "The viewer's process can call functions and classes that you write. These names describe them.",
         ("DrawFunction", "DrawFrame", "EventFunction", "Event", "InterpolationMethod", "SampledPoses", "Snapshot"),
     ),
     "Without a viewer": (
-        "The parts that decide what a frame draws and when. They read no clock and draw nothing.",
+        "These parts decide what a frame draws and when. They read no clock and draw nothing.",
         (
             "render.interpolation.create",
             "render.playback.PlaybackClock",
@@ -93,8 +93,8 @@ OPENING = """# Reference of all names
 
 <!-- Written by `make reference` from the docstrings: change those, not this page. -->
 
-Every public class and function of twixt, with its arguments, results and errors. `help(twixt.show)` prints the same
-text. Names without a module are imported from `twixt`.
+This page describes every public class and function of twixt, with its arguments, results and errors.
+`help(twixt.show)` prints the same text. Names without a module are imported from `twixt`.
 """
 # Another page, as docstrings name it.
 PAGE_NAME = re.compile(r"\bdocs/([\w/-]+\.md)\b")

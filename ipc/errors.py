@@ -60,7 +60,7 @@ NO_DISPLAY = f"no display ({' and '.join(DISPLAY_VARIABLES)} are not set)"
 
 
 class TwixtError(Exception):
-    """An input is refused, or something is missing.
+    """An input cannot be used, or twixt cannot find something that it needs, such as a file or a package.
 
     The message names the value, the rule and what the user can do.
 

@@ -55,11 +55,11 @@ def rotation(axis: ArrayLike, angle: ArrayLike) -> NDArray[np.float64]:
     """Unit quaternions xyzw of rotations about an axis, by the right-hand rule.
 
     Args:
-        axis: (3,), or (n, 3) with one row for each rotation. Its length may be any except 0.
+        axis: (3,), or (n, 3) with one row for each rotation. The length of each vector may be any number above 0.
         angle: Radians, a number or (n,).
 
     Returns:
-        float64 (4,) if both are given for one rotation, else (n, 4).
+        The quaternions, float64. The shape is (4,) if both arguments are for one rotation, else (n, 4).
 
     Raises:
         TwixtError: An argument has another shape or type, a number is not finite, or an axis has length 0. The error
@@ -87,17 +87,17 @@ def turn_towards(
     """Unit quaternions xyzw that turn a body's forward axis to a direction.
 
     The body's up axis is then as near to `up` as possible. If a direction is parallel to `up`, the rotation is the
-    shortest one of the forward axis to the direction. If the direction is also opposite to the forward axis, it is the
-    half turn about the up axis.
+    shortest one of the forward axis to the direction. If the direction is also opposite to the forward axis, the
+    rotation is the half turn about the up axis.
 
     Args:
-        direction: (3,), or (n, 3) with one row for each rotation. Its length may be any except 0.
+        direction: (3,), or (n, 3) with one row for each rotation. The length of each vector may be any number above 0.
         up: (3,) or (n, 3), as for `direction`.
         forward: "x": the x axis is turned to the direction, and the z axis is near `up`. "z": the z axis is turned to
             the direction, and the y axis is near `up`. Use "z" for capsules and cylinders, which extend along z.
 
     Returns:
-        float64 (4,) if both are given for one rotation, else (n, 4).
+        The quaternions, float64. The shape is (4,) if both arguments are for one rotation, else (n, 4).
 
     Raises:
         TwixtError: An argument has another shape or type, a number is not finite, or a direction has length 0. The

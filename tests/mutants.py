@@ -43,19 +43,22 @@ settings.load_profile("mutants")
 # Reasons why tests do not detect the mutants that survive, found by reading the mutants.
 LEFT = """## What survives
 
-- **No difference in behaviour**: `strict=` for lists that always have one length; a numpy type where it is the default
-  or is set afterwards; a default value that every caller passes; a limit at which both branches do the same; checks
-  that are made twice.
-- **First values** that are overwritten before they are read; keys of messages that wait inside one process.
-- **How long something waits** (in `ipc/session/`): a wait that ends at once, or a pause of zero, has the same result at
-  another cost, and tests assert no maximum time. Floods of messages are measured instead
-  (`tests/long/hostile/flood.py`).
-- **Only slower or larger**: caches, counts that are passed to `fromiter`, sizes of pieces, a longer random name.
-- **In a forked child**: mutmut does not follow the run inside it, so its lines count as not executed, although tests of
-  forks fail with most of these mutants (`tests/ipc/process/test_fork.py`, `tests/ipc/ring/test_memory.py`).
-- **For other systems**: code for macOS and Windows.
-- **The fences**: not mutated here; the model checker removes each of them ([channel.md](channel.md)).
-- **Text for people**: how many digits a trace shows, the order of words in a joined list of one.
+- **No difference in behaviour**: `strict=` for lists that always have the same length; a numpy type that is the
+  default or is set afterwards; a default value that every caller passes; a limit at which both branches do the same;
+  checks that are made twice.
+- **Values without an effect**: first values that are overwritten before they are read; keys of messages that wait
+  inside one process.
+- **The length of a wait** (in `ipc/session/`): a wait that ends at once and a pause of zero have the same result. Only
+  their cost is different, and tests assert no maximum time. `tests/long/hostile/flood.py` measures floods of messages
+  instead.
+- **Only slower or larger**: mutants of caches, of counts that are passed to `fromiter`, of sizes of pieces, and of the
+  length of a random name.
+- **In a forked child**: mutmut does not follow the run inside a forked child, so the lines that run there count as not
+  executed. Tests of forks fail with most of these mutants (`tests/ipc/process/test_fork.py`,
+  `tests/ipc/ring/test_memory.py`).
+- **For other systems**: tests on Linux do not run the code for macOS and Windows.
+- **The fences**: mutmut does not change them. The model checker removes each fence instead ([channel.md](channel.md)).
+- **Text for people**: the number of digits that a trace shows; the order of words in a joined list of one word.
 """
 
 CONFIG = """[mutmut]
@@ -146,11 +149,12 @@ def _head(noticed: int, total: int, share: float) -> list[str]:
     return [
         "# Mutants of the channel and of the schedule",
         "",
-        "How many wrong lines of `ipc/` and of the schedule the tests detect. mutmut (`make mutants`) changes one operator,",
-        "value or call at a time and runs the tests that execute that line. If a test fails, or never ends, the mutant was",
-        "detected. A mutant whose tests were not all run, and passed those that ran, counts as survived.",
+        "This page shows how many wrong lines of `ipc/` and of the schedule the tests detect. mutmut (`make mutants`) changes",
+        "one operator, value or call at a time, and runs the tests that execute the changed line. The changed program is a",
+        "mutant. If a test fails or never ends, the mutant counts as detected. If only some of the tests of a mutant were run,",
+        "and none of them failed, the mutant counts as survived.",
         "",
-        f"Detected: {noticed:,} of {total:,}, {share:.1%} (target {TARGET:.0%}).",
+        f"The tests detected {noticed:,} of {total:,} mutants, or {share:.1%} (target: {TARGET:.0%}).",
         "",
         "| folder | mutants | detected | survived | no test executes it | detected, % |",
         "|---|---|---|---|---|---|",

@@ -72,7 +72,7 @@ def allocation_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
     say("objects that frames leave behind")
     with frames() as made:
         found = measured(made)
-    note = f"after {FRAMES_AT_FIRST} frames"
+    note = f"counted after the first {FRAMES_AT_FIRST} frames"
     name = "objects made in a frame and there at its end"
     yield Row(name, "", found.objects, "the target alone", TARGET, COUNTED_FRAMES, note)
     yield Row(f"{name}, with a snapshot", "", found.objects_with_snapshot, "", None, COUNTED_FRAMES, note)

@@ -168,7 +168,10 @@ def _pairs_read(channel: Channel, reads: int) -> Row:
                 writer.join()
             failed.append(link.counters["pairs_failed"] - before["pairs_failed"])
             retried.append(link.counters["retries"] - before["retries"])
-    note = f"{retried[0]} of {reads} reads were repeated; while a writer publishes without a pause, {failed[1]} of {fewer} fail"
+    note = (
+        f"{retried[0]} of {reads} reads were repeated; "
+        f"while a writer publishes without a pause, {failed[1]} of {fewer} reads fail"
+    )
     return Row("failed pair reads of 64 MiB", "reads", failed[0], "all", reads, reads, note, target="figure <= 0")
 
 
@@ -233,7 +236,7 @@ def _show_row(count: int, kind: str, rounds: int) -> Row:
         for _ in range(MAX_SLOTS):  # only the first publish into each slot writes all fields
             publish()
         published, copied = times_us(rounds, publish, Memcpy(count * BODY.itemsize))
-    note = f"{(statistics.median(published) - SHOW_US) / count * 1e3:.1f} ns for each body, and {SHOW_US} us"
+    note = f"{SHOW_US} us, and {(statistics.median(published) - SHOW_US) / count * 1e3:.1f} ns for each body"
     target = f"figure <= {SHOW_BODY_US * count + SHOW_US:.0f}"
     return row(f"show {count:,} bodies, {kind}", "us", published, "memcpy", copied, target, note)
 
@@ -245,7 +248,7 @@ def _wake_rows(share: float, say: Say) -> Iterator[Row]:
         woken, written = times_us(rounds, channel.host._service.wakes.wake_all, write, before=is_waiting)
     wake = row("wake a viewer that waits", "us", woken, "a bare write that wakes", written)
     yield wake
-    note = f"{wake.limit:.1f} us of this is the write that wakes"
+    note = f"the write that wakes the viewer takes {wake.limit:.1f} us of this time"
     for count, target in TARGETS.items():
         say(f"publish {count:,} bodies to a viewer that waits")
         slots = Layout.for_bodies(count).slots

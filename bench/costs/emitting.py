@@ -67,7 +67,7 @@ def emit_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
         forget()
         emitted, limits = times_us(rounds, emit_many, Memcpy(MANY * EVENT.itemsize), before=forget)
         yield row(f"emit_many, {MANY:,}", "us", emitted, "memcpy", limits, target=f"figure <= {MANY_US}",
-                  note="with the events' share of the publish")  # fmt: skip
+                  note="includes the work for these events in the next publish")  # fmt: skip
 
         def emit_alone() -> None:
             forget()

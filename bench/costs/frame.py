@@ -133,7 +133,10 @@ def _wakes(rounds: int) -> Iterator[Row]:
         late = {name: distribution(late_us) for name, late_us in in_turns(waits, rounds).items()}
     for name, target in WAKE_TARGETS.items():
         margin_us = wait.margin.margin_ns / 1e3
-        note = f"time.sleep alone is {late['slept'][name]:.0f} us late; the spin began {margin_us:.0f} us before the instant"
+        note = (
+            f"a wait by time.sleep alone is {late['slept'][name]:.0f} us late; "
+            f"the spin began {margin_us:.0f} us before the planned instant"
+        )
         figure, limit = late["hybrid"][name], late["spun"][name]
         yield Row(f"wake late, {name}", "us", figure, "its spin alone", limit, rounds, note, target=target)
 

@@ -73,7 +73,7 @@ def live_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
                 with uncollected():
                     fps = in_turns({kind: partial(_fps, frames[kind], length) for kind in kinds}, rounds, BUDGET_S)
                 loop.stage.renderer.release()
-            name, note = fps_name("sphere", count), f"{len(ticks)} newer snapshots were read meanwhile"
+            name, note = fps_name("sphere", count), f"the viewer read {len(ticks)} new snapshots during the measurement"
             yield row(name, "fps", fps[OURS], LEAN, fps[LEAN], f"ratio >= {TARGETS[count]:g}", note)
             yield row(name, "fps", fps[OURS], EMPTY, fps[EMPTY])
             if OVERLAY in fps:

@@ -82,7 +82,7 @@ def start_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
     usual = sorted(ours)[len(ours) // 2]  # the run with the median time
     parts = usual.report["latency"].get("first_frame_parts_ms") or {}
     text = ", ".join(f"{name.replace('_', ' ')} {ms:.0f}" for name, ms in parts.items() if ms is not None)
-    yield _start_row("first picture", ours, bare, START_TARGET, f"in ms: {text}" if text else "")
+    yield _start_row("first picture", ours, bare, START_TARGET, f"times of the parts in ms: {text}" if text else "")
 
 
 def million_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
@@ -194,8 +194,8 @@ def _watched(count: int, seconds: float, flags: tuple[str, ...]) -> Iterator[Row
     channel, frames = report["channel"], report["frames"]
     read, failed = report["physics"]["published"] - channel["skipped"], channel["retries"] + channel["pairs_failed"]
     text = (
-        f"{channel['skipped']} snapshots were skipped because newer ones replaced them; {frames['mean_fps']:.1f} fps; "
-        f"physics ran at {report['physics']['rate']['p50']:.2f} of real time"
+        f"{channel['skipped']} snapshots were skipped because newer snapshots replaced them; "
+        f"{frames['mean_fps']:.1f} fps; physics ran at {report['physics']['rate']['p50']:.2f} times real time"
     )
     yield Row(f"failed reads, {count:,} bodies", "reads", failed, "snapshots read", read, 1, text, target="figure <= 0")
     snapshot = count * BODY.itemsize

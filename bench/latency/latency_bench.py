@@ -47,10 +47,11 @@ WAY_NAMES = {
     SYNC: "MuJoCo, `sync`",
 }
 LEGEND = (
-    f"each cell: mean / 99th percentile, in ms; {FPS} frames a second, 640x480, one body, software rendering; "
-    f"{MEASURED_S:g} s of each run after its first {START_S:g} s, with the clock `{AUTO}` at {min(RATES_HZ)} states a "
-    f"second after its first {LONG_START_S:g} s",
-    f"each rate is higher by {100 * RATE_SHIFT:.2g} %, so that the states do not keep one phase relative to the frames",
+    f"Each cell has two times in ms: mean / 99th percentile. The viewer drew one body at {FPS} frames a second and "
+    f"640x480, with software rendering. Each run was measured for {MEASURED_S:g} s after its first {START_S:g} s (with "
+    f"the clock `{AUTO}` at {min(RATES_HZ)} states a second, after its first {LONG_START_S:g} s)",
+    f"The measured rates are {100 * RATE_SHIFT:.2g} % higher than those in the table, so that the phase between states "
+    "and frames changes",
 )
 # Cases of a short measurement, and the measured time of each run, in seconds.
 QUICK_CASES, QUICK_S = (Case(RUN, 60, AUTO), Case(SHOW, 60, LATEST)), 1.0
@@ -124,7 +125,7 @@ def write_results(runs: Sequence[CaseRun], results: Results, where: dict[str, An
     before, after = ("unknown" if cores is None else f"{cores:.2f}" for cores in where["free_cores"])
     conditions = (
         f"{where['processor']}, {where['cores']} cores, {where['system']}; {where['display']}; cores free before the "
-        f"runs: {before}, after them: {after}"
+        f"runs: {before}, after the runs: {after}"
         + ("; all processes of the runs had real-time priority" if where["is_real_time"] else "")
     )
     cut = [where["cut_short"]] if "cut_short" in where else []

@@ -122,9 +122,10 @@ def measure(case: LoopCase, seconds: float) -> Row:
     most, least_fps = TARGETS[case.load]
     missed = f" (target: {least_fps:g}, not met)" if (fps or 0) < least_fps else ""
     note = (
-        f"slower by {slow.median:+.1f} % of wall time ({slow.low:+.1f} to {slow.high:+.1f}, worst {slow.worst:+.1f}) in "
-        f"{slow.pairs} turns; {_text(fps, '.0f')} fps{missed}, animation error p99 {_text(error_p99_ms, '.1f')} ms; "
-        f"free cores before {_text(free, '.2f')}, used by other programs meanwhile {_text(others, '.2f')}"
+        f"slower by {slow.median:+.1f} % of wall time (95 % interval {slow.low:+.1f} to {slow.high:+.1f}, worst pair "
+        f"{slow.worst:+.1f}) in {slow.pairs} pairs of turns; {_text(fps, '.0f')} fps{missed}; p99 of the animation error: "
+        f"{_text(error_p99_ms, '.1f')} ms; {_text(free, '.2f')} cores were free before the measurement, and other "
+        f"programs used {_text(others, '.2f')} cores during it"
     )
     return Row(
         case.name, "us", watched_us, "the viewer stopped", watched_us / (1 + slow.median / 100), slow.pairs, note,

@@ -273,9 +273,9 @@ def _loop_row(case: EngineLoop, viewer: str, turns: list[LoopTurn], failure: str
     if failure or found is None or of_cpu is None:
         return not_measured(name, "no viewer", failure)
     note = (
-        f"slower by {found.median:+.1f} % (95 % of medians: {found.low:+.1f} to {found.high:+.1f}); "
-        f"by the processor time of the loop's own thread {of_cpu.median:+.1f} % ({of_cpu.low:+.1f} to {of_cpu.high:+.1f})"
-        + (f"; free cores: {', later '.join(free)} of {usable_cores()}" if viewer == TWIXT else "")
+        f"slower by {found.median:+.1f} % (95 % interval: {found.low:+.1f} to {found.high:+.1f}); "
+        f"processor time of the loop's thread: {of_cpu.median:+.1f} % ({of_cpu.low:+.1f} to {of_cpu.high:+.1f})"
+        + (f"; free cores before and after: {', '.join(free)} of {usable_cores()}" if viewer == TWIXT else "")
     )
     alone_us = step_us(turns, False) or 0.0
     target = f"ratio <= {case.target:g}" if viewer == TWIXT else ""
@@ -303,7 +303,7 @@ def _sync_rows(name: str, path: str, target_us: float, effort: Effort) -> Iterat
             times[case] += us
     theirs = loops[PASSIVE].failure
     limit = None if theirs else statistics.median(times[PASSIVE])
-    note = f"{PASSIVE} not measured: {theirs}" if theirs else "back to back"
+    note = f"{PASSIVE} not measured: {theirs}" if theirs else "each call directly follows the last call"
     for case, most_us in ((GATED, GATED_TARGET_US), (PUBLISHED, target_us)):
         _require(loops[case])
         # The limit for a state that is not published holds only for a humanoid. The cost of such a state grows with

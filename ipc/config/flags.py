@@ -87,64 +87,67 @@ class Config:
     # The next fields are flags of the physics process.
     settings: tuple[tuple[str, str], ...] = world_flag(
         (),
-        "set a constructor argument of the world, such as count=500; may be repeated",
+        "set an argument of the world's constructor, such as count=500; you may repeat this flag",
         read_setting,
         "KEY=VALUE",
         name="--set",
     )
-    seed: int = world_flag(0, "seed of the world and of injected trouble, a whole number >= 0", int, "N")
+    seed: int = world_flag(0, "seed of the random numbers of world and injected trouble, a whole number >= 0", int, "N")
     physics_hz: float | None = world_flag(
         None, "physics steps per simulated second [default: 1 / the world's dt]", float, "HZ"
     )
-    publish_hz: float = world_flag(120.0, "largest number of snapshots published per wall second", float, "HZ")
+    publish_hz: float = world_flag(120.0, "largest number of snapshots that are published per wall second", float, "HZ")
     time_scale: float = world_flag(
-        1.0, "simulated seconds per wall second, 0.001 to 1000; 0.25 is slow motion", float, "X"
+        1.0, "simulated seconds per wall second, from 0.001 to 1000; 0.25 is slow motion", float, "X"
     )
     lead_ms: float | None = world_flag(
         None,
-        "time from publishing a snapshot to its due instant, 0 to 10000 ms; auto: what the viewers need [default: auto]",
+        "ms from publishing a snapshot until the snapshot is due, from 0 to 10000; auto: as long as the viewers need "
+        "[default: auto]",
         read_auto_ms,
         "auto|MS",
         name="--lead",
     )
     when_slow: str = world_flag(
         "dilate",
-        "if physics is too slow: dilate slows simulated time; widen computes several steps as one long step",
+        "if physics is too slow, dilate slows simulated time down, and widen computes several steps as one long step",
         str,
         choices=SLOW_POLICIES,
     )
     max_step_ms: float | None = world_flag(
-        None, "longest step of --when-slow widen, in simulated ms [default: 100]", float, "MS"
+        None, "longest step of --when-slow widen, in ms of simulated time [default: 100]", float, "MS"
     )
-    dt_log: str | None = world_flag(None, "write the length of each step to FILE, for --dt-replay", str, "FILE")
-    dt_replay: str | None = world_flag(None, "repeat the steps that --dt-log wrote to LOG, then end", str, "LOG")
+    dt_log: str | None = world_flag(None, "write the length of each step to FILE; --dt-replay can read it", str, "FILE")
+    dt_replay: str | None = world_flag(
+        None, "repeat the steps of the run whose --dt-log wrote the file LOG, then end", str, "LOG"
+    )
     name: str | None = world_flag(
-        None, "name under which viewers find the simulation: at most 64 letters, digits, - and _", str, "NAME"
+        None, "name by which viewers find the simulation: at most 64 letters, digits, - and _", str, "NAME"
     )
 
     slow_physics_ms: tuple[float, float] | None = trouble_flag(
         None,
-        "extra work in each step, in ms: 40, or 20-120 for uniform random times; 0: none",
+        "add MS ms of work to each step, such as 40, or 20-120 for uniform random times; 0 adds no work",
         read_range_ms,
         "MS|MS-MS",
         name="--slow-physics",
     )
     stall: tuple[float, float] | None = trouble_flag(
-        None, "stop physics for MS ms every S simulated seconds, such as 500@5; 0: never", read_stall, "MS@S"
+        None, "stop physics for MS ms every S simulated seconds, such as 500@5; 0 adds no stops", read_stall, "MS@S"
     )
     drop_percent: float | None = trouble_flag(
-        None, "percentage of snapshots that are not published, 0 to 100", float, "PERCENT", name="--drop"
+        None, "percentage of snapshots that are not published, from 0 to 100", float, "PERCENT", name="--drop"
     )
     delay_ms: tuple[float, float] | None = trouble_flag(
         None,
-        "publish snapshots late by MS ms: 80, or 80+-20 for uniform random delays; 0: not late",
+        "publish each snapshot MS ms late, such as 80, or 80+-20 for uniform random delays; 0 adds no delay",
         read_delay,
         "MS|MS+-MS",
         name="--delay",
     )
     trouble: str | None = trouble_flag(
         None,
-        "preset of several kinds of trouble; the flags above override its values",
+        "preset of several kinds of trouble; the flags above override values of the preset",
         str,
         choices=tuple(PRESETS),
     )
@@ -152,7 +155,7 @@ class Config:
     # The next fields are flags of the render process.
     interpolation: str = motion_flag(
         "auto",
-        f"how bodies move between two snapshots: {', '.join(INTERPOLATIONS)}, or your own module:Class",
+        f"method that moves bodies between two snapshots: {', '.join(INTERPOLATIONS)}, or your own module:Class",
         str,
         "METHOD",
     )
@@ -165,31 +168,32 @@ class Config:
     clock: str = motion_flag(
         "auto",
         "simulated time that a frame draws. auto: the smallest delay at which the next snapshot has arrived; ahead: the "
-        "time that is due now; newest-two: one publish interval late; buffered: a fixed delay",
+        "time that is due now; newest-two: one publish interval behind the newest snapshot; buffered: a fixed delay",
         str,
         choices=CLOCKS,
     )
     prefer: str = motion_flag(
         "latency",
-        "after a stall: latency catches up at once, balanced catches up gently, smooth keeps the delay",
+        "what auto does after a stall: latency catches up at once, balanced catches up gently, smooth keeps the delay",
         str,
         choices=PREFERENCES,
     )
     buffer_ms: float | None = motion_flag(
         None,
-        "delay of --clock buffered, in ms; auto: from the measured jitter [default: auto]",
+        "delay of --clock buffered, in ms; auto computes the delay from the measured jitter [default: auto]",
         read_auto_ms,
         "auto|MS",
     )
     split: tuple[SplitSide, SplitSide] | None = motion_flag(
         None,
-        "two pictures side by side, each METHOD, METHOD@CLOCK or @CLOCK, such as none,auto or @newest-two,@auto",
+        "draw two pictures side by side; LEFT and RIGHT are METHOD, METHOD@CLOCK or @CLOCK, such as none,auto or "
+        "@newest-two,@auto",
         read_split,
         "LEFT,RIGHT",
     )
     trails: bool | float | str | None = motion_flag(
         None,
-        "dots where the frames of the last SECONDS [default: 1], or all frames, drew each body",
+        "draw a dot at each place where a frame drew a body in the last SECONDS [default: 1], or since the start (all)",
         read_trails,
         "[SECONDS|all]",
         bare="1",
@@ -197,7 +201,8 @@ class Config:
 
     pacing: str = window_flag(
         "auto",
-        "what frames wait for. vsync: the display; timer: a timer; unlimited: nothing; auto: vsync if it works, else timer",
+        "what a frame waits for. vsync: the display; timer: a timer; unlimited: nothing; auto: the display if this is "
+        "possible, else a timer",
         str,
         choices=PACINGS,
     )
@@ -206,8 +211,8 @@ class Config:
     )
     quality: str = window_flag(
         "auto",
-        "drawing quality. auto: high, but lower while frames take too long; best: shadows on every surface, slow in "
-        "software rendering",
+        "drawing quality. auto: high, or lower while frames take too long; best: shadows on every surface, which is "
+        "slow in software rendering",
         str,
         choices=QUALITIES,
     )
@@ -216,36 +221,38 @@ class Config:
     )
     camera: str = window_flag(
         "auto",
-        "keep the first view; without this flag, the view follows the bodies if the scene has no camera",
+        "keep the first view; without this flag, the view follows the bodies unless the scene has a camera",
         name="--still-view",
         stores="still",
     )
-    overlay: bool = window_flag(True, "show the overlay; the key H toggles it")
-    keys: bool = window_flag(True, "enable the viewer's keys; --no-keys passes every key to your program")
+    overlay: bool = window_flag(True, "show the overlay at the start; the key H hides or shows it")
+    keys: bool = window_flag(True, "let the viewer act on its keys; --no-keys passes every key to your program")
     draw: str | None = window_flag(
         None, "your function that draws into every frame, as module:function", str, "MODULE:FUNCTION"
     )
     events: bool = window_flag(True, "draw a fading ring at each event of the program")
     on_event: str | None = window_flag(
         None,
-        "your function that the viewer calls with each event when its frame is on the screen, as module:function",
+        "your function that the viewer calls with each event after the frame of the event is shown, as module:function",
         str,
         "MODULE:FUNCTION",
     )
     slow_render_ms: float = window_flag(
         0.0,
-        "extra work in each frame, so that the frame takes at least MS ms",
+        "add work to each frame, so that every frame takes at least MS ms",
         float,
         "MS",
         name="--slow-render",
     )
-    viewer_nice: int = window_flag(0, "nice value of the viewer, 0 to 19; above 0, other programs run first", int, "N")
+    viewer_nice: int = window_flag(
+        0, "nice value of the viewer, from 0 to 19; if N is above 0, other programs run first", int, "N"
+    )
     offscreen: bool = window_flag(False, "draw without a window, through EGL")
 
     # The next fields are flags for the end of the run and for its report.
     seconds: float | None = ending_flag(
         None,
-        "end S seconds after start-up",
+        "end S seconds after the end of start-up",
         float,
         "S",
     )
@@ -258,15 +265,17 @@ class Config:
         side=VIEW,
         name="--at",
     )
-    log: str | None = ending_flag(None, "write the frame log (CSV), one row per frame", str, "FILE", side=VIEW)
+    log: str | None = ending_flag(None, "write the frame log (CSV) with one row per frame", str, "FILE", side=VIEW)
     profile: str | None = ending_flag(
-        None, "write a trace of both processes, for Perfetto or chrome://tracing", str, "FILE"
+        None, "write a trace of both processes that Perfetto and chrome://tracing can show", str, "FILE"
     )
-    json: str | None = ending_flag(None, "write the report as JSON; -: to standard output", str, "FILE", side=MEASURE)
+    json: str | None = ending_flag(
+        None, "write the report as JSON; if FILE is -, to standard output", str, "FILE", side=MEASURE
+    )
     plot: str | None = ending_flag(None, "write the frame-pacing plot (PNG)", str, "FILE", side=MEASURE)
     fail_if: tuple[str, ...] = ending_flag(
         (),
-        "exit with code 1 if this is true, such as 'motion.animation_error_ms.p99>2'; may be repeated",
+        "exit with code 1 if LIMIT is true, such as 'motion.animation_error_ms.p99>2'; you may repeat this flag",
         str,
         "LIMIT",
         side=MEASURE,

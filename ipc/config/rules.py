@@ -169,7 +169,9 @@ def split(what: str, value: Any, built_in: tuple[str, ...], clocks: tuple[str, .
     if value is None:
         return
     for half in pair(what, value, 'such as (("none", ""), ("auto", ""))'):
-        its_method, its_clock = pair(f"each half of {what}", half, '(method, clock); "" stands for the run\'s own')
+        its_method, its_clock = pair(
+            f"each half of {what}", half, '(method, clock); "" is the method or clock of the run'
+        )
         if its_method != "":
             method(f"the method of a half of {what}", its_method, built_in)
         if its_clock != "":

@@ -198,7 +198,7 @@ class PlotRecorder:
             self._is_full = True
             print_notice(
                 f"{what} is not drawn: a program may have {MOST_PLOTS} plots with {MOST_SERIES} series in all; "
-                "further ones are not reported"
+                "further plots and series are not drawn either, and not reported"
             )
 
 

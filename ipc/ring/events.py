@@ -70,7 +70,7 @@ class Event:
 
     Attributes:
         name: Name of the event, such as "hit".
-        sim_time: Simulated time at which it happened, in seconds.
+        sim_time: Simulated time at which the event happened, in seconds.
         body: Index of the body, or None.
         position: Point in the world, in metres, or None.
         strength: Strength of the event, >= 0, by default 1.

@@ -66,7 +66,7 @@ class Camera:
         orthographic_height: None for a perspective picture. For an orthographic picture, the height that it shows, in
             metres. Then `fov_y_deg` and the distance between `eye` and `target` have no effect, and objects that are
             very near to the camera are drawn. If the camera also looks straight down or up, and no body turns it, this
-            is a 2D view: each drag of the mouse pans, and none turns the view.
+            is a 2D view: dragging the mouse then never turns the view, but only pans.
         rotates_with_body: True if the camera also turns with `body`. False if it only moves with the body.
         up: Vector of any length that points up in the picture. If `body` is given, `up` is in that body's frame. It
             must not be parallel to the line of sight, unless it points along z, as the default does. A camera that

@@ -156,8 +156,9 @@ class Mesh:
     ) -> Mesh:
         """Returns the mesh of an STL, OBJ, GLB or PLY file. All parts of the file become one mesh.
 
-        The axes of the file are kept. Colours and textures are not read. This needs trimesh (extra `mesh`), unless the
-        file is in the cache on disk. The environment variable TWIXT_CACHE is the folder of the cache, or "off".
+        The axes of the file are kept. Colours and textures are not read. The function needs trimesh (extra `mesh`),
+        unless the file is in the cache on disk. The environment variable TWIXT_CACHE is the folder of the cache, or
+        "off".
 
         Args:
             path: The file.
@@ -244,7 +245,9 @@ def _height_field(heights: Any, size: Any) -> tuple[NDArray[np.float64], NDArray
     if z.dtype.kind not in "iuf" or z.ndim != 2 or min(z.shape) < 2:
         raise _wrong(z)(f"{rule}, got {_described(z)}")
     if z.size > MOST_VERTICES:
-        raise SceneError(f"Mesh.height_field: at most {MOST_VERTICES:,} heights, got {z.size:,}; take every second one")
+        raise SceneError(
+            f"Mesh.height_field: at most {MOST_VERTICES:,} heights, got {z.size:,}; use every second height"
+        )
     if not np.isfinite(z).all():
         row, column = np.argwhere(~np.isfinite(z))[0].tolist()
         raise SceneError(

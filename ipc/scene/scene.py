@@ -97,8 +97,8 @@ class Scene:
     A colour is (red, green, blue), each from 0 to 1, or np.uint8 from 0 to 255.
 
     Args:
-        shapes: One shape per body, in the order of the bodies. Bodies after the last shape have that last shape. At
-            most 65,535 shapes may differ from each other.
+        shapes: One shape per body, in the order of the bodies. If there are more bodies than shapes, the other bodies
+            have the last shape. At most 65,535 shapes may differ from each other.
         camera: A Camera. If `camera` is None, viewers choose a camera that shows all bodies.
         ground_z: Height in metres of a grid of lines. None for no grid.
         outline: Two opposite corners, in metres, of a box that is drawn as thin lines, for example the walls of a
@@ -108,9 +108,9 @@ class Scene:
             is straight down. `Texture.gradient(top, bottom)` is a sky.
         light: Direction towards the light, a vector of any length except 0.
         brightness: Factor by which the brightness of lit surfaces is multiplied, from 0 to 4.
-        parents: For each child, its parent; both are indices of bodies. A child's record has the child's pose in the
-            parent's frame. Parents apply to snapshots that were published with this scene. If a body's parent changes
-            between two snapshots, the body is interpolated in the world's frame.
+        parents: Maps the index of each child body to the index of its parent body. A child's record has the child's
+            pose in the parent's frame. Parents apply to snapshots that were published with this scene. If a body's
+            parent changes between two snapshots, the body is interpolated in the world's frame.
         groups: Groups of bodies, by name. A group is drawn with its own interpolation method or delay. A body may be
             in one group only.
         columns: For each column, the rule by which its values are blended. twixt sets this field from the columns that

@@ -54,8 +54,8 @@ class ShapeList(Sequence[Shape]):
         return ShapeList(table, np.repeat(rows, np.diff(begins, append=len(listed))))
 
     def rows_for(self, count: int) -> NDArray[np.uint16]:
-        """Returns the index in `table` of the shape of each of `count` bodies, as an array of shape (count,). Bodies
-        after the last shape have that last shape."""
+        """Returns the index in `table` of the shape of each of `count` bodies, as an array of shape (count,). If there
+        are more bodies than shapes, the other bodies have the last shape."""
         rows = np.zeros(count, self.rows.dtype)
         known = min(count, len(self.rows))
         rows[:known] = self.rows[:known]

@@ -54,8 +54,8 @@ class Sphere:
             field.
         material: An image on the surface, and its highlights. All shapes except `Compound` have this field.
         label: Text of one line, at most 200 characters, that is written to the right of the drawn body. None for no
-            text. It is drawn over everything. The shape of a part has no label. Of the first 2048 bodies with labels,
-            the 500 visible ones nearest to the camera show theirs.
+            text. It is drawn over everything. The shape of a part has no label. Only the first 2048 bodies with labels
+            can show their labels. At most 500 labels are shown, those nearest to the camera.
 
     Raises:
         TwixtError: An argument is invalid. The error is also a ValueError.

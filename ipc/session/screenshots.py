@@ -41,9 +41,9 @@ class Screenshot:
 
     Attributes:
         path: Absolute path of the file.
-        error: Reason why the file was not written. None if it was written, and until that is known.
+        error: Reason why the file was not written. None if the file was written, or if this is not known yet.
         steps_late: Number of publishes between the requested state and the one in the picture. It is above 0 if the
-            loop ran on faster than frames are drawn.
+            loop publishes faster than frames are drawn.
     """
 
     def __init__(self, path: str) -> None:

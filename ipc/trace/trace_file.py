@@ -77,11 +77,11 @@ class Trace:
             line = f"no trace in {self.path}: {error.strerror}"
         else:
             lost = [
-                f"the {one.overwritten} oldest spans of {SIDES[one.side]} were let go"
+                f"the {one.overwritten} oldest spans of {SIDES[one.side]} were dropped"
                 for one in recorded
                 if one.overwritten
             ]
-            line = "; ".join([f"trace in {self.path}, to be opened at ui.perfetto.dev or chrome://tracing", *lost])
+            line = "; ".join([f"wrote the trace {self.path}; open it at ui.perfetto.dev or chrome://tracing", *lost])
         print_notice(line)
 
 

@@ -173,7 +173,7 @@ class WaylandPresentation:
 
     def _on_clock_id(self, _data: int, _presentation: int, clock_id: int) -> None:
         if offset_ns(clock_id) is None:
-            self._answers.give_up(f"its clock (number {clock_id}) cannot be read here")
+            self._answers.give_up(f"the compositor's clock (number {clock_id}) cannot be read")
         self._clock_id = clock_id
 
     def _on_presented(

@@ -66,7 +66,8 @@ def create(
         rules: For each column name, the rule by which it is blended: "linear", "angle", "none", "latest", a function
             (old, new, alpha), or its name, module:function. A column without a rule is blended linearly if it has
             floats.
-        chase_ms: Time in which the method "chase" reaches a new state, in ms. By default the usual interval.
+        chase_ms: Time in which the method "chase" reaches a new state, in ms. By default the usual interval between
+            states.
         named_by: Name of the setting that gave `name`, for error texts.
 
     Returns:

@@ -14,7 +14,8 @@ class SampledPoses(Protocol):
     """Result of `InterpolationMethod.sample`: the poses of n bodies. Row i is body i.
 
     The result may also have `scale` (n,), `color` (n, 4), `visible` (n,), `columns` (arrays by name) and
-    `draw_time_ns`. If one of these is missing, it is taken from the snapshot at or before the draw time.
+    `draw_time_ns`. If one of these attributes is missing, its value is taken from the snapshot at or before the draw
+    time.
     """
 
     @property
@@ -57,8 +58,8 @@ class InterpolationMethod(Protocol):
         """Stores a snapshot.
 
         Args:
-            snapshot: Snapshots come in order of `sim_time_ns`, but a few may come late. A snapshot with the
-                `sim_time_ns` of an earlier one replaces it.
+            snapshot: Snapshots come in order of `sim_time_ns`, but a few may come late. If two snapshots have the same
+                `sim_time_ns`, the second one replaces the first.
         """
         ...
 
@@ -71,7 +72,8 @@ class InterpolationMethod(Protocol):
         Returns:
             An object with `position`, (n, 3) in metres, and `orientation`, (n, 4) quaternions xyzw of any length above
             0. It may also have `scale` (n,), `color` (n, 4), `visible` (n,), `columns` (arrays by name) and
-            `draw_time_ns`. If one of these is missing, it is taken from the snapshot at or before the draw time.
+            `draw_time_ns`. If one of these attributes is missing, its value is taken from the snapshot at or before
+            the draw time.
         """
         ...
 

@@ -85,9 +85,9 @@ def build(run: FinishedRun) -> Report:
     physics = dict(blocks.get("physics") or {})
     if not physics:
         physics = _physics_as_seen(measured)
-        conditions.append("physics did not send its figures: only its rate is known, from the drawn snapshots")
+        conditions.append("physics did not send its figures. Only its rate is known, from the drawn snapshots")
     if run.first_frame_ms is None:
-        conditions.append("the start time of the command is not known: first_frame_ms is null")
+        conditions.append("the start time of the command is not known, so first_frame_ms is null")
     if run.forgotten:
         conditions.append(
             f"the figures are those of the newest {len(measured.timing.frames)} frames; {run.forgotten} older frames "
@@ -98,8 +98,9 @@ def build(run: FinishedRun) -> Report:
     probed_hz, whole_run_hz = display.get("refresh_measured_hz"), measured.timing.refresh_hz
     if probed_hz and whole_run_hz and abs(whole_run_hz / probed_hz - 1) > REFRESH_AGREES:
         conditions.append(
-            f"the frames fit a rate of {whole_run_hz:.2f} Hz, which is not the display's rate, because the display shows "
-            "late frames at once; refresh_measured_hz was measured before the run, with empty frames"
+            f"the frames of the run give a refresh rate of {whole_run_hz:.2f} Hz. It differs from refresh_measured_hz, "
+            "because the display shows late frames at once. refresh_measured_hz was measured with empty frames, before "
+            "the run"
         )
     elif whole_run_hz is not None:
         display["refresh_measured_hz"] = whole_run_hz
@@ -116,7 +117,7 @@ def build(run: FinishedRun) -> Report:
     }
     known["events"] = {**known["events"], **(blocks.get("events") or {}), **(run.events or {})}
     if blocks and not blocks.get("events"):
-        conditions.append("this simulation does not count its events: events.emitted and events.dropped are null")
+        conditions.append("this simulation does not count its events, so events.emitted and events.dropped are null")
     known["pacer"] = {**known["pacer"], "policy": run.config.pacing}
     return _document(run.config.command, known, conditions)
 
@@ -144,7 +145,7 @@ def of_log(table: FrameTable, command: str) -> Report:
     """Builds the report from a log alone. Figures that a log does not contain are then missing."""
     measured = measure(table)
     conditions = [
-        "the report is from a frame log alone, which does not contain the renderer, the counts of physics and the "
+        "the report is from a frame log alone. The log does not contain the renderer, the counts of physics and the "
         "channel, first_frame_ms and the pacing policy",
         *measured.conditions,
     ]
@@ -158,7 +159,7 @@ def _document(command: str, known: dict[str, dict[str, Any]], conditions: list[s
     sections = {name: section(name, known.get(name)) for name in SECTIONS}
     missing = not_measured(sections)
     if missing:
-        conditions = [*conditions, f"not measured, so null: {', '.join(missing)}"]
+        conditions = [*conditions, f"these figures were not measured, so they are null: {', '.join(missing)}"]
     head: Report = {
         "schema": SCHEMA,
         "version": twixt.__version__,
@@ -224,7 +225,7 @@ def show(report: dict[str, Any], console: Console | None = None, full: bool = Fa
     console.print(Text(sentence(report), style="bold"), soft_wrap=True)
     if not full:
         print_table(console, _summary(report))
-        console.print(Text("All figures and conditions: --full, or --json FILE.", style="dim"), soft_wrap=True)
+        console.print(Text("For all figures and conditions use --full or --json FILE.", style="dim"), soft_wrap=True)
         return
     print_table(console, _spreads(report))
     print_table(console, _figures(report))

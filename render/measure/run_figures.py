@@ -20,8 +20,8 @@ from twixt.render.measure.report_keys import RENDER_COSTS
 
 # For each source of present times: what the present time means, and which delay until the frame is visible is unknown.
 PRESENTS = {
-    "display": "the present time of a frame is the time that the display reported; a later delay is not measured",
-    "fence": "the present time of a frame is the end of its fence{fitted}; a constant later delay is not measured",
+    "display": "the present time of a frame is the time that the display reported; a delay after that time is not measured",
+    "fence": "the present time of a frame is the end of its fence{fitted}; a constant delay after it is not measured",
     "swap": "the present time of a frame is the return of its swap{fitted}; the constant delay from then to the screen is "
     "not measured",
     "timer": "the present time of a frame is estimated from the return of its swap, which does not wait for the display; "
@@ -35,19 +35,19 @@ def conditions(timing: Intervals, moved: DrawnMotion) -> list[str]:
     """Conditions under which the figures were measured, and reasons why figures are missing."""
     frames = timing.frames
     if not timing.joined.any():
-        return ["fewer than two frames were presented: no frame, motion, latency and pacer figures"]
+        return ["fewer than two frames were presented, so there are no frame, motion, latency and pacer figures"]
     lines = _present_conditions(timing)
     if not timing.swap_blocks:
         lines.append(
-            "swap does not wait for the display: missed refreshes, deviation and hitches are relative to the pacer's interval"
+            "missed refreshes, deviation and hitches are relative to the pacer's interval, because swap does not wait"
         )
     if not (frames["pacer_interval_ns"] > 0).any():
-        lines.append("frames were not paced: no deviation, missed refreshes, hitches and pacer intervals")
+        lines.append("frames were not paced, so there are no deviation, missed refreshes, hitches and pacer intervals")
     rested_ns = frames["rested_ns"]
     if rested_ns.any():
         lines.append(
-            f"no frames were drawn for {rested_ns.sum() / 1e9:.1f} s in {(rested_ns > 0).sum()} rests, because nothing "
-            "moved or the window was hidden; no figure includes the rests"
+            f"no frames were drawn in {(rested_ns > 0).sum()} pauses, {rested_ns.sum() / 1e9:.1f} s together, because "
+            "nothing moved or the window was hidden; no figure includes these pauses"
         )
     if moved.drawn.any():
         lines.append("animation errors are in ms of display time; judder is a fraction of the world's speed")
@@ -55,24 +55,24 @@ def conditions(timing: Intervals, moved: DrawnMotion) -> list[str]:
         lines.append(f"number of pauses, changes of time scale and resets: {moved.changes}")
     if moved.left_out:
         lines.append(
-            f"{moved.left_out} frames do not count for animation error and judder: they are within half a second of a "
+            f"{moved.left_out} frames do not count for animation error and judder, because they are within 0.5 s of a "
             f"pause, a change of time scale or a reset, or the rate of physics is unknown or below {LEAST_RATE:g}"
         )
     if not moved.drawn.any():
-        lines.append("no snapshot was drawn: no motion and latency figures")
+        lines.append("no snapshot was drawn, so there are no motion and latency figures")
     elif not np.isfinite(moved.error_ms).any():
         lines.append(
-            "no 0.25 s of snapshots without a pause, a change of time scale or a reset: "
-            "no animation error, ages and sim_to_present_ms"
+            "the run is shorter than 0.25 s, or every 0.25 s of it had a pause, a change of time scale or a reset, "
+            "so there are no animation errors, ages and sim_to_present_ms"
         )
     if not (frames["group_due_ns"] != 0).any():
-        lines.append("all groups of bodies are drawn at the same simulated time: no group_age_ms")
+        lines.append("all groups of bodies are drawn at the same simulated time, so there is no group_age_ms")
     if not (frames["gpu_ns"] != NO_GPU_TIME).any():
-        lines.append("the GPU time of frames was not measured: no gpu_ms")
+        lines.append("the GPU time of frames was not measured, so there is no gpu_ms")
     if not (frames["input_acted_ns"] > 0).any():
-        lines.append("no key or button was used: no input_to_present_ms")
+        lines.append("no key or button was used, so there is no input_to_present_ms")
     if not (frames["events"] > 0).any():
-        lines.append("no frame showed an event of the program: no events.late_ms")
+        lines.append("no frame showed an event of the program, so there is no events.late_ms")
     return lines + _quality_conditions(timing)
 
 
@@ -100,13 +100,13 @@ def _present_conditions(timing: Intervals) -> list[str]:
         usual_ms = float(np.median(off_ms))
         spread_ms = float(np.percentile(np.abs(off_ms - usual_ms), 99))
         lines.append(
-            f"the display reported when {int(timing.is_reported.sum())} of {len(timing.is_reported)} frames were shown; the "
-            f"swap returned {abs(usual_ms):.2f} ms {'after' if usual_ms >= 0 else 'before'} that time (median), 99 % "
-            f"within {spread_ms:.2f} ms of the median"
+            f"the display reported the present times of {timing.is_reported.sum()} of {len(timing.is_reported)} frames; "
+            f"the median swap returned {abs(usual_ms):.2f} ms {'after' if usual_ms >= 0 else 'before'} its frame was "
+            f"shown; 99 % of the swaps differ from the median by at most {spread_ms:.2f} ms"
         )
     if len(timing.frames) and timing.frames.is_text("present_source", "").all():
         lines.append(
-            "the log is of an older version: it lacks the source of present times, the costs of frames and the quality"
+            "the log is of an older version. It lacks the source of present times, the costs of frames and the quality"
         )
     return lines
 

@@ -38,8 +38,8 @@ def sentence(report: Report) -> str:
     """Says whether the motion was even, and if not, what the most frequent causes were."""
     frames, error_ms = report["frames"]["count"], report["motion"]["animation_error_ms"]["p99"]
     if frames is None or error_ms is None:
-        reasons = (line.partition(":")[0] for line in report["conditions"] if any(no in line for no in WITHOUT_MOTION))
-        reason = next(reasons, "")
+        reasons = (line for line in report["conditions"] if any(no in line for no in WITHOUT_MOTION))
+        reason = next(reasons, "").partition(", so ")[0]
         what = "Nothing was measured" if frames is None else "Evenness was not measured"
         return f"{what}: {reason}." if reason else f"{what}."
     bad = _bad_frames(report)

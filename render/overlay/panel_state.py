@@ -331,7 +331,7 @@ def messages(link: Link, row: FrameRow, newest: Head, settings: ViewerSettings) 
         shown.append("paused: Space continues, . makes one step")
     elif newest.published_ns and row.present_ns - newest.published_ns > SILENT_NS:
         seconds = (row.present_ns - newest.published_ns) / 1e9
-        shown.append(f"no snapshot from physics for {seconds:.0f} s; the picture stands still")
+        shown.append(f"no snapshot from physics for {seconds:.0f} s, so the picture does not move")
     warning = link.status.get("warning")
     if warning:
         shown.append(str(warning))

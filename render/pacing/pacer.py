@@ -135,7 +135,7 @@ class Pacer:
 
     @property
     def interval_ns(self) -> int:
-        """Present frame interval in ns."""
+        """Current frame interval in ns."""
         return self._interval.interval_ns
 
     @property

@@ -52,12 +52,12 @@ class FrameTimes(NamedTuple):
     """Measured instants of a frame, in ns.
 
     Attributes:
-        start_ns: The frame woke up.
-        latch_ns: The frame read the state that it draws.
-        work_end_ns: Drawing was complete.
-        swap_begin_ns: The swap was called.
-        swap_end_ns: The swap returned.
-        presented_ns: Present time that a fence on the next buffer measured. None without a fence.
+        start_ns: Instant at which the frame woke up.
+        latch_ns: Instant at which the frame read the state that it draws.
+        work_end_ns: Instant at which drawing was complete.
+        swap_begin_ns: Instant at which the swap was called.
+        swap_end_ns: Instant at which the swap returned.
+        presented_ns: Present time that a fence on the next buffer measured. None if there was no fence.
     """
 
     start_ns: int

@@ -120,22 +120,26 @@ class SwapProbe:
         if bare_ns is None:
             return self._not_blocking("swaps are too slow for a measurement")
         if bare_ns < SHORTEST_REFRESH_NS:
-            return self._not_blocking(f"empty frames swap every {bare_ns / 1e6:.2f} ms, faster than any display")
+            text = f"swaps of empty frames are {bare_ns / 1e6:.2f} ms apart, which is faster than any display"
+            return self._not_blocking(text)
         if len(self._ends_ns) <= SKIPPED_SWAPS + SWAPS_PER_STAGE:
             return self._not_blocking("swaps are too slow for a measurement")
         if self._is_called:
             period_ns = self._fitted_ns()
-            reason = f"a swap every {period_ns / 1e6:.2f} ms, when the compositor requests a frame"
+            reason = f"swaps are {period_ns / 1e6:.2f} ms apart, whenever the compositor requests a frame"
             return Refresh(True, period_ns, reason, is_called=True)
         paused_ns = self._interval_ns(SKIPPED_SWAPS + SWAPS_PER_STAGE, self._paused_end)
         pause_ms = bare_ns * PAUSE_SHARE / 1e6
-        compared = f"a swap every {bare_ns / 1e6:.2f} ms, {paused_ns / 1e6:.2f} ms with pauses of {pause_ms:.2f} ms"
+        compared = (
+            f"swaps are {bare_ns / 1e6:.2f} ms apart, and {paused_ns / 1e6:.2f} ms if the viewer pauses for "
+            f"{pause_ms:.2f} ms after each swap"
+        )
         if paused_ns > bare_ns * LENGTHENED:
             return self._not_blocking(f"{compared}: swaps are slow, but do not wait for the display")
         if len(self._ends_ns) > self._paused_end:
             again_ns = self._interval_ns(self._paused_end)
             if abs(again_ns / bare_ns - 1) > REGULAR_WITHIN:
-                return self._not_blocking(f"{compared}, then {again_ns / 1e6:.2f} ms: too irregular for a display")
+                return self._not_blocking(f"{compared}, and then {again_ns / 1e6:.2f} ms: too irregular for a display")
         if self._regular_share(bare_ns) < REGULAR_SHARE:
             return self._not_blocking(f"{compared}: too irregular for swaps that wait for a display")
         # On some displays the drawing of the next frame waits instead of the swap. Then a pause delays all later

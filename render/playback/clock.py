@@ -67,7 +67,7 @@ class PlaybackClock:
         state: State after the last frame, see `ClockState`.
 
     Raises:
-        TwixtError: An argument has another value.
+        TwixtError: An argument has a value that is not allowed.
 
     Examples:
         ```python
@@ -101,7 +101,7 @@ class PlaybackClock:
             mode: "auto", "ahead", "newest-two" or "buffered".
 
         Raises:
-            TwixtError: There is no such mode.
+            TwixtError: There is no mode of this name.
         """
         if mode not in MODES:
             raise TwixtError(f"clock must be one of {', '.join(MODES)}, got {mode!r}")
@@ -153,10 +153,11 @@ class PlaybackClock:
 
         Args:
             sim_time_ns: Simulated time of the snapshot, in ns.
-            due_ns: Wall instant at which it is due, in ns.
-            arrival_ns: Wall instant at which it arrived, in ns.
+            due_ns: Wall instant at which the snapshot is due, in ns.
+            arrival_ns: Wall instant at which the snapshot arrived, in ns.
             world_epoch: World epoch of the snapshot. Snapshots of older epochs are ignored.
-            plan_number: Number of the plan under which it was published. None for the plan that held at its arrival.
+            plan_number: Number of the plan under which the snapshot was published. None for the plan that was valid
+                when the snapshot arrived.
         """
         if self._world_epoch is None or world_epoch > self._world_epoch:
             self._begin(world_epoch)
@@ -179,7 +180,7 @@ class PlaybackClock:
         self._adopt(plan)
 
     def advance_to(self, present_ns: int) -> int:
-        """Advances the clock to the frame that is shown at `present_ns`. The public name is `draw_time_ns`.
+        """Advances the clock to the frame that is shown at `present_ns`, and returns the draw time of that frame.
 
         Args:
             present_ns: Expected wall instant at which the frame is shown, in ns.

@@ -155,8 +155,8 @@ class DrawFrame:
 
         Args:
             points: (n, 3), metres.
-            color: One colour for the line or one for each point. With one for each point, each segment has the colour
-                of its first point.
+            color: One colour for the line or one for each point. If each point has a colour, each segment has the
+                colour of its first point.
 
         Raises:
             TwixtError: A shape is wrong, or a colour is out of range.
@@ -170,7 +170,7 @@ class DrawFrame:
 
         Args:
             position: (3,), metres.
-            text: The text. Another object is shown as `str` writes it.
+            text: The text. Any other object is converted with `str`.
             color: Colour of the text.
 
         Raises:

@@ -389,7 +389,7 @@ def _replay_of(config: Config, path: str, dt_s: float) -> ReplayedSteps:
     check_origin(path, log, _origin_of(config, dt_s))
     if not log.has_end:
         print_notice(
-            f"--dt-replay {path!r} is incomplete, because its run was killed; its {len(log.multiples)} steps are repeated"
+            f"--dt-replay {path!r} is incomplete, because its run was killed; twixt repeats its {len(log.multiples)} steps"
         )
     return ReplayedSteps(log.multiples)
 

@@ -114,7 +114,7 @@ def packed_events(
                 is_wrong = ~np.isfinite(points).all(axis=-1)
                 report(
                     "position",
-                    _fault(name, "position", given["position"], is_wrong, "the event is delivered without it"),
+                    _fault(name, "position", given["position"], is_wrong, "the event is delivered without a position"),
                 )
                 points[is_wrong] = np.nan
             _write(floats, "position", points)
@@ -122,7 +122,7 @@ def packed_events(
             strengths = strengths.astype(np.float32)
             if count and not (strengths.min() >= 0 and strengths.max() < np.inf):
                 is_wrong = ~((strengths >= 0) & (strengths < np.inf))
-                rule = "it must be >= 0 and finite, and counts as 0"
+                rule = "a strength must be finite and >= 0, so 0 is used"
                 report("strength", _fault(name, "strength", given["strength"], is_wrong, rule))
                 strengths[is_wrong] = 0
             floats[:, PLACES["strength"]] = strengths
@@ -171,7 +171,7 @@ def _values(call: str, values: Any, takes_rows: bool) -> NDArray[Any] | None:
     if array.dtype.kind not in "fiub" or not is_shape or array.shape[-1] > MOST_VALUES:
         shape = f"(k,) or (n, k), with k <= {MOST_VALUES}" if takes_rows else f"(k,), with k <= {MOST_VALUES}"
         raise array_refusal(array, "fiub")(
-            f"{call}(values) must be numbers of shape {shape}, got {_got(values, array)}; put further ones into another event"
+            f"{call}(values) must be numbers of shape {shape}, got {_got(values, array)}; put more values into another event"
         )
     return array
 

@@ -266,8 +266,8 @@ class EventBuffer:
             first = int(np.flatnonzero(is_missing)[0])
             self._warn_once(
                 "body",
-                f"event {self._name_of(records[first])!r} has body {given[first]}, but the number of bodies after its step "
-                f"is {count}; it is delivered without a body; give the index of a body that exists",
+                f"event {self._name_of(records[first])!r} has body {given[first]}, but there are {count} bodies after "
+                f"its step; the event is delivered without a body; give the index of a body that exists",
             )
         numbers = given if rows is None else rows[np.clip(given, 0, max(0, count - 1))] if count else given
         return np.where(is_missing | (given == NO_BODY), NO_BODY, numbers)
@@ -284,7 +284,7 @@ class EventBuffer:
             "at",
             f"event {self._name_of(records[first])!r} has at={times[first] / 1e9:.9g} s, outside its step from "
             f"{previous_ns / 1e9:.9g} to {now_ns / 1e9:.9g} s; the nearest time in the step is used; give simulated time "
-            "in the step, or leave at out",
+            "in the step, or leave out at",
         )
 
     def _name_of(self, record: np.void) -> str:

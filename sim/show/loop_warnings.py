@@ -106,7 +106,7 @@ class LoopWarnings:
             self._has_said_time = True
             self.warn(
                 f"sim_time advanced by {sim_time_s - before_s:.2g} s, but snapshots hold whole nanoseconds: this state "
-                "replaces the one before it; publish less often, or use a larger unit of time"
+                "replaces the previous state; publish less often, or use a larger unit of time"
             )
 
     def check_extras(self, marks: Marks | None, surfaces: Surfaces | None, tick: int, bodies: int) -> None:

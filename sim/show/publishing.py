@@ -87,8 +87,8 @@ class Publishing:
 
         Fields that are not passed keep their values, but velocities that are not passed count as unknown. Without
         `ids`, body i has the i-th shape. With `ids`, a new id that is a whole number below the number of shapes gets
-        the shape of that number, if no other body has it. Every other new body gets the lowest free shape. A view has
-        no gradual corrections as `Bodies.correct` makes them. After `close`, this method does nothing.
+        the shape of that number, if no other body has it. Every other new body gets the lowest free shape. A view
+        cannot correct bodies gradually, as `Bodies.correct` does. After `close`, this method does nothing.
 
         A number that is not finite does not stop the loop. It is reported once, in the terminal and in the overlay. A
         body whose position, orientation or scale is not finite is not drawn. A velocity that is not finite is ignored.
@@ -96,31 +96,32 @@ class Publishing:
         reported once. Positions are stored as float32 (see `Bodies`). A visible loss of motion is reported once.
 
         Args:
-            position: (n, 3), metres. If the scene has one shape and there is no other body, (3,) is accepted, and so
-                is a single row of the next fields.
+            position: (n, 3), metres. If the scene has one shape and there is no other body, you may pass (3,), and a
+                single row for each of the next fields.
             orientation: (n, 4), unit quaternions in the order `quat`.
             velocity: (n, 3), m/s.
             angular_velocity: (n, 3), rad/s, in the world frame.
             scale: (n,) or a number, from 0 to 65504. Factor of the shape's size.
             color: (n, 3 or 4), or one colour for all bodies. Numbers from 0 to 1, or np.uint8 from 0 to 255. It is
-                multiplied by the shape's colour. A shape without a colour counts as white once a colour was passed,
-                and has a colour of the palette before.
+                multiplied by the shape's colour. A shape without a colour has a colour of the palette. After the first
+                publish with `color`, the shape counts as white.
             quat: "xyzw" (SciPy, ROS, PyBullet) or "wxyz" (MuJoCo, Isaac Sim, Blender). A wrong order cannot be
                 detected, because the length is 1 in both orders.
             visible: bool, (n,). If it is not passed, visibility is unchanged and new bodies are visible.
             ids: (n,), whole numbers or texts. Pass ids in every publish or in none. They identify bodies in any order:
                 a new id adds a body, and a missing id removes one.
-            cut: bool, (n,), or indices of bodies that jumped. They are not blended with their last state.
+            cut: bool, (n,), or indices of bodies that jumped. These bodies are not blended with their last state.
             columns: name -> (n,) or (n, width), or one row for all bodies. Columns that are not passed keep their
                 values. Columns per part have one row for each part (`Scene.part_bodies`) and cannot be combined with
                 ids. Columns of the world have one row.
-            marks: Marks of this state. If they are not passed, there are none. You may change them after the call.
+            marks: Marks of this state. If you do not pass marks, the state has no marks. You may change the marks
+                after the call.
             surfaces: {body: (v, 3)}, the vertices of bodies whose mesh deforms, in metres in the body's own frame. If
                 only one body deforms, the array alone is accepted. The vertices start as the rest shapes and keep
                 their values if they are not passed. They cannot be combined with ids.
-            sim_time: Simulated time in seconds, stored as whole nanoseconds. By default the last one plus `dt`. If it
-                is smaller than the last simulated time, the world restarts (a new world epoch). If it is equal, this
-                state replaces the last one at once, without a blend.
+            sim_time: Simulated time in seconds, stored as whole nanoseconds. By default the last simulated time plus
+                `dt`. If it is smaller than the last simulated time, the world restarts (a new world epoch). If it is
+                equal, this state replaces the last one at once, without a blend.
 
         Raises:
             TwixtError: A shape, type or range is wrong, or another publish has not ended yet.
@@ -138,8 +139,8 @@ class Publishing:
         now = self._now
         if now.is_being_published:
             raise TwixtError(
-                "another publish of this view is under way, on another thread or in the code that this call "
-                "interrupted; publish from one thread at a time, with a lock around it"
+                "this view is already being published, by another thread or by the code that this call interrupted; "
+                "use a lock, so that only one thread publishes at a time"
             )
         now.is_being_published = True
         try:
@@ -198,13 +199,13 @@ class Publishing:
         """Publishes `count` bodies, which a `with` block writes into shared memory without a copy.
 
         Body i has the i-th shape. At first the records contain visible white bodies at the origin. Later they contain
-        the values of an earlier block, which is not always the latest one. So a field that you change at any time must
-        be written in every block, flags and epochs included. A `color` is in bytes; white counts as given only with
-        `flags` |= HAS_COLOR. Values are not checked, but numbers that are not finite are reported as in `publish`.
+        the values of one of the earlier blocks. So if you ever change a field, write this field in every block. This
+        also applies to flags and epochs. A `color` is in bytes. A white colour counts as given only after `flags` |=
+        HAS_COLOR. Values are not checked, but numbers that are not finite are reported as in `publish`.
 
         The snapshot becomes visible when the block ends. If the block raises an error, nothing is published. Do not
-        store `records` or its fields: viewers read this memory after the block. If another slot is opened inside the
-        block, `records` becomes read-only, and the end of the outer block raises TwixtError.
+        store `records` or its fields, because viewers read this memory after the end of the `with` block. If another
+        slot is opened inside the block, `records` becomes read-only, and the end of the outer block raises TwixtError.
 
         Args:
             count: Number of bodies, a whole number >= 0.

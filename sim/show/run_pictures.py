@@ -41,20 +41,20 @@ class RunPictures:
     ) -> None:
         """Emits an event: something that happened in the state that is published next.
 
-        The event belongs to the next state that is published, which may be the first one. If simulated time is smaller
-        in that state than before, the event belongs to the restarted world. For limits, corrections and costs see
-        `World.emit`. Any thread may call this method. After `close`, it does nothing.
+        The event belongs to the next state that is published, even if this is the first state. If simulated time is
+        smaller in that state than before, the event belongs to the restarted world. For limits, corrections and costs
+        see `World.emit`. Any thread may call this method. After `close`, it does nothing.
 
         Args:
             name: Name of the event, 1 to 40 bytes in UTF-8, without control characters.
-            body: Index of the body to which it happened, in the next publish. If you publish with `ids`, this is the
-                index of the row in `ids`, and the viewer gets the number of the body's record.
+            body: Index of the body to which the event happened, in the next publish. If you publish with `ids`, this
+                is the index of the row in `ids`, and the viewer gets the number of the body's record.
             position: Point in the world, (3,), metres.
             strength: Strength of the event, >= 0, in a unit of your choice.
             values: Up to four numbers.
             text: Short text, up to 15 bytes in UTF-8.
-            at: Simulated time at which it happened, in seconds, after the last publish and not after the next one. By
-                default the time of the next publish.
+            at: Simulated time at which the event happened, in seconds. It must be later than the last publish, and not
+                later than the next publish. By default it is the time of the next publish.
 
         Raises:
             TwixtError: In the same cases as in `World.emit`.
@@ -88,8 +88,8 @@ class RunPictures:
     ) -> None:
         """Emits n events of one name. From about 20 events on, this is faster than n calls of `emit`.
 
-        The arguments have the shapes of `World.emit_many`, and the bodies and times of `emit`. After `close`, this
-        method does nothing.
+        The arguments have the same shapes as in `World.emit_many`. Bodies and times mean the same as in `emit`. After
+        `close`, this method does nothing.
 
         Args:
             name: Name of the events.
@@ -113,8 +113,8 @@ class RunPictures:
         plot starts again. A call takes about a microsecond and never waits. Viewers get the points 10 times a second.
         Each series keeps its last 1500 points. If a series gets more than 120 points a second, each interval is
         reduced to its lowest and highest value, so that at least 10 s are kept. A program may have 16 plots, and 64
-        series in all plots together. Further ones are ignored and reported once. Any thread may call this method.
-        After `close`, it does nothing.
+        series in all plots together. Further plots and series are ignored, and this is reported once. Any thread may
+        call this method. After `close`, it does nothing.
 
         Args:
             name: Title of the plot, 1 to 60 characters in one line.
@@ -143,15 +143,16 @@ class RunPictures:
     def screenshot(self, path: str | PathLike[str], overlay: bool = False) -> Screenshot:
         """Requests a PNG file of the frame that draws the state that was published last. Returns at once.
 
-        The viewer writes the first frame that shows this state or a later one. If several viewers are attached, the
+        The viewer writes the first frame that shows this state or a later state. If several viewers are attached, the
         one that attached first writes it. A loop that is faster than real time publishes more states before the frame
         is drawn; their number is `Screenshot.steps_late`. To get exactly this state, call
         `view.screenshot(path).wait(10)` before the next publish. The file appears when it is complete, and replaces an
         existing file. A hidden window writes its pictures when it is shown again. `close` waits for the requested
         pictures for at most 5 s.
 
-        The loop continues if a picture cannot be written: no folder, no permission, no viewer, the viewer was closed,
-        or 16 pictures are requested and not written yet. Each reason is printed once.
+        If a picture cannot be written, the loop continues. Possible reasons are: there is no such folder, the
+        permission is missing, there is no viewer, the viewer was closed, or 16 other pictures are not written yet.
+        Each reason is printed once.
 
         Args:
             path: Path of the file. A relative path begins in this program's working directory, and `~` is the home

@@ -76,7 +76,7 @@ class ViewerSession:
         self._replaced_viewers: list[ViewerProcess] = []  # Viewers that were replaced and perhaps have not exited yet.
         self._end_reason = ""
         # The reason that is given while there is no viewer process.
-        self._no_viewer_because = "no viewer was asked for (viewer=False)"
+        self._no_viewer_because = "no viewer was requested (viewer=False)"
         self._has_quit = False
         self._owner_pid = os.getpid()
         self._begin_seconds()
@@ -111,7 +111,8 @@ class ViewerSession:
         if os.getpid() != self._owner_pid:
             return "this is a forked child; the view belongs to the process that called show"
         if self.is_over:
-            return f"its {self._config.seconds:g} s are over" if self._are_seconds_over else "its window was closed"
+            has_ended = self._are_seconds_over
+            return f"the {self._config.seconds:g} s of the view are over" if has_ended else "the window was closed"
         process = self._process
         if process is None:
             return self._no_viewer_because
@@ -228,13 +229,13 @@ class ViewerSession:
     def _end(self, kind: str, message: str) -> bool:
         """Close the host. Returns True if this call closed the host. Returns False if it was already closed."""
         if os.getpid() != self._owner_pid:
-            self.is_closed, self._end_reason = True, "it belongs to the process that forked this one"
+            self.is_closed, self._end_reason = True, "the view belongs to the parent of this forked process"
             return False
         with self._closing:
             if self.is_closed:
                 return False
             over = self.close_reason if self.is_over else None
-            self._end_reason = over or message or "it was closed with close()"
+            self._end_reason = over or message or "the view was closed with close()"
             self.is_closed = True
         atexit.unregister(self.close)
         if self._workers_exit is not None:
@@ -280,7 +281,7 @@ class ViewerSession:
             return None
 
     def _report(self, what: str, reopen: str = "with view.reopen(), or ") -> None:
-        print_notice(f"{what}; see it {reopen}in a terminal: twixt view {self.host.name}")
+        print_notice(f"{what}; open a window {reopen}in a terminal: twixt view {self.host.name}")
 
 
 def _at_workers_exit(close: Callable[[], None]) -> Finalize | None:

@@ -87,11 +87,11 @@ def show(
 
     Args:
         scene: Shapes of the bodies, camera, ground and light. Body i has the i-th shape.
-        dt: Simulated seconds from one publish to the next, >= 1e-9. Used if `sim_time` is not passed to `publish`. By
-            default 1/60.
+        dt: Simulated seconds from one publish to the next, >= 1e-9. It is used if you do not pass `sim_time` to
+            `publish`. By default 1/60.
         capacity: Number of bodies for which memory is reserved. You may publish more bodies than this. By default one
             body for each shape.
-        rate_hz: Publishes per simulated second, instead of `dt`: dt = 1 / rate_hz.
+        rate_hz: Number of publishes per simulated second, instead of `dt`: dt = 1 / rate_hz.
         columns: Your own values per body, per part or for the world, by name. See `Column`.
         name: Name by which other viewers attach (`twixt view NAME`). By default a name with the process id.
         viewer: False to start no viewer.
@@ -100,7 +100,8 @@ def show(
             `InterpolationMethod`).
         chase_ms: Time in which "chase" reaches a new state, in ms. By default the usual interval between states.
         clock: Simulated time that a frame draws. "auto": the smallest delay at which the next state has arrived.
-            "ahead": the time that is due now. "newest-two": one interval behind. "buffered": a fixed delay.
+            "ahead": the time that is due now. "newest-two": one interval behind the newest state. "buffered": a fixed
+            delay.
         prefer: Motion after a stall. "latency": catch up at once. "balanced": catch up gently. "smooth": stay behind.
         buffer_ms: Delay of "buffered", in ms. By default it is computed from the measured jitter.
         split: Method and clock of each of two pictures side by side: (("none", ""), ("auto", "")). "" is the method or

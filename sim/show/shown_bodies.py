@@ -178,7 +178,7 @@ class ShownBodies:
         refuses, and also if there are ids."""
         if ids is not None:
             raise InvalidValue(
-                "publish takes surfaces by the index of their bodies; leave ids out, or publish no surfaces"
+                "surfaces cannot be combined with ids, because they are named by the index of their bodies; leave one out"
             )
         return max(self.state.used, _count_of(fields, None, self.state, self.shapes))
 
@@ -376,14 +376,14 @@ def _require_bodies_alone(own: Mapping[str, NDArray[Any]], columns: Columns) -> 
     for name in own:
         if columns.declared[name].per == PART_ROWS:
             raise InvalidValue(
-                f"publish takes the part column {name!r} by the index of its bodies; leave ids out, or publish "
-                "columns of bodies"
+                f"the part column {name!r} cannot be combined with ids, because its rows are those of bodies by index; "
+                "leave ids out, or publish columns of bodies"
             )
 
 
 def _count_of(passed: Mapping[str, ArrayLike], ids: ArrayLike | None, state: BodyState, shapes: int = 0) -> int:
     if (ids is not None) != isinstance(state.matcher, RecordsById) and state.matcher is not None:
-        raise InvalidValue("ids must be given in every publish or in none; bodies cannot be matched otherwise")
+        raise InvalidValue("ids must be given in every publish or in none, because bodies are matched by their ids")
     if ids is not None:
         return body_fields.length("ids", ids)
     for field in ("position", "orientation", "velocity", "angular_velocity"):

@@ -33,7 +33,7 @@ from twixt.sim.world.columns import Column, Columns, scene_with_columns
 
 # Message of the error that `copy`, `deepcopy` and pickle raise.
 NOT_COPIED = (
-    "{} cannot be copied or pickled: it belongs to one window; leave it out of the copy: "
+    "{} cannot be copied or pickled, because it belongs to one window; to leave it out of the copy, "
     "define __deepcopy__ or __getstate__ on the object that holds it"
 )
 
@@ -45,8 +45,8 @@ class View(Publishing, ViewerInput, RunPictures):
     """A window on a scene, to which your loop publishes states. `twixt.show` returns it.
 
     More viewers can attach to the same view by its name. Only one thread at a time may publish. Any thread may call
-    `close`, `emit`, `emit_many` and `plot`. At the end of its `with` block, or when the last reference to it is gone,
-    a view is closed.
+    `close`, `emit`, `emit_many` and `plot`. A view is closed at the end of its `with` block, or when the last
+    reference to it is gone.
 
     Attributes:
         name: Name by which other viewers attach (`twixt view NAME`).
@@ -76,8 +76,8 @@ class View(Publishing, ViewerInput, RunPictures):
     def is_open(self) -> bool:
         """True while the loop should continue.
 
-        It becomes False when the user closes the window that `show` opened, after `close`, and after `seconds`, if
-        they were passed. It stays True if the viewer crashes or if there is no display.
+        It becomes False in three cases: the user closes the window that `show` opened, you call `close`, or the
+        `seconds` of `show` have passed. It stays True if the viewer crashes or if there is no display.
         """
         return not self._session.is_over
 
@@ -113,17 +113,17 @@ class View(Publishing, ViewerInput, RunPictures):
 
     @property
     def close_reason(self) -> str | None:
-        """Reason why the view has no window, as text. None while it has a window or opens one."""
+        """Reason why the view has no window, as text. None while the view has a window or opens it."""
         return self._session.close_reason
 
     @property
     def scene(self) -> Scene:
         """The scene of the view.
 
-        Assign another scene to replace shapes, camera, light and everything else in it, from the next publish on.
-        Users keep their view in their windows unless the new camera differs from the old one. If the bodies of the new
-        scene have other parts, the columns per part are reset to the colours and sizes of the new scene. After
-        `close`, an assignment has no effect.
+        Assign another scene to replace the shapes, the camera, the light and all other parts of the scene from the
+        next publish on. Users keep their view in their windows unless the new camera differs from the old one. If the
+        bodies of the new scene have other parts, the columns per part are reset to the colours and sizes of the new
+        scene. After `close`, an assignment has no effect.
 
         Raises:
             TwixtError: The assigned scene cannot be drawn.

@@ -99,7 +99,7 @@ class ViewerInput:
         """Yields the user events since the last call: keys, clicks on bodies, and requests for a reset.
 
         Keys on which the viewer itself acts are left out. The viewer does not act on a key that the program has asked
-        for with `View.keys`, and on no key with `keys=False`. An event that is not read is dropped after 256 newer
+        for with `View.keys`. With `keys=False` it acts on no key. An event that is not read is dropped after 256 newer
         events.
 
         Yields:
@@ -286,7 +286,7 @@ class ViewerInput:
     def user_camera(self) -> Camera | None:
         """Camera of the view that a user has chosen by moving the view.
 
-        None if no user has moved it since the last assignment to `camera`.
+        None if no user has moved the view since the last assignment to `camera`.
         """
         moved = self._host.actions.moved
         return moved.camera if moved is not None and moved.camera_version == self._host.camera.version else None

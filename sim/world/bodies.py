@@ -39,7 +39,7 @@ BodyIndex = int | slice | ArrayLike
 class Bodies(BodyArrays):
     """The bodies of a world. Units are metres, radians and seconds; quaternions are xyzw.
 
-    At first, `count` visible bodies are at the origin. `len(bodies)` is the number of bodies n, despawned ones
+    At first, `count` visible bodies are at the origin. `len(bodies)` is the number of bodies n. Despawned bodies are
     included.
 
     The fields are arrays with one row for each body: `position` (n, 3), `orientation` (n, 4), `velocity` (n, 3),
@@ -47,11 +47,11 @@ class Bodies(BodyArrays):
     at once: `bodies.position = p`. A single row, such as (3,) for `position`, is assigned to all bodies.
 
     Positions and velocities are float32. Neighbouring float32 positions are 0.06 mm apart at x = 1,000 m, and 0.5 m
-    apart at 5,400,000 m. A body moves in multiples of this spacing. If you add less than half the spacing to a
-    position in place, the addition is lost. To avoid this, subtract an origin near the bodies from all positions, such
-    as the first body, or the tile of a map. Or integrate in your own float64 arrays, and copy them into `position`. A
-    visible loss of motion is reported once. If a world adds to single numbers or to selected bodies (`position[mask]
-    += v`), the loss is reported only if the world also writes `velocity`.
+    apart at 5,400,000 m. A body moves in multiples of the spacing of float32 numbers at its position. If you add less
+    than half the spacing to a position in place, the addition is lost. To avoid this, subtract an origin near the
+    bodies from all positions, such as the first body, or the tile of a map. Or integrate in your own float64 arrays,
+    and copy them into `position`. A visible loss of motion is reported once. If a world adds to single numbers or to
+    selected bodies (`position[mask] += v`), the loss is reported only if the world also writes `velocity`.
 
     Args:
         count: Number of bodies, >= 0.
@@ -119,7 +119,7 @@ class Bodies(BodyArrays):
             i: Index of a body, a slice, an array of m indices, or an array of one bool per body.
             position: New positions in metres, (3,) or (m, 3).
             orientation: New unit quaternions, (4,) or (m, 4). By default the orientation is unchanged.
-            scale: New scale, a number or (m,). By default it is unchanged.
+            scale: New scale, a number or (m,). By default the scale is unchanged.
             quat: Order of `orientation`, "xyzw" or "wxyz".
 
         Raises:
@@ -147,8 +147,7 @@ class Bodies(BodyArrays):
         """Moves body `i`, or several bodies, by a small correction without a visible jump.
 
         Right after the correction, viewers draw the body in its old pose. The drawn offset from the new pose then
-        decays exponentially, with a time constant of 0.1 s of simulated time: 37 % of it is left after 0.1 s, and 5 %
-        after 0.3 s.
+        decays exponentially: 37 % of the offset is left after 0.1 s of simulated time, and 5 % after 0.3 s.
 
         Args:
             i: As in `teleport`.
@@ -199,8 +198,8 @@ class Bodies(BodyArrays):
     ) -> Any:
         """Adds a body, or m bodies if `position` has m rows.
 
-        The index of a despawned body is reused. If there is none, the arrays grow; then read them again from the
-        object. If `position` has m rows, each other argument has either m rows or one row for all m bodies.
+        The index of a despawned body is reused. If no body is despawned, the arrays grow. Then read the arrays again
+        from the object. If `position` has m rows, each other argument has either m rows or one row for all m bodies.
 
         Args:
             position: Metres, (3,) or (m, 3).

@@ -117,7 +117,7 @@ class BodyArrays:
         Reading gives bytes. A body with alpha below 255 is transparent. A body with alpha 0 is not drawn.
 
         The drawn colour is the shape's colour times the body's. A shape without a colour has a colour of the palette
-        until red, green or blue of the body are written. From then on it counts as white.
+        until red, green or blue of the body are written. From then on the shape counts as white.
 
         Raises:
             TwixtError: The written values are not colours, or the array is changed by arithmetic in place.

@@ -85,7 +85,7 @@ class Marks:
     def records(self) -> NDArray[np.void]:
         """All marks, dtype `twixt.ipc.snapshot.MARK`, shape (m,), in the order in which they were added.
 
-        This is a view, valid until the next `clear`, `add` or publish. You may change the marks in place.
+        The array is valid until the next `clear`, `add` or publish. You may change the marks in place.
         """
         return self._storage[: self._count]
 
@@ -120,8 +120,8 @@ class Marks:
         Args:
             kind: "sphere", "box", "capsule", "cylinder", "ellipsoid", "arrow", "line", "axes" or "text".
             position: (n, 3) in metres, or (3,) for one mark.
-            to: (n, 3), the point to which an arrow, line, capsule or cylinder extends from `position`. In this case
-                `size` is only its radius.
+            to: (n, 3), the point to which an arrow, line, capsule or cylinder extends from `position`. With `to`,
+                `size` is only the radius.
             orientation: (n, 4), unit quaternions in the order `quat`. An arrow or line starts at `position` and
                 extends along its own z axis. The centre of every other kind is at `position`.
             quat: Order of `orientation`, "xyzw" or "wxyz".
@@ -134,8 +134,8 @@ class Marks:
             ids: (n,), whole numbers from 0 to 2**56 - 1. Marks of equal kind and id in two snapshots are the same
                 mark. If several marks in one snapshot have equal ids, they are matched in their order. The default id
                 of a mark is its index among the marks of its kind.
-            label: A text that is written to the right of each mark, or n texts. Each has one line and at most 200
-                characters. It is drawn over everything. The 500 visible ones nearest to the camera are shown.
+            label: A text that is written to the right of each mark, or n texts. Each text has one line and at most 200
+                characters. It is drawn over everything. Only the 500 visible texts nearest to the camera are shown.
             text: The text of each mark of the kind "text", or n texts, as for `label`. It has the colour `color`.
             body: Index of the body to which all marks are attached, or (n,) such indices. `position`, `to` and
                 `orientation` are then in the frame of that body; its scale does not change them. The mark moves with
@@ -191,8 +191,8 @@ class Marks:
     def extend(self, records: NDArray[np.void]) -> None:
         """Adds marks that are given as records. Use this in code that makes marks of many kinds at once.
 
-        It checks only the dtype, the shape, and that the marks can be drawn. It does not copy the texts of another
-        `Marks`.
+        The method checks only the dtype, the shape, and that the marks can be drawn. It does not copy the texts of
+        another `Marks`.
 
         Args:
             records: (n,) of dtype `twixt.ipc.snapshot.MARK`. The highest byte of each key is the kind of the mark.
@@ -317,7 +317,7 @@ def _vectors(field: str, value: ArrayLike, count: int | None) -> NDArray[np.floa
 
 def _ends(kind: str, to: ArrayLike, orientation: ArrayLike | None, count: int) -> NDArray[np.float64]:
     if kind not in SPANNING:
-        raise InvalidValue(f"Marks.add(to) is for {', '.join(SPANNING)}, got it for {kind!r}; give orientation instead")
+        raise InvalidValue(f"Marks.add(to) is for {', '.join(SPANNING)}, got {kind!r}; give orientation instead")
     if orientation is not None:
         raise InvalidValue("Marks.add takes to or orientation, got both; leave one of them out")
     return _vectors("to", to, count)

@@ -287,7 +287,7 @@ class LostMotion:
                 first = seen[0]
                 axis = int(lost[first].argmax())
                 return int(rows[first]), (
-                    f"at {_place(position[first], axis)} stands still, though it should move by "
+                    f"at {_place(position[first], axis)} does not move, although its velocity is "
                     f"{velocity[first, axis]:.2g} m/s: a step adds less than half the spacing of float32 there, "
                     f"{spacings[first, axis]:.2g} m; keep positions in float64 and assign them, or subtract an origin "
                     "near the bodies from all positions"

@@ -156,7 +156,7 @@ class Surfaces:
         place = int(np.searchsorted(self._rows.bodies, body)) if isinstance(body, int | np.integer) else len(self)
         if place >= len(self) or self._rows.bodies[place] != body:
             few = ", ".join(map(str, self._rows.bodies[:8].tolist())) + (" ..." if len(self) > 8 else "")
-            raise InvalidValue(f"surfaces are those of the bodies that deform, {few}; got {text_of(body)}")
+            raise InvalidValue(f"only the bodies that deform have surfaces, {few}; got {text_of(body)}")
         return place
 
 

@@ -46,7 +46,7 @@ class World:
         bodies: The bodies of the world.
         scene: Shapes of the bodies, camera, ground and light.
         dt: Seconds of simulated time per step, from 1e-6 to 86,400, by default 1/60. Set it in the class or in
-            `__init__`; it must not change afterwards. With --physics-hz, `self.dt` has that value before `__init__`
+            `__init__`; it must not change afterwards. With --physics-hz, `self.dt` is already set before `__init__`
             runs.
         marks: Optional. Arrows, lines, contact points and other marks. To use them, set `self.marks = Marks()` in
             `__init__`. A reset removes all marks.
@@ -113,10 +113,10 @@ class World:
     def on_key(self, event: UserEvent) -> None:
         """Optional: receives each key that a user presses, holds or releases in a viewer's window.
 
-        It is called before the next step, once for each event, in their order. While the world is paused, events wait
-        for the next step. Keys on which the viewer itself acts, such as Space and T, are left out unless `own_keys`
-        names them or the run has --no-keys. Held keys are released when the window loses the keyboard, and when the
-        viewer ends.
+        The method is called before the next step, once for each event, in the order of the events. While the world is
+        paused, events wait for the next step. Keys on which the viewer itself acts, such as Space and T, are left out
+        unless `own_keys` names them or the run has --no-keys. Held keys are released when the window loses the
+        keyboard, and when the viewer ends.
 
         Args:
             event: The event, such as one with `event.key_name == "left"` and `event.action == "press"`.
@@ -180,8 +180,8 @@ class World:
 
         Args:
             name: Name of the event, 1 to 40 bytes in UTF-8, without control characters.
-            body: Index of the body to which it happened. If the body does not exist after the step, the event has
-                none.
+            body: Index of the body to which the event happened. If the body does not exist after the step, the event
+                has no body.
             position: Point in the world, (3,), metres. If a number is not finite, the event has no position.
             strength: Strength of the event, >= 0, in a unit of your choice. A stronger event has a larger ring. A
                 negative number, or one that is not finite, counts as 0.
@@ -189,8 +189,8 @@ class World:
                 left out.
             text: Short text, up to 15 bytes in UTF-8. A longer text is cut at a character; control characters become
                 spaces.
-            at: The event's instant: the simulated time at which it happened, in seconds. By default the end of the
-                step. A time outside the step is moved into it, and NaN counts as the default.
+            at: Simulated time at which the event happened, in seconds. By default the end of the step. A time outside
+                the step is moved into it, and NaN counts as the default.
 
         Raises:
             TwixtError: An argument has a wrong type or shape, `body` is negative, or `name` is empty, too long or has
@@ -213,8 +213,8 @@ class World:
     ) -> None:
         """Emits n events of one name. From about 20 events on, this is faster than n calls of `emit`.
 
-        n is the length of the arrays, which must agree. An argument may also be one value for all events. If there is
-        no array, one event is emitted. Events with the same time keep their order. All else is as for `emit`.
+        All arrays must have the same length n. An argument may also be one value for all events. If there is no array,
+        one event is emitted. Events with the same time keep their order. All else is as for `emit`.
 
         Args:
             name: Name of the events.
@@ -244,7 +244,7 @@ class World:
 
         Use this method if there are many bodies and each step rewrites all of them. It avoids a copy from
         `self.bodies`, which is then filled only on request. It is called for each snapshot, and when the bodies are
-        read for another reason. It must not change anything else, and must not store `records` or a view of `records`.
+        read for another reason. It must change nothing else, and must not store `records` or views of `records`.
 
         Args:
             records: The records to write, dtype `twixt.ipc.snapshot.BODY`, shape (n,) with n = len(self.bodies). Their

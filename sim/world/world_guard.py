@@ -67,7 +67,7 @@ from twixt.sim.world.world import (
 
 # Text of the error about a world that stores views of the records that it has written.
 RECORDS_KEPT = (
-    "records written in place must not be stored, nor views of them, because viewers read this memory now; "
+    "do not store records that are written in place, or views of them, because viewers read this memory now; "
     "use the argument of each call, and copy the values that you need later"
 )
 # `write_bodies` is tested only in worlds with at most this many bodies. The test then takes some ten milliseconds.
@@ -90,7 +90,7 @@ def check_world(world: World) -> None:
     shapes, count = len(world.scene.shapes), len(world.bodies)
     if shapes > max(1, count):  # one shape stands for all bodies, also before the first one is spawned
         raise TwixtError(
-            f"{name}.scene has {shapes} shapes for {count} bodies; give one shape, for all bodies, or one for each, "
+            f"{name}.scene has {shapes} shapes for {count} bodies; give one shape for all bodies, or one shape for each body, "
             f"or make Bodies({shapes}) and despawn the bodies that are not used yet"
         )
     world.scene.check_bodies(count)
@@ -328,15 +328,15 @@ class GuardedWorld:
             found = f"Bodies({len(bodies)})" if isinstance(bodies, Bodies) else type(bodies).__name__
             raise UserCodeCrashed(
                 f"{self.name}.bodies was Bodies({self._count}) and is {found} after step {step}; "
-                "keep the one made in __init__, and use its spawn and despawn to change how many are seen"
+                "keep the Bodies that __init__ made; spawn and despawn change how many bodies are visible"
             )
         return self._changed_scene()
 
     def _warn_of_dt(self, when: str) -> None:
         self._has_kept_dt = False
         self._warn(
-            f"{self.name}.dt was {self._dt:g} and is {self.world.dt!r} after {when}; steps stay {self._dt:g} s "
-            "long: set dt in the class or in __init__, or give --physics-hz"
+            f"{self.name}.dt was {self._dt:g} and is {self.world.dt!r} after {when}, but steps are still {self._dt:g} s "
+            "long; set dt in the class or in __init__, or give --physics-hz"
         )
 
     def _changed_scene(self, is_reset: bool = False) -> Scene | None:

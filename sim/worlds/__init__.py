@@ -42,11 +42,11 @@ WORLDS = {
     "circles": BuiltIn(
         "twixt.sim.worlds.circles",
         "Circles",
-        "two balls at ten steps per second: current state on the left, interpolated on the right",
+        "two balls at ten steps per second: the left picture is not interpolated, the right picture is",
     ),
     "wobble": BuiltIn(
         "twixt.sim.worlds.wobble",
         "Wobble",
-        "balls on a turning cube, with and without a parent: those without one wobble",
+        "balls on a turning cube, with and without a parent: the balls without a parent wobble",
     ),
 }

@@ -61,10 +61,10 @@ def test_what_many_runs_cannot_be_told_is_refused(words: list[str], flags: str, 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--repeat", "2"], "--repeat 2 needs --against"), (["--against", "--fps -3"], "--fps must be"),
+        (["--repeat", "7"], "--repeat 7 needs --against"), (["--against", "--fps -3"], "--fps must be"),
         (["--against", "--slo 3"], "No such option"), (["--against", "", "--fail-if", "frames.count>1"], "--fail-if"),
         (["--against", "", "--json", "nowhere/a.json"], "--json"), (["--against", "", "--repeat", "0"], "--repeat"),
-        (["--against", "", "--repeat", "4"], "--repeat must be at least 5, got 4, because fewer runs cannot prove"),
+        (["--against", "", "--repeat", "4"], "4 is not in the range 5<=x<=1000"),
         (["nowhere:World", "--against", ""], "the flags of A are not accepted: no module"),
         (["--size", "64x48", "--offscreen", "--seconds", "0.1", "--against", "--draw nowhere:draw"], "the flags of B are not accepted"),
     ],
@@ -125,7 +125,7 @@ def test_ctrl_c_ends_the_turns_and_leaves_what_is_there(tmp_path: Path) -> None:
     os.killpg(child.pid, signal.SIGINT)
     said, _ = child.communicate(timeout=60)
     assert child.returncode == 130
-    assert "Ctrl-C ended it after" in said
+    assert "Ctrl-C ended the runs after" in said
     assert len(json.loads(path.read_text())["runs"]) >= 2
     assert not left_in_session(child.pid)
 
@@ -149,7 +149,7 @@ def test_a_side_that_always_ends_badly_is_a_failure(tmp_path: Path) -> None:
         capture_output=True, text=True, timeout=120, cwd=tmp_path,
     )  # fmt: skip
     assert ended.returncode == 1, ended.stderr
-    assert "5 runs failed and do not count; the last one was a run of B: exit code 1" in ended.stdout
+    assert "5 runs failed and do not count; the last failed run was a run of B: exit code 1" in ended.stdout
 
 
 def test_a_run_that_ended_badly_counts_as_none() -> None:

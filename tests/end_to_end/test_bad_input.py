@@ -122,7 +122,10 @@ def simulation(start: Starter, name: str = "lab") -> Run:
         ("run bad.py:Good", ('no module named "bad.py"', 'did you mean "bad"?')),
         ("run bad:Good --set cuont=5", ('no setting "cuont"', 'did you mean "count"?')),
         ("run bad:Good --set count=many", ("count", "a whole number", "'many'")),
-        ("run bad:TooManyShapes", ("4 shapes for 3 bodies", "give one shape, for all bodies, or one for each")),
+        (
+            "run bad:TooManyShapes",
+            ("4 shapes for 3 bodies", "give one shape for all bodies, or one shape for each body"),
+        ),
         ("run --fps 0", ("--fps", "> 0", "0.0")),
         ("run --fps=-60", ("--fps", "> 0", "-60.0")),
         ("run --fps 1e-300", ("--fps", "at least 0.1", "1e-300")),

@@ -115,14 +115,14 @@ def test_a_loop_of_the_users_own_goes_on_without_its_viewer(start: Starter, how:
     if how == "kill -9":
         os.kill(script.viewer(), signal.SIGKILL)
         script.hear("without a window because the viewer was killed by SIGKILL")
-        script.hear("see it with view.reopen(), or in a terminal: twixt view show-")
+        script.hear("open a window with view.reopen(), or in a terminal: twixt view show-")
     script.viewer()
     window = focus(script, start.display)
     if how == "destroyed by another client":
         xdotool(start.display, "windowclose", window)
     else:
         xdotool(start.display, "key", "Escape")
-    script.hear("over because its window was closed")
+    script.hear("over because the window was closed")
     assert script.end() == 0
     assert script.left() == []
     assert len(script.err.splitlines()) == (how == "kill -9"), script.err
@@ -137,7 +137,7 @@ def test_an_interrupt_of_the_loop_leaves_its_window_open(start: Starter) -> None
     focus(script, start.display)
     assert script.viewer() == viewer
     xdotool(start.display, "key", "Escape")
-    script.hear("over because its window was closed")
+    script.hear("over because the window was closed")
     assert (script.end(), script.err) == (0, "")
 
 
@@ -165,7 +165,7 @@ def test_a_loop_without_a_display_goes_on_and_is_told_so_once(start_without_disp
     because = "no display (DISPLAY and WAYLAND_DISPLAY are not set)"
     script.hear(f"open True because {because} ['runtime', 'script.py']")
     assert script.end() == 0
-    one_line(script, because, "the loop continues without a viewer; see it with", "twixt view lab")
+    one_line(script, because, "the loop continues without a viewer; open a window with", "twixt view lab")
     assert script.left() == []
 
 

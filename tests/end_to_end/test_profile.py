@@ -173,7 +173,7 @@ def test_a_loop_of_the_users_own_leaves_a_trace_when_its_view_is_closed(start: S
         "        view.publish(position=[[x, 0, 0]])\n"
     )
     assert run.end() == 0, run.err
-    assert run.err.splitlines()[1:] == ["twixt: trace in t.json, to be opened at ui.perfetto.dev or chrome://tracing"]
+    assert run.err.splitlines()[1:] == ["twixt: wrote the trace t.json; open it at ui.perfetto.dev or chrome://tracing"]
     trace = Traced(start.folder / "t.json")
     assert [span["args"]["tick"] for span in trace("physics", "publish")] == [0, 1, 2]
 

@@ -136,4 +136,4 @@ def test_a_package_that_is_missing_is_named_in_one_line_and_the_loop_goes_on(
         f"twixt: the package '{package}', which twixt needs, is missing; "
         f"install it for this Python: {os.path.abspath(bare_python)}"
     )
-    assert goes_on.startswith("twixt: the viewer exited with code 2; the loop continues without it; see it with")
+    assert goes_on.startswith("twixt: the viewer exited with code 2; the loop continues without it; open a window with")

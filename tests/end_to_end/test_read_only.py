@@ -108,4 +108,4 @@ def test_a_plot_without_a_folder_for_matplotlib_names_the_variable_and_the_repor
     assert done.returncode == 2, done.stderr
     assert "set MPLCONFIGDIR to a writable folder" in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr
-    assert "All figures and conditions: --full" in done.stdout
+    assert "For all figures and conditions use --full" in done.stdout

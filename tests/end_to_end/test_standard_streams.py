@@ -70,7 +70,7 @@ loop(show())
     ),
     "a trace": ("trace in", BALL + "loop(show(profile='trace.json'))"),
     "a time that is none": (
-        "is no time to be shown", MODEL + """
+        "which cannot be shown", MODEL + """
 viewer = mujoco_viewer.launch_passive(model, data, viewer=False, publish_hz=1e5)
 data.time = float("nan")
 viewer.sync()

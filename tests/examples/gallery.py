@@ -79,7 +79,8 @@ BESIDE = (
     "",
     "## One state of a model by twixt, MuJoCo Studio and Viser",
     "",
-    "[Engines](engines.md#beside-studio-and-viser) lists what the other two do better, and how the picture is made.",
+    "[MuJoCo compatibility](engines.md#beside-studio-and-viser) lists what Studio and Viser do better than twixt, and how",
+    "this picture was made.",
     "",
     "![Gymnasium's humanoid by twixt, MuJoCo Studio and Viser](beside.png)",
 )
@@ -90,11 +91,12 @@ def page() -> str:
     lines = [
         "# Gallery",
         "",
-        "This page shows every program in `examples/` with its picture. Type the command in that folder. The pictures are",
-        "drawn with software rendering by `python -m tests.examples.gallery`. The tests run every program.",
+        "This page shows every program in `examples/` with its picture. Type the command of a program in the folder",
+        "`examples/`. `python -m tests.examples.gallery` draws the pictures with software rendering. The tests run every",
+        "program.",
     ]
     for shown in SHOWN:
-        extra = f" (in the checkout: `pip install '.[{shown.needs}]'`)" if shown.needs else ""
+        extra = f" (first, in the checkout: `pip install '.[{shown.needs}]'`)" if shown.needs else ""
         lines += [
             "",
             f"## {shown.title}",

@@ -35,8 +35,8 @@ class Told(NamedTuple):
 
     def __str__(self) -> str:
         return (
-            f"{self.delivered:,} delivered + {self.lost:,} lost = {self.delivered + self.lost:,} of {self.appended:,}, "
-            f"{self.torn} torn, {self.disordered} out of order"
+            f"{self.delivered:,} delivered + {self.lost:,} lost = {self.delivered + self.lost:,} of {self.appended:,} "
+            f"events, {self.torn} torn, {self.disordered} out of order"
         )
 
 
@@ -51,10 +51,10 @@ class Stressed(NamedTuple):
     hz: int
 
     def __str__(self) -> str:
-        pace = f"in {self.hz} appends a second" if self.hz else "unthrottled"
+        pace = f"in {self.hz} appends a second" if self.hz else "without a pause"
         return (
             f"{self.appended:,} events of 64 bytes appended in {self.seconds:.0f} s {pace}, {SLOTS:,} slots; a reader "
-            f"without pauses: {self.steady}; one that pauses for {self.pause_ms} ms after each read: {self.pausing}; "
+            f"without pauses: {self.steady}; a reader that pauses for {self.pause_ms} ms after each read: {self.pausing}; "
             f"{conditions()}"
         )
 

@@ -59,11 +59,12 @@ class Stressed(NamedTuple):
 
     def __str__(self) -> str:
         retries, seconds = sum(told.retries for told in self.readers), max(told.seconds for told in self.readers)
-        pace = f"at {self.published / seconds:.0f} Hz of {self.hz} wanted" if self.hz else "unthrottled"
+        pace = f"at {self.published / seconds:.0f} Hz (wanted: {self.hz} Hz)" if self.hz else "without a pause"
         return (
-            f"{self.reads:,} pairs of {self.bodies:,} bodies ({self.bodies * 64:,} bytes) read in {seconds:.0f} s by "
-            f"{len(self.readers)} readers, {self.slots} slots, {self.published:,} published {pace}: {self.torn} torn, {retries:,} begun again, "
-            f"{self.failed:,} failed ({self.failed / max(1, self.reads + self.failed):.4%}); {conditions()}"
+            f"{self.reads:,} pairs of snapshots, each of {self.bodies:,} bodies ({self.bodies * 64:,} bytes), read in "
+            f"{seconds:.0f} s; {len(self.readers)} reader(s), {self.slots} slots, {self.published:,} snapshots published "
+            f"{pace}; {self.torn} pairs were torn, {retries:,} attempts were repeated, {self.failed:,} pairs failed "
+            f"({self.failed / max(1, self.reads + self.failed):.4%}); {conditions()}"
         )
 
 

@@ -23,15 +23,15 @@ SPACING = re.compile(r"^\| ([\d,]+) (k?m)[^|]*\| (\S+) (mm|cm|m) \|$", re.MULTIL
 @pytest.mark.parametrize(
     ("sentence", "values"),
     [
-        (r"at most (\S+); resolution", (HALF_MAX,)),
-        (r"coarser below; below (\S+) it becomes 0", (HALF_ZERO,)),
+        (r"at most (\S+)\. The resolution", (HALF_MAX,)),
+        (r"coarser below\. A scale below (\S+) becomes 0", (HALF_ZERO,)),
         (r"Shapes may be from (\S+) to (\S+) units", (SMALLEST_M, FARTHEST)),
         (r"a time constant of (\S+) s of simulated time", (CORRECTION_TAU_NS / 1e9,)),
-        (r": (\S+) % of the offset is left after 0.1 s, (\S+) % after 0.3 s", (100 / math.e, 100 / math.e**3)),
-        (r"Of more than (\S+) bodies, (\S+) are checked at a time", (MOST_WATCHED, MOST_WATCHED)),
-        (r"Another sample is taken every (\S+) s", (CHECKS_OF_A_SAMPLE * LOOK_INTERVAL_S,)),
+        (r"So (\S+) % of the offset is left after 0.1 s, and (\S+) % after 0.3 s", (100 / math.e, 100 / math.e**3)),
+        (r"with more than (\S+) bodies, a sample has (\S+) bodies", (MOST_WATCHED, MOST_WATCHED)),
+        (r"chooses a new sample every (\S+) s", (CHECKS_OF_A_SAMPLE * LOOK_INTERVAL_S,)),
         (
-            r"A lateness of more than (\S+) s \(or of (\S+) `dt`",
+            r"late by more than (\S+) s \(or (\S+) `dt`",
             (LONGEST_LATENESS_NS / 1e9, LEAST_MADE_GOOD),
         ),
     ],

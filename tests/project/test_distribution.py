@@ -159,7 +159,7 @@ def test_without_matplotlib_a_run_without_a_display_leaves_its_report_and_says_w
     pip(programs, "install", str(wheel))
     done = run(programs, "twixt", "run", "metronome", "--size", "64x48", "--seconds", "0.3")
     assert done.returncode == 0, done.stderr
-    assert "All figures and conditions: --full" in done.stdout
+    assert "For all figures and conditions use --full" in done.stdout
     assert (
         f"no plot, because matplotlib is not installed; install it with: {install_command('matplotlib')}" in done.stderr
     )

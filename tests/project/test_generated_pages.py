@@ -48,7 +48,8 @@ def test_the_command_line_page_has_the_present_help() -> None:
 
 def test_the_command_line_page_has_the_exit_codes_and_variables() -> None:
     text = command_line.PAGE.read_text()
-    codes = {errors.FINISHED, errors.FAILED, errors.REFUSED, errors.INTERRUPTED, errors.READER_GONE}
+    without = errors.WITHOUT_DISPLAY
+    codes = {errors.FINISHED, errors.FAILED, errors.REFUSED, without, errors.INTERRUPTED, errors.READER_GONE}
     assert {int(code) for code in re.findall(r"^\| (\d+) \|", text, re.MULTILINE)} == codes
     assert f"`{PYTHON_VARIABLE}`" in text
     assert f"`{VARIABLE}`" in text

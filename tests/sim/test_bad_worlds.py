@@ -306,7 +306,11 @@ def left_behind(runtime_folder: Path) -> list[str]:
         ("Raises", 1, "twixt: Raises.step raised ZeroDivisionError: division by zero"),
         ("RaisesOurs", 1, "RaisesOurs.step raised IndexError"),
         ("Resizes", 1, "Resizes.bodies was Bodies(3) and is Bodies(7) after step 1"),
-        ("Shrinks", 1, "Shrinks.bodies was Bodies(3) and is Bodies(2) after step 1; keep the one made in __init__"),
+        (
+            "Shrinks",
+            1,
+            "Shrinks.bodies was Bodies(3) and is Bodies(2) after step 1; keep the Bodies that __init__ made",
+        ),
         ("HasNoScene", 1, "HasNoScene.bodies, .scene or .dt raised LookupError: no scene today"),
         ("Recurses", 1, "Recurses.step raised RecursionError"),
         ("WantsTooMuch", 1, "WantsTooMuch.step raised MemoryError: Unable to allocate 8.00 PiB"),
@@ -400,8 +404,8 @@ def test_what_cannot_be_shown_is_named_once_and_the_run_goes_on(
     [
         ("DrivesAtANorthing", "body 1 at y = 5,400,0"),
         ("WritesInPlace", "body 1 at y = 5,400,0"),
-        ("AddsInPlace", "body 2 at x = 1,000 m stands still, though it should move by 0.02 m/s"),
-        ("AddsWithoutVelocity", "body 0 at x = 1,000 m stands still, though it should move by 0.01 m/s"),
+        ("AddsInPlace", "body 2 at x = 1,000 m does not move, although its velocity is 0.02 m/s"),
+        ("AddsWithoutVelocity", "body 0 at x = 1,000 m does not move, although its velocity is 0.01 m/s"),
     ],
 )
 def test_motion_that_float32_cannot_hold_is_named_once(

@@ -366,7 +366,7 @@ class DeferredState:
             self.last_time_s = time_s
         elif not self.is_time_reported:
             self.is_time_reported = True
-            text = f"data.time is {time_s}, which is no time to be shown; the picture keeps the time {self.last_time_s:g} s"
+            text = f"data.time is {time_s}, which cannot be shown; the picture keeps the time {self.last_time_s:g} s"
             print_notice(text)
         return self.last_time_s
 

@@ -217,11 +217,11 @@ class Handle:
         text: str = "",
         at: float | None = None,
     ) -> None:
-        """Emits an event: something that happened in the present state of `data`. Call `sync` after it.
+        """Emits an event: something that happened in the current state of `data`. Call `sync` after `emit`.
 
             viewer.emit("hit", body=mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_BODY, "ball"), strength=3.0)
 
-        Viewers deliver it in the first frame whose draw time has reached the event's instant, even if `sync` does not
+        Viewers deliver the event in the first frame whose draw time has reached its instant, even if `sync` does not
         publish this state. For limits and corrections see `World.emit`. After `close`, this method does nothing.
 
         Args:
@@ -231,8 +231,8 @@ class Handle:
             strength: Strength of the event, >= 0, in a unit of your choice.
             values: Up to four numbers.
             text: Short text, up to 15 bytes in UTF-8.
-            at: Simulated time at which it happened, in seconds, by default `data.time`. If it is later than the state
-                that is published next, the event waits until a state has reached it.
+            at: Simulated time at which the event happened, in seconds, by default `data.time`. If this time is later
+                than the next published state, the event waits until a state has reached this time.
 
         Raises:
             TwixtError: In the same cases as in `World.emit`.
@@ -255,7 +255,7 @@ class Handle:
     ) -> None:
         """Emits n events of one name. From about 20 events on, this is faster than n calls of `emit`.
 
-        The arguments have the shapes of `World.emit_many`, and the bodies and times of `emit`.
+        The arguments have the same shapes as in `World.emit_many`. Bodies and times mean the same as in `emit`.
 
         Args:
             name: Name of the events.

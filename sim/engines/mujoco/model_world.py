@@ -224,7 +224,8 @@ def _scene_of(model: MjModel, shown: ShowOptions, path: str) -> Scene:
     except SceneError as error:
         raise SceneError(f"{os.path.basename(path)!r} cannot be shown: {error}") from None
     except (IndexError, ValueError) as error:  # one cause is that bytes are missing in a binary file
-        raise TwixtError(f"the model is damaged, its arrays do not fit each other ({error}); save it again") from error
+        text = f"the model is damaged, because its arrays do not fit together ({error}); save it again"
+        raise TwixtError(text) from error
     return made
 
 

@@ -40,7 +40,7 @@ def test_a_loop_and_its_syncs_come_out_with_figures_and_peers_that_cannot_be_sho
     watched = rows["step, humanoid, sync after every step: twixt"]
     assert watched["rounds"] == 2
     assert watched["figure"] > 0
-    assert "95 % of medians" in watched["note"]
+    assert "95 % interval" in watched["note"]
     passive, viser = (rows[f"step, humanoid, sync after every step: {name}"] for name in ("mujoco.viewer", "viser"))
     assert (passive["figure"], viser["figure"]) == (None, None)
     assert "needs a display" in passive["note"]

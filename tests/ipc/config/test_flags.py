@@ -146,7 +146,7 @@ def test_what_breaks_a_rule_is_refused_with_flag_rule_and_value(values: dict[str
         ),
         (
             {"split": ("none", "auto")},
-            "each half of --split must be two values, (method, clock); \"\" stands for the run's own, got 'none'",
+            "each half of --split must be two values, (method, clock); \"\" is the method or clock of the run, got 'none'",
         ),
     ],
 )

@@ -32,13 +32,13 @@ from twixt.ipc.ring import sequence
 STORIES: tuple[tuple[str, Callable[[int], Scenario], tuple[int, ...]], ...] = (
     ("a pair is copied", channel.pair, SLOTS),
     ("all unread snapshots are read in place", channel.unread, SLOTS),
-    ("the same, by a reader that reads twice", channel.frames, SLOTS[:2]),
-    ("two readers, one of each kind", channel.two_readers, SLOTS[:1]),
+    ("all unread snapshots are read in place, twice by one reader", channel.frames, SLOTS[:2]),
+    ("two readers: a pair is copied; unread snapshots are read in place", channel.two_readers, SLOTS[:1]),
     ("a snapshot is written in place, a pair is copied", channel.in_place, SLOTS),
     ("a pair with marks is copied", channel.with_marks, SLOTS[:2]),
     ("growth: unread snapshots of both segments", channel.growth, SLOTS[:2]),
     ("growth: a pair from each segment", channel.pair_across_growth, SLOTS[:2]),
-    ("the plan, read twice", channel.plan, SLOTS[:1]),
+    ("the plan is read twice", channel.plan, SLOTS[:1]),
 )
 # An interruption after each event of a publish.
 INTERRUPTIONS = range(1, 9)
@@ -53,8 +53,9 @@ EVENT_INTERRUPTIONS = "events: an append is interrupted after each access, and r
 
 HEADING = """# The channel
 
-How snapshots and events cross from physics to its viewers through shared memory: what is guaranteed, the order of the
-writes and reads, and the proof. Written by `python -m tests.ipc.model.page docs/channel.md STRESS` (some minutes).
+This page describes how snapshots and events get from physics to its viewers through shared memory: the guarantees, the
+order of the writes and reads, and the proof. `python -m tests.ipc.model.page docs/channel.md STRESS` writes the page
+in a few minutes.
 
 ## What is guaranteed
 
@@ -62,15 +63,17 @@ writes and reads, and the proof. Written by `python -m tests.ipc.model.page docs
   decrease.
 - The writer never waits for a reader, and readers never affect it.
 - An attempt to read can fail, because the writer overwrote a slot meanwhile. The reader then tries again, at most 16
-  times in one call. In the stress runs below, at most 0.15 % of such calls gave up, with four slots and a writer that
-  published as fast as it could. The viewer then draws from the snapshots that it already has.
+  times in one call. If all attempts of a call fail, the viewer draws from the snapshots that it already has. In the
+  stress runs below, this happened in at most 0.15 % of the calls, with four slots and a writer that published as fast
+  as it could.
 
 ## Why a double buffer has at least four slots
 
 With two slots, only one complete snapshot exists while the other slot is written. With three slots, two complete
-snapshots do not always exist on ARM: there, the mark of the next snapshot can become visible before `latest`. With four
-slots they do. A writer that publishes without a pause overwrites slots while they are read; more slots make this
-rarer. The channel therefore has 4 to 16 slots, fewer for larger snapshots.
+snapshots do not always exist on ARM, because the mark of the next snapshot can become visible before `latest`. With
+four slots, two complete snapshots always exist. A writer that publishes without a pause overwrites slots while they
+are read. With more slots this happens less often. Therefore the channel has 4 to 16 slots. It has fewer slots if the
+snapshots are larger.
 
 ## The sequence
 
@@ -81,8 +84,8 @@ rarer. The channel therefore has 4 to 16 slots, fewer for larger snapshots.
 ```
 
 Events are appended to a separate ring buffer (`ipc/ring/events.py`: 32,768 records of 64 bytes, 2 MiB). A reader gets
-each record at most once, in order, complete and with its name. It counts the records that were overwritten before it
-read them as lost. The writer never waits.
+each record at most once, in order, complete and with its name. Records that were overwritten before the reader read
+them are counted as lost. The writer never waits.
 
 ```text
 {events}
@@ -91,23 +94,23 @@ read them as lost. The writer never waits.
 ## The models
 
 `tests/ipc/model` runs the real `RingWriter`, `RingReader`, `EventWriter` and `EventReader`. It intercepts their loads,
-stores and fences, and explores every interleaving of them under three memory models:
+stores and fences, and tries every order in which loads and stores can take effect, under three memory models:
 
 - SC: memory keeps the order of all loads and stores.
 - TSO (x86): each processor has a store queue.
-- ARM: loads and stores of one thread can be reordered wherever no fence separates them (multi-copy atomic; address
-  and data dependencies are not relied on).
+- ARM: loads and stores of one thread can change their order if no fence is between them. (The model is multi-copy
+  atomic. It does not rely on address and data dependencies.)
 
-Tests check the models against the known litmus tests SB, MP, LB, IRIW, WRC, CoRR, CoWR and 2+2W. Each block of a
-snapshot (records, head, instant, marks, vertices) is one word for the models, because all bytes of a block are
-accessed in the same order. So is a record of an event, and a name. The writer publishes N + 2 snapshots, so that it
-reuses slots; in the scenarios of growth it publishes four.
+Tests check the models with the known litmus tests SB, MP, LB, IRIW, WRC, CoRR, CoWR and 2+2W. A snapshot has blocks:
+records, head, instant, marks and vertices. Each block is one word for the models, because all bytes of a block are
+accessed in the same order. Each record of an event and each name is also one word. The writer publishes N + 2
+snapshots, so that it reuses slots. In the scenarios of growth it publishes four snapshots.
 
 ## States explored, without a violation
 
 A state consists of the memory, the stores that are not visible yet, and the position of each side. On ARM, the loads
-of a reader between two fences count as one step. TSO has as many states as SC, because its queue keeps the writer's
-order and readers store nothing. N is the number of slots.
+of a reader between two fences count as one step. TSO has as many states as SC, because the queue of TSO keeps the
+order of the writer's stores, and readers store nothing. N is the number of slots.
 
 | scenario | N | {models} |
 |---|---|{dashes}|
@@ -116,29 +119,36 @@ order and readers store nothing. N is the number of slots.
 PIECES = """
 ## What each fence and check prevents
 
-The first violation found without it, with {slots} slots. `-`: no violation in any state of its scenarios.
+Each row shows the first violation that the models find without this fence or check, with {slots} slots.
+`-` means that no state of the scenarios has a violation. A reader compares `sequence` before it reads (*first look*)
+and after it has read (*second look*). The plan has a separate number of this kind, with the fences W3, W4, R3 and R4.
+This number is odd during a write; *plan: odd?* is the check of the reader that it is even. *Look at begun* is the check
+of a reader of events that its records were not overwritten. *Begun never falls* is the rule of the writer that `begun`
+never decreases.
 
 | removed | {models} |
 |---|{dashes}|
 """
 
 AFTER = """
-Where memory keeps the order (SC, TSO), no fence is needed. On ARM each fence is needed. The checks are needed
-everywhere, and so is the rule that `begun` never decreases. The first look is only an early exit. Two more fences
-would be redundant: between the bytes and 2k (W2 orders them), and between the first look and the bytes (R1).
+With SC and TSO, memory keeps the order, so no fence is needed. On ARM each fence is needed. With all three models, the
+checks are needed, and the rule that `begun` never decreases is needed. The first look is not needed: it only ends a
+failed attempt early. Two more fences would have no effect. A fence between the bytes and 2k is not needed because W2
+orders them. A fence between the first look and the bytes is not needed because R1 orders them.
 
 Three slots do not guarantee two complete snapshots on ARM. The model finds this state:
 {three}.
-Four slots guarantee them, and the channel never has fewer. With three slots a reader would have to try again more
-often, but it would not get a mixture either.
+Four slots guarantee two complete snapshots, and the channel never has fewer slots. With three slots a reader would have
+to try again more often, but it would not get a mixture of two snapshots.
 """
 
 STRESS = """
 ## Stress runs
 
-Separate processes on real shared memory, with a check word in every cache line of every snapshot; each line is printed
-by `python -m tests.ipc.stress`. *Failed* counts pairs that were given up after 16 tries. For events every word is
-checked, and the delivered and lost records must add up to the appended ones (`python -m tests.ipc.event_stress`).
+In a stress run, separate processes read and write real shared memory. Every cache line of every snapshot has a word
+that the reader checks. `python -m tests.ipc.stress` prints each line about pairs. A pair counts as *failed* after 16
+failed attempts. `python -m tests.ipc.event_stress` prints each line about events. It checks every word of every event.
+The number of delivered and lost events must be the number of appended events.
 
 """
 

@@ -224,7 +224,7 @@ def test_any_end_writes_the_file_once_and_says_so(tmp_path: Path, capsys: pytest
     trace.write()
     said = capsys.readouterr().err
     assert said.count("\n") == 1
-    assert said.startswith(f"twixt: trace in {tmp_path / 'trace.json'}, to be opened at ui.perfetto.dev")
+    assert said.startswith(f"twixt: wrote the trace {tmp_path / 'trace.json'}; open it at ui.perfetto.dev")
 
 
 def test_a_refusal_leaves_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -241,7 +241,7 @@ def test_spans_let_go_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str
     for number in range(10):
         trace.spans.add(spans.SWAP, number, number)
     trace.write()
-    assert "; the 7 oldest spans of viewer were let go" in capsys.readouterr().err
+    assert "; the 7 oldest spans of viewer were dropped" in capsys.readouterr().err
 
 
 def test_a_folder_that_is_gone_by_the_end_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -43,7 +43,7 @@ SIM = {name: RUN[name] for name in ("SIGKILL", "SIGTERM", "SIGINT")} | {"time ov
 # A user's own loop goes on without its viewer, whatever became of that, and ends when it is asked to.
 DIED = (
     r"twixt: the viewer (was killed by SIG\w+|exited with code 130); the loop continues without it; "
-    r"see it with view\.reopen\(\), or in a terminal: twixt view lab"
+    r"open a window with view\.reopen\(\), or in a terminal: twixt view lab"
 )
 LOOP = {
     "SIGKILL": [Ending(137)],

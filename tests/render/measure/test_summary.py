@@ -60,7 +60,7 @@ def test_the_limit_between_even_and_uneven_is_one_frame_in_a_hundred() -> None:
     [
         ([], "Nothing was measured: fewer than two frames were presented."),
         ([FrameRow(frame=i, present_ns=(i + 1) * MS) for i in range(3)], "Evenness was not measured: no snapshot was"),
-        (even(5), "Evenness was not measured: no 0.25 s of snapshots"),
+        (even(5), "Evenness was not measured: the run is shorter than 0.25 s"),
     ],
 )
 def test_without_motion_the_reason_is_in_the_sentence(frames: list[FrameRow], says: str) -> None:

@@ -219,7 +219,7 @@ def test_a_rest_is_in_no_figure(viewer: Viewer) -> None:
     at = before - int(rows["probe"].sum())
     assert not timing.joined[at]
     assert timing.joined[at + 1]
-    assert any(f"{rested_ns / 1e9:.1f} s in 1 rests" in line for line in measure(rows).conditions)
+    assert any(f"in 1 pauses, {rested_ns / 1e9:.1f} s together" in line for line in measure(rows).conditions)
 
 
 def test_after_a_rest_a_step_plays_on_as_if_frames_had_been_made_all_the_time(viewer: Viewer) -> None:

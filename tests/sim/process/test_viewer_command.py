@@ -256,7 +256,7 @@ def test_a_host_program_that_shows_is_started_once_and_its_loop_goes_on(tmp_path
     assert (out.split()[:2], starts) == (["False", "True"], 1)
     assert len(errors) == 1
     assert errors[0].startswith(f"twixt: no Python to start a viewer with: sys.executable is '{tmp_path}/simulator'")
-    assert "; the loop continues without a viewer; see it in a terminal: twixt view show-" in errors[0]
+    assert "; the loop continues without a viewer; open a window in a terminal: twixt view show-" in errors[0]
 
 
 def test_a_host_program_with_a_python_of_its_version_has_a_viewer(tmp_path: Path) -> None:

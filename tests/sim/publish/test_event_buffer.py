@@ -63,7 +63,7 @@ def test_a_time_outside_the_step_is_moved_into_it_and_reported_once_with_name_an
     assert [event.sim_time for event in emitted.flush()] == [1.0, 2.0, 2.0]
     assert emitted.warnings == [
         "event 'early' has at=-7 s, outside its step from 1 to 2 s; the nearest time in the step is used; give simulated "
-        "time in the step, or leave at out (reported once)"
+        "time in the step, or leave out at (reported once)"
     ]
 
 
@@ -174,8 +174,8 @@ def test_a_body_that_does_not_exist_is_left_out_and_reported_once(emitted: Emitt
         emitted.emit("hit", body=body)
     assert [event.body for event in emitted.flush(bodies=3)] == [2, None, None, None]
     assert emitted.warnings == [
-        "event 'hit' has body 3, but the number of bodies after its step is 3; it is delivered without a body; give the index of "
-        "a body that exists (reported once)"
+        "event 'hit' has body 3, but there are 3 bodies after its step; the event is delivered without a body; give the "
+        "index of a body that exists (reported once)"
     ]
 
 
@@ -183,7 +183,7 @@ def test_the_body_of_an_event_is_the_row_that_was_passed_with_ids(emitted: Emitt
     emitted.emit_many("hit", body=[0, 1, 2])
     emitted.emit("goal")
     assert [event.body for event in emitted.flush(bodies=9, rows=np.array([7, 4]))] == [7, 4, None, None]
-    assert "has body 2, but the number of bodies after its step is 2" in emitted.warnings[0]
+    assert "has body 2, but there are 2 bodies after its step" in emitted.warnings[0]
     emitted.emit("hit", body=0)
     assert [event.body for event in emitted.flush(2.0, 3.0, rows=np.zeros(0, np.int64))] == [None]
 

@@ -82,7 +82,7 @@ def test_a_loop_that_adds_to_float32_far_away_is_told_so_where_it_gives_velociti
         watched.view.publish(position=position, velocity=velocity)
     assert (position == 1000).all()
     (line,) = capfd.readouterr().err.splitlines()
-    assert "body 1 at z = 1,000 m stands still, though it should move by 0.0012 m/s" in line
+    assert "body 1 at z = 1,000 m does not move, although its velocity is 0.0012 m/s" in line
 
 
 def test_times_that_differ_by_less_than_a_nanosecond_are_named_once(

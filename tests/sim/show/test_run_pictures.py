@@ -94,8 +94,8 @@ def test_without_a_viewer_it_fails_at_once_and_is_said_once(
     assert all(shot.is_done and not shot.wait() for shot in shots)
     said = [line for line in capfd.readouterr().err.splitlines() if "no screenshot" in line]
     assert [line.partition(": there is ")[2] for line in said] == [
-        "no viewer: no viewer was asked for (viewer=False)",
-        "no viewer: it was closed with close()",
+        "no viewer: no viewer was requested (viewer=False)",
+        "no viewer: the view was closed with close()",
     ]
 
 

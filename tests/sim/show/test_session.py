@@ -135,10 +135,10 @@ def test_a_viewer_that_is_lost_leaves_the_view_open_and_is_told_of_once_with_wha
     assert view.is_open
     assert view.close_reason == because
     assert said.startswith(f"twixt: {because}; the loop continues without")
-    assert said.endswith("; see it with view.reopen(), or in a terminal: twixt view lab\n")
+    assert said.endswith("; open a window with view.reopen(), or in a terminal: twixt view lab\n")
     publish(view)
     view.close()
-    assert (view.is_open, view.close_reason) == (False, "it was closed with close()")
+    assert (view.is_open, view.close_reason) == (False, "the view was closed with close()")
     assert capfd.readouterr().err == ""
 
 
@@ -149,7 +149,7 @@ def test_a_window_that_the_user_closed_ends_the_loop_without_a_word_and_may_be_o
     viewers(what)
     view = opened()
     until(lambda: publish(view) or not view.is_open, "the window is closed")
-    assert view.close_reason == "its window was closed"
+    assert view.close_reason == "the window was closed"
     viewers("stays")
     view.reopen()
     assert (view.is_open, view.close_reason) == (True, None)
@@ -175,7 +175,7 @@ def test_a_window_that_was_closed_and_whose_viewer_then_crashed_was_closed(
     assert process is not None
     assert process.wait(PATIENCE_S) == -9
     until(lambda: not [t for t in threading.enumerate() if t.name == "twixt viewer"], "the end was told of")
-    assert (view.is_open, view.close_reason) == (False, "its window was closed")
+    assert (view.is_open, view.close_reason) == (False, "the window was closed")
     assert capfd.readouterr().err == ""
 
 
@@ -199,11 +199,11 @@ def test_a_view_without_a_viewer_says_where_to_see_it_and_ends_after_its_seconds
     opened: Callable[..., View], capfd: pytest.CaptureFixture[str]
 ) -> None:
     view = opened(name="lab", viewer=False, seconds=0.01)
-    assert capfd.readouterr().err.endswith("; see it with view.reopen(), or in a terminal: twixt view lab\n")
+    assert capfd.readouterr().err.endswith("; open a window with view.reopen(), or in a terminal: twixt view lab\n")
     until(lambda: not view.is_open, "its seconds are over")
-    assert view.close_reason == "its 0.01 s are over"
+    assert view.close_reason == "the 0.01 s of the view are over"
     lasting = opened(viewer=False)
-    assert (lasting.is_open, lasting.close_reason) == (True, "no viewer was asked for (viewer=False)")
+    assert (lasting.is_open, lasting.close_reason) == (True, "no viewer was requested (viewer=False)")
 
 
 @pytest.mark.parametrize("what", ["stays", "hangs"])
@@ -213,7 +213,7 @@ def test_a_view_to_which_nothing_is_published_ends_after_its_seconds_and_may_be_
     viewers(what)
     view = opened(seconds=0.01)
     until(lambda: not view.is_open, "its seconds are over")
-    assert view.closed_because == "its 0.01 s are over"
+    assert view.closed_because == "the 0.01 s of the view are over"
     before = view._session._process
     assert before is not None
     view._session._config = replace(view._session._config, seconds=1000.0)
@@ -232,7 +232,7 @@ def test_a_viewer_that_shows_something_is_given_time_beyond_the_seconds_but_not_
     until(lambda: view._session._are_seconds_over, "its seconds are over")
     assert (view.is_open, view.closed_because) == (True, None)
     monkeypatch.setattr(session, "START_LIMIT_S", 0.0)
-    assert (view.is_open, view.closed_because) == (False, "its 0.01 s are over")
+    assert (view.is_open, view.closed_because) == (False, "the 0.01 s of the view are over")
 
 
 def test_a_closed_view_is_not_reopened_and_keeps_its_reason(opened: Callable[..., View]) -> None:
@@ -330,9 +330,7 @@ def test_a_loop_whose_viewer_cannot_be_started_goes_on_and_is_told_why_in_one_li
         publish(view)
         assert view.is_open
         assert str(view.close_reason).startswith("no Python to start a viewer with: sys.executable is '/opt/simulator'")
-        goes_on = (
-            f"twixt: {view.close_reason}; the loop continues without a viewer; see it in a terminal: twixt view lab\n"
-        )
+        goes_on = f"twixt: {view.close_reason}; the loop continues without a viewer; open a window in a terminal: twixt view lab\n"
         assert capfd.readouterr().err == goes_on
         view.reopen()
         assert capfd.readouterr().err == goes_on
@@ -413,7 +411,7 @@ def test_ctrl_c_while_a_view_closes_is_heard_and_it_is_closed_whole(
     with pytest.raises(KeyboardInterrupt):
         view.close()
     monkeypatch.undo()
-    assert view.close_reason == "it was closed with close()"
+    assert view.close_reason == "the view was closed with close()"
     until(lambda: not left("interrupted"), "nothing is left")
 
 

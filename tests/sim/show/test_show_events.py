@@ -133,8 +133,8 @@ def test_a_wrong_argument_raises_in_the_users_line_and_trouble_does_not(
         view.publish(position=PLACES)
     assert [event.position for event in events_of(watched)] == [None] * 3
     said = capfd.readouterr().err
-    assert said.count("event 'hit' has position=[nan,  0.,  0.]; the event is delivered without it") == 1
-    assert "the event is delivered without it" in view._session.status._fields["warning"]
+    assert said.count("event 'hit' has position=[nan,  0.,  0.]; the event is delivered without a position") == 1
+    assert "the event is delivered without a position" in view._session.status._fields["warning"]
 
 
 def test_dropped_events_are_in_the_status_and_in_the_report(watched: Watched) -> None:

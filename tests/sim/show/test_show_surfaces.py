@@ -76,7 +76,7 @@ def test_one_deforming_body_may_be_passed_as_an_array() -> None:
     ("surfaces", "words"),
     [
         (SHEET, r"must be \{body: vertices\} if several bodies deform; here 2 deform"),
-        ({1: SHEET}, r"surfaces are those of the bodies that deform, 0, 2; got 1"),
+        ({1: SHEET}, r"only the bodies that deform have surfaces, 0, 2; got 1"),
         ({0: SHEET}, r"publish\(surfaces\) of body 0 must be numbers of shape \(3, 3\), got float64 of shape \(4, 3\)"),
         ({0: "abc"}, r"publish\(surfaces\) of body 0 must be numbers of shape \(3, 3\), got <U3"),
     ],
@@ -96,7 +96,7 @@ def test_what_is_refused_changes_nothing(watched: Watched, surfaces: Any, words:
 
 
 def test_surfaces_need_a_body_that_deforms_and_no_ids(watched: Watched) -> None:
-    with pytest.raises(TwixtError, match="publish takes surfaces by the index of their bodies; leave ids out"):
+    with pytest.raises(TwixtError, match="surfaces cannot be combined with ids"):
         watched.view.publish(position=ORIGINS, ids=[7, 8, 9], surfaces={0: TRIANGLE})
     stiff = Watched(twixt.Scene([twixt.Sphere()]))
     with pytest.raises(TwixtError, match=r"publish\(surfaces\) needs a body that deforms; make its shape Mesh"):

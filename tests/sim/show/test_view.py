@@ -635,7 +635,7 @@ def test_a_publish_within_another_is_refused_and_the_next_is_whole(watched: Watc
             return places(3, 4)
 
     for _ in range(3):  # a field that comes for the first time, and again
-        with pytest.raises(TwixtError, match="another publish of this view is under way"):
+        with pytest.raises(TwixtError, match="this view is already being published"):
             watched.view.publish(position=Places())
         watched.view.publish(position=places(1, 2))
         assert watched.newest().bodies["position"][:, 0].tolist() == [1, 2]
@@ -675,8 +675,8 @@ def test_a_script_without_a_main_guard_or_a_close_ends_by_itself_and_leaves_noth
     assert done.returncode == 0
     assert done.stdout.startswith("show-")
     assert done.stderr.splitlines() == [
-        "twixt: no viewer was asked for (viewer=False); the loop continues without one; "
-        f"see it with view.reopen(), or in a terminal: twixt view {done.stdout.strip()}"
+        "twixt: no viewer was requested (viewer=False); the loop continues without one; "
+        f"open a window with view.reopen(), or in a terminal: twixt view {done.stdout.strip()}"
     ]
     assert running() == []
 
@@ -744,7 +744,9 @@ def test_a_folder_that_others_may_enter_does_not_end_the_loop(tmp_path: Path, mo
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
 def test_a_view_is_not_copied_and_goes_on(watched: Watched, copied: Callable[[Any], Any]) -> None:
-    with pytest.raises(TypeError, match="^a view of twixt.show cannot be copied or pickled: it belongs to one window"):
+    with pytest.raises(
+        TypeError, match="^a view of twixt.show cannot be copied or pickled, because it belongs to one window"
+    ):
         copied({"env": watched.view})
         copied(watched.view)
     assert visible(watched.publish(position=places(1))) == [0]

@@ -138,7 +138,7 @@ def test_one_that_keeps_what_it_is_given_is_told_so(make_host: MakeHost) -> None
             super().write_bodies(records)
             self.kept = records["position"]
 
-    with pytest.raises(UserCodeCrashed, match=r"Keeps\.write_bodies stores its argument: .*must not be stored"):
+    with pytest.raises(UserCodeCrashed, match=r"Keeps\.write_bodies stores its argument: .*do not store records"):
         Lab(make_host(), Keeps())
 
 

@@ -213,7 +213,7 @@ ONE = (0.0, 0.0, 0.0)
         ({"position": ONE, "size": [1, 2]}, r"add\('sphere', size\) must be radius for all or for each of 1 marks"),
         ({"kind": "box", "position": ONE, "size": 1}, r"add\('box', size\) must be x, y, z for all or"),
         ({"position": ONE, "size": -0.5}, "must be metres >= 0, got -0.5"),
-        ({"position": ONE, "size": 1, "to": ONE}, "is for arrow, line, capsule, cylinder, got it for 'sphere'"),
+        ({"position": ONE, "size": 1, "to": ONE}, "is for arrow, line, capsule, cylinder, got 'sphere'"),
         (
             {"kind": "arrow", "position": ONE, "size": 1, "to": ONE, "orientation": (0, 0, 0, 1)},
             "takes to or orientation, got both",
@@ -249,7 +249,7 @@ ONE = (0.0, 0.0, 0.0)
         ),
         (
             {"kind": "text", "position": ONE, "text": "a", "to": ONE},
-            "is for arrow, line, capsule, cylinder, got it for",
+            "is for arrow, line, capsule, cylinder, got",
         ),
         (
             {"position": ONE, "size": 1, "body": -1},

@@ -58,8 +58,8 @@ def test_each_body_has_its_rest_shape_until_it_is_written() -> None:
 @pytest.mark.parametrize(
     ("use", "words"),
     [
-        (lambda s: s[1], r"surfaces are those of the bodies that deform, 0, 2; got 1"),
-        (lambda s: s["a"], r"surfaces are those of the bodies that deform, 0, 2; got 'a'"),
+        (lambda s: s[1], r"only the bodies that deform have surfaces, 0, 2; got 1"),
+        (lambda s: s["a"], r"only the bodies that deform have surfaces, 0, 2; got 'a'"),
         (
             lambda s: s.__setitem__(0, SHEET),
             r"surfaces\[0\] must be numbers of shape \(3, 3\), got float64 of .*\(4, 3\)",
