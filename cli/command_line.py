@@ -92,8 +92,8 @@ def run(**values: Any) -> int:
     option(
         "--against",
         metavar="FLAGS",
-        help="compare runs without these extra flags (A) with runs that have them (B), such as '--clock ahead'; then "
-        "--fail-if limits B - A",
+        help="compare runs without these extra flags (A) with runs that have them (B), such as '--clock ahead'; --fail-if "
+        "then limits the difference B - A",
     ),
     option(
         "--repeat",
@@ -159,7 +159,7 @@ def sim(steps: int | None, print_hash: bool, json_file: str | None, **values: An
 
 @commands.command(
     argument("name", required=False, shell_complete=complete_simulations),
-    option("--wait", is_flag=True, help="wait until the simulation starts, and after its end until it starts again"),
+    option("--wait", is_flag=True, help="wait until the simulation starts; when it ends, wait until it starts again"),
     FULL,
     sides=(BOTH, VIEW),
 )

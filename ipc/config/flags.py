@@ -167,7 +167,7 @@ class Config:
     )
     clock: str = motion_flag(
         "auto",
-        "simulated time that a frame draws. auto: the smallest delay at which the next snapshot has arrived; ahead: the "
+        "simulated time of a frame. auto: the newest time for which the next snapshot arrives in time; ahead: the "
         "time that is due now; newest-two: one publish interval behind the newest snapshot; buffered: a fixed delay",
         str,
         choices=CLOCKS,
@@ -221,7 +221,7 @@ class Config:
     )
     camera: str = window_flag(
         "auto",
-        "keep the first view; without this flag, the view follows the bodies unless the scene has a camera",
+        "keep the first view of a scene without a camera; without this flag, the view follows the bodies",
         name="--still-view",
         stores="still",
     )

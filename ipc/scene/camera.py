@@ -69,11 +69,11 @@ class Camera:
             is a 2D view: dragging the mouse then never turns the view, but only pans.
         rotates_with_body: True if the camera also turns with `body`. False if it only moves with the body.
         up: Vector of any length that points up in the picture. If `body` is given, `up` is in that body's frame. It
-            must not be parallel to the line of sight, unless it points along z, as the default does. A camera that
-            looks straight down then has x to the right and y up, as on a map.
+            must not be parallel to the line of sight. Only z may be parallel: a camera that looks straight down then
+            shows x to the right and y up, as on a map.
         principal_point: Position of `target` in the picture, as two distances from the picture's middle: to the right
-            and up. Each distance is a fraction of the picture's height, from -1 to 1. (0, 0) is the middle. It changes
-            neither the angle of view nor the height that the picture shows.
+            and up. Each distance is a fraction of the picture's height, from -1 to 1. (0, 0) is the middle. The
+            principal point changes neither the angle of view nor the height that the picture shows.
         locked: True if the user cannot move the camera: drags, the mouse wheel and the key F leave the view as it is.
             Clicks and pulls on bodies still work. The program can still publish another camera.
 

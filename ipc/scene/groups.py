@@ -88,10 +88,10 @@ class Group:
 @named_arguments
 @dataclass(frozen=True)
 class ColorBy:
-    """Colours bodies by a number: by the value of a column.
+    """Colours bodies by the values of a column.
 
-    The number is clamped to the range from `low` to `high`. The body's colour is then interpolated linearly: it is
-    `low_color` at `low` and `high_color` at `high`. It replaces red, green and blue of the body and of its shapes.
+    A value below `low` or above `high` is clamped. The body's colour is then interpolated linearly: it is `low_color`
+    at `low` and `high_color` at `high`. This colour replaces red, green and blue of the body and of its shapes.
 
     Args:
         column: Name of a column with one number for each body.

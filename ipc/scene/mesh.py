@@ -63,8 +63,8 @@ class Mesh:
         deforms: True for cloth, skins and soft bodies. Each snapshot then has new vertices, and `vertices` is the rest
             shape. The viewer computes the normals of such a mesh: flat if `normals` is None, else smooth.
         uv: Array of shape (v, 2) with the position of each vertex in the material's image. The first number is the
-            distance from the left as a fraction of the width. The second is the distance from the bottom as a fraction
-            of the height. Both are from 0 to 1; beyond this range the image repeats.
+            distance from the left as a fraction of the width. The second number is the distance from the bottom as a
+            fraction of the height. Beyond the range from 0 to 1, the image repeats.
         material: An image on the surface, and its highlights.
         label: Text beside the body, as in `Sphere`.
 
@@ -199,7 +199,7 @@ class Mesh:
             label: Text beside the body.
 
         Returns:
-            The mesh. It shares the arrays with this one.
+            The new mesh. The two meshes share their arrays.
 
         Raises:
             TwixtError: An argument is invalid. The error is also a ValueError.

@@ -33,7 +33,8 @@ class InterpolationMethod(Protocol):
     """An interpolation method: it stores snapshots, and computes the poses at a draw time between them.
 
     Your class needs no base class, and is created without arguments. It may have an attribute `reach_ns`, the longest
-    time beyond the newest snapshot that it can draw, in ns of simulated time. The method runs in the viewer's process.
+    time beyond the newest snapshot that the method can draw, in ns of simulated time. The method runs in the viewer's
+    process.
 
     Examples:
         Saved as newest.py, this method is used with `twixt run --interpolation newest:Newest`.
@@ -58,13 +59,13 @@ class InterpolationMethod(Protocol):
         """Stores a snapshot.
 
         Args:
-            snapshot: Snapshots come in order of `sim_time_ns`, but a few may come late. If two snapshots have the same
-                `sim_time_ns`, the second one replaces the first.
+            snapshot: Snapshots arrive in order of `sim_time_ns`, but a few may arrive late. If two snapshots have the
+                same `sim_time_ns`, the second snapshot replaces the first.
         """
         ...
 
     def sample(self, draw_time_ns: int) -> SampledPoses:
-        """Returns the poses of all bodies at a simulated time. It is called after at least one `add`.
+        """Returns the poses of all bodies at a simulated time. The first call comes after the first `add`.
 
         Args:
             draw_time_ns: Simulated time in ns.
@@ -78,5 +79,5 @@ class InterpolationMethod(Protocol):
         ...
 
     def reset(self) -> None:
-        """Removes all snapshots. It is called when the world restarts."""
+        """Removes all snapshots. The viewer calls this method when the world restarts."""
         ...

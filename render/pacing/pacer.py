@@ -129,7 +129,7 @@ class Pacer:
 
     @property
     def last_source(self) -> str:
-        """Source of the last frame's present time until the display reports this time: "fence", "swap", or "timer" if
+        """How the last frame's present time is known before the display reports it: "fence", "swap", or "timer" if
         swaps do not wait."""
         return self._source.name(self._placing.display)
 
@@ -233,7 +233,7 @@ class Pacer:
         self._reasons.append(why)
 
     def restart(self, why: str) -> None:
-        """Begins a new grid with the next frame, after a time without frames. No refresh counts as missed."""
+        """Begins a new grid with the next frame, after a time without frames. This time adds no missed refreshes."""
         self._placing.restart()
         self._work.restart()
         self._reasons.append(why)

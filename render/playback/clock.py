@@ -223,7 +223,7 @@ class PlaybackClock:
         self._mode.begin_anew()
 
     def due_ns(self, sim_time_ns: int) -> int:
-        """Wall instant at which a simulated time is due, as far as it is known; 0 if there is no snapshot yet.
+        """Best known wall instant at which a simulated time is due. 0 if there is no snapshot yet.
 
         If a pause holds back the snapshot of this simulated time, the result is the instant at which the pause began.
 

@@ -59,8 +59,8 @@ class DrawFrame:
     """One frame: the argument of a `DrawFunction`. Its methods add points, lines and texts to the picture.
 
     For an example see `DrawFunction`. The arrays are read-only; row i is body i. A colour is (r, g, b) or (r, g, b,
-    a), each number from 0 to 1, or np.uint8 from 0 to 255. Pass one colour for all items or one colour for each. Items
-    with positions that are not finite are left out.
+    a), each number from 0 to 1, or np.uint8 from 0 to 255. Pass one colour for all items, or one colour for each item.
+    Items with positions that are not finite are left out.
 
     Attributes:
         interval_ns: Real time since the previous frame, in ns. It is 0 in the first frame.
@@ -111,7 +111,7 @@ class DrawFrame:
 
         Args:
             positions: (n, 3), or (3,) for one dot, metres.
-            color: One colour for all dots or one for each. By default white.
+            color: One colour for all dots, or one colour for each dot. By default white.
             size_px: Diameter in pixels, > 0.
 
         Raises:
@@ -143,7 +143,7 @@ class DrawFrame:
         Args:
             starts: (n, 3), metres.
             ends: (n, 3), metres.
-            color: One colour for all lines or one for each.
+            color: One colour for all lines, or one colour for each line.
 
         Raises:
             TwixtError: A shape is wrong, or a colour is out of range.
@@ -155,8 +155,8 @@ class DrawFrame:
 
         Args:
             points: (n, 3), metres.
-            color: One colour for the line or one for each point. If each point has a colour, each segment has the
-                colour of its first point.
+            color: One colour for the line, or one colour for each point. If each point has a colour, each segment has
+                the colour of its first point.
 
         Raises:
             TwixtError: A shape is wrong, or a colour is out of range.
@@ -206,7 +206,7 @@ class DrawFrame:
 class DrawFunction(Protocol):
     """A function for `draw="module:function"` or `--draw module:function`. The viewer calls it once in each frame.
 
-    If it raises an exception, the traceback is printed, and the function is not called again.
+    If the function raises an exception, the traceback is printed, and the function is not called again.
 
     Examples:
         Saved as my_drawing.py, this function is called with `twixt run balls --draw my_drawing:draw`.

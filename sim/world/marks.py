@@ -134,12 +134,12 @@ class Marks:
             ids: (n,), whole numbers from 0 to 2**56 - 1. Marks of equal kind and id in two snapshots are the same
                 mark. If several marks in one snapshot have equal ids, they are matched in their order. The default id
                 of a mark is its index among the marks of its kind.
-            label: A text that is written to the right of each mark, or n texts. Each text has one line and at most 200
-                characters. It is drawn over everything. Only the 500 visible texts nearest to the camera are shown.
+            label: One text to the right of each mark, or n texts. Each text has one line and at most 200 characters.
+                Texts are drawn over everything. Only the 500 visible texts nearest to the camera are shown.
             text: The text of each mark of the kind "text", or n texts, as for `label`. It has the colour `color`.
             body: Index of the body to which all marks are attached, or (n,) such indices. `position`, `to` and
-                `orientation` are then in the frame of that body; its scale does not change them. The mark moves with
-                the body as it is drawn, and is hidden while the body is hidden or does not exist.
+                `orientation` are then in the frame of that body, without the body's scale. The mark moves with the
+                body as it is drawn, and is hidden while the body is hidden or does not exist.
 
         Raises:
             TwixtError: A kind, shape, type or range is wrong. `Marks` is then unchanged.

@@ -38,9 +38,9 @@ SHORTEST_DT, LONGEST_DT = 1e-6, 86_400.0
 class World:
     """Base class of worlds. A subclass sets `self.bodies` and `self.scene` in `__init__` and defines `step`.
 
-    All other members are optional. `apply_force(i, force, point)` has no default: if a world defines it, it is called
-    before each step while a user drags body i with Ctrl held. force: (3,), N. point: (3,), metres, the point at which
-    the force acts. Both are float64 arrays in world coordinates.
+    All other members are optional. A world may also define `apply_force(i, force, point)`. twixt calls it before each
+    step while a user drags body i with Ctrl held. `force` is (3,) in N. `point` is (3,) in metres, the point at which
+    the force acts. Force and point are float64 arrays in world coordinates.
 
     Attributes:
         bodies: The bodies of the world.
@@ -114,8 +114,8 @@ class World:
         """Optional: receives each key that a user presses, holds or releases in a viewer's window.
 
         The method is called before the next step, once for each event, in the order of the events. While the world is
-        paused, events wait for the next step. Keys on which the viewer itself acts, such as Space and T, are left out
-        unless `own_keys` names them or the run has --no-keys. Held keys are released when the window loses the
+        paused, events wait for the next step. Keys on which the viewer itself acts, such as Space and T, are left out.
+        With `own_keys` or --no-keys, the world gets these keys. Held keys are released when the window loses the
         keyboard, and when the viewer ends.
 
         Args:
@@ -168,15 +168,15 @@ class World:
         """Emits an event: something that happened in this step, such as a hit or a goal. Any thread may call it.
 
         For example `self.emit("hit", body=i, position=point, strength=speed, at=t)`. Every viewer delivers each event
-        once, in the first frame whose draw time has reached the event's instant, even if no snapshot of its step is
-        drawn. A ring that fades is drawn at the position or the body; the function of `on_event` receives the event.
-        Events are not part of the state. An event of `step` or `on_key` belongs to that step, an event of `reset` to
-        the new state. Events that were not drawn before a reset are not delivered. In `__init__`, without a run, in
-        copies of a world and in forked children, this method does nothing.
+        once, in the first frame whose draw time has reached the event's instant. The snapshot of the step need not be
+        drawn. A fading ring is drawn at the position or the body, and the function of `on_event` is called. Events are
+        not part of the state. An event that `step` or `on_key` emits belongs to that step. An event that `reset` emits
+        belongs to the new state. Events that were not drawn before a reset are not delivered. In `__init__`, without a
+        run, in copies of a world and in forked children, this method does nothing.
 
         A call takes about a microsecond and never waits. One step may emit 16,384 events, and a program may use 254
-        names. Further events are dropped; events with further names are called "other". Values that cannot be used do
-        not stop the world. Each is corrected as described below, and the first of each kind is reported.
+        names. Further events are dropped. Events with further names are called "other". An invalid value does not stop
+        the world. It is corrected as described below, and the first value of each kind is reported.
 
         Args:
             name: Name of the event, 1 to 40 bytes in UTF-8, without control characters.
@@ -184,13 +184,13 @@ class World:
                 has no body.
             position: Point in the world, (3,), metres. If a number is not finite, the event has no position.
             strength: Strength of the event, >= 0, in a unit of your choice. A stronger event has a larger ring. A
-                negative number, or one that is not finite, counts as 0.
+                number that is negative or not finite becomes 0.
             values: Up to four numbers, stored as float32. A number that is not finite becomes NaN; NaN at the end is
                 left out.
             text: Short text, up to 15 bytes in UTF-8. A longer text is cut at a character; control characters become
                 spaces.
             at: Simulated time at which the event happened, in seconds. By default the end of the step. A time outside
-                the step is moved into it, and NaN counts as the default.
+                the step is moved into the step. NaN means the default.
 
         Raises:
             TwixtError: An argument has a wrong type or shape, `body` is negative, or `name` is empty, too long or has
@@ -213,8 +213,8 @@ class World:
     ) -> None:
         """Emits n events of one name. From about 20 events on, this is faster than n calls of `emit`.
 
-        All arrays must have the same length n. An argument may also be one value for all events. If there is no array,
-        one event is emitted. Events with the same time keep their order. All else is as for `emit`.
+        All arrays must have the same length n. An argument may also be one value for all events. If no argument is an
+        array, one event is emitted. Events with the same time keep their order. Everything else is as for `emit`.
 
         Args:
             name: Name of the events.
@@ -243,8 +243,8 @@ class World:
         """Optional: writes the bodies after the last step directly into the shared memory that viewers read.
 
         Use this method if there are many bodies and each step rewrites all of them. It avoids a copy from
-        `self.bodies`, which is then filled only on request. It is called for each snapshot, and when the bodies are
-        read for another reason. It must change nothing else, and must not store `records` or views of `records`.
+        `self.bodies`. twixt calls it for each snapshot, and fills `self.bodies` only if the bodies are read for a
+        different purpose. The method must change only `records`, and must not store `records` or views of `records`.
 
         Args:
             records: The records to write, dtype `twixt.ipc.snapshot.BODY`, shape (n,) with n = len(self.bodies). Their
@@ -255,8 +255,8 @@ class World:
     def write_surfaces(self) -> None:
         """Optional: writes `self.surfaces` for the state after the last step.
 
-        Use this method if computing the vertices takes longer than a step. It is called only for each snapshot, and
-        when the surfaces are read for another reason.
+        Use this method if computing the vertices takes longer than a step. twixt calls it only for each snapshot, and
+        if the surfaces are read for a different purpose.
         """
 
 

@@ -95,8 +95,8 @@ class Handle:
     def cam(self) -> MjvCamera:
         """The camera of the window, an `MjvCamera`.
 
-        If your code has changed the camera since the last `sync`, the window shows this view. Otherwise `sync` sets
-        the camera to the view that the user has chosen in the window.
+        If your code has changed the camera since the last `sync`, the next `sync` shows this view in the window.
+        Otherwise `sync` sets the camera to the view that the user has chosen in the window.
         """
         return self._shown.camera
 
@@ -161,7 +161,7 @@ class Handle:
         return self._was_running
 
     def sync(self, state_only: bool = False) -> None:
-        """Shows the current state of the data. If no frame would show this state, the call takes half a microsecond.
+        """Shows the current state of the data. If frames do not need this state, the call takes half a microsecond.
 
         Args:
             state_only: True to skip the check whether the model's own arrays (colours, sizes, poses of geoms) have
@@ -219,8 +219,9 @@ class Handle:
     ) -> None:
         """Emits an event: something that happened in the current state of `data`. Call `sync` after `emit`.
 
-        Viewers deliver the event in the first frame whose draw time has reached its instant, even if `sync` does not
-        publish this state. For limits and corrections see `World.emit`. After `close`, this method does nothing.
+        Viewers deliver the event in the first frame whose draw time has reached the event's instant. This is true even
+        if `sync` does not publish this state. For limits and corrections see `World.emit`. After `close`, this method
+        does nothing.
 
         Args:
             name: Name of the event, 1 to 40 bytes in UTF-8, without control characters.
