@@ -56,7 +56,7 @@ def rotation(axis: ArrayLike, angle: ArrayLike) -> NDArray[np.float64]:
 
     Args:
         axis: (3,), or (n, 3) with one row for each rotation. The length of each vector may be any number above 0.
-        angle: Radians, a number or (n,).
+        angle: Angle in radians, a number or (n,).
 
     Returns:
         The quaternions, float64. The shape is (4,) if both arguments are for one rotation, else (n, 4).

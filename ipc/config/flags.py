@@ -147,7 +147,7 @@ class Config:
     )
     trouble: str | None = trouble_flag(
         None,
-        "preset of several kinds of trouble; the flags above override values of the preset",
+        "preset of several kinds of trouble; --slow-physics, --stall, --drop and --delay override values of the preset",
         str,
         choices=tuple(PRESETS),
     )

@@ -45,7 +45,7 @@ class EventFunction(Protocol):
     reported once, because frames are then late. After 50 ms, the remaining events wait for the next frame.
 
     Examples:
-        Saved as my_events.py, this function is called with `twixt run WORLD --on-event my_events:on_event`.
+        Save this function as my_events.py. Then `twixt run WORLD --on-event my_events:on_event` calls it.
 
         ```python
         from twixt import Event

@@ -37,7 +37,7 @@ class InterpolationMethod(Protocol):
     process.
 
     Examples:
-        Saved as newest.py, this method is used with `twixt run --interpolation newest:Newest`.
+        Save this method as newest.py. Then `twixt run --interpolation newest:Newest` uses it.
 
         ```python
         from types import SimpleNamespace

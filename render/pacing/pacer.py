@@ -65,9 +65,9 @@ class Pacer:
 
     Args:
         policy: "auto", "vsync", "timer" or "unlimited".
-        fps: Upper bound on the rate, in frames per second.
+        fps: Largest number of frames per second. None for no limit.
         refresh: Result of the display's probe. By default nothing is known about the display.
-        fence: The window's trial of fences. None: fences are used without a trial.
+        fence: The window's trial of fences. None to use fences without a trial.
 
     Examples:
         ```python
@@ -214,7 +214,7 @@ class Pacer:
             self._placing.display_reported(at_ns, sane_length_ns(refresh_ns))
 
     def at_most(self, fps: float | None) -> None:
-        """Sets an upper bound on the rate, in frames per second; None: no bound."""
+        """Sets the largest number of frames per second. None for no limit."""
         bound = max(fps, LEAST_BOUND_FPS) if fps is not None and math.isfinite(fps) and fps > 0 else None
         self._interval.at_most(bound)
         self._reasons.append("no limit on the frame rate" if bound is None else f"at most {bound:g} fps")

@@ -61,7 +61,8 @@ class Refresh(NamedTuple):
 
     Attributes:
         blocks: True if a swap waits for the display.
-        period_ns: Refresh period in ns: measured if a swap blocks, otherwise as reported. None if it is unknown.
+        period_ns: Refresh period in ns. It is measured if a swap blocks, and reported by the display otherwise. None
+            if it is unknown.
         reason: How the result was found.
         is_called: True if a swap waits for the compositor's frame callback, and for nothing else.
     """

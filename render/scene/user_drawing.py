@@ -209,7 +209,7 @@ class DrawFunction(Protocol):
     If the function raises an exception, the traceback is printed, and the function is not called again.
 
     Examples:
-        Saved as my_drawing.py, this function is called with `twixt run balls --draw my_drawing:draw`.
+        Save this function as my_drawing.py. Then `twixt run balls --draw my_drawing:draw` calls it.
 
         ```python
         from twixt import DrawFrame

@@ -95,10 +95,10 @@ class RunPictures:
             name: Name of the events.
             body: (n,), indices of bodies. This and the next arguments may also be one value for all events.
             position: (n, 3), points in the world, metres.
-            strength: (n,), >= 0.
+            strength: Strengths of the events, (n,), >= 0.
             values: (n, k), up to four numbers for each event.
-            at: (n,), simulated times in seconds.
-            text: Short text of all events.
+            at: Simulated times of the events, (n,), in seconds.
+            text: Short text that all events have.
 
         Raises:
             TwixtError: In the same cases as in `World.emit_many`.
@@ -118,9 +118,9 @@ class RunPictures:
 
         Args:
             name: Title of the plot, 1 to 60 characters in one line.
-            *values: y, or x and y. With `series`, x or nothing. The default x is the simulated time of the next
-                publish, in seconds. Each value is a number, or an array without dimensions. NaN and infinities make a
-                gap in the line.
+            *values: Pass y, or x and y. With `series`, pass x or nothing. The default x is the simulated time of the
+                next publish, in seconds. Each value is a number, or an array without dimensions. NaN and infinities
+                make a gap in the line.
             **series: One value for each series, by the name of the series. The values are as in `values`.
 
         Raises:

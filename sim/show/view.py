@@ -182,8 +182,8 @@ class View(Publishing, ViewerInput, RunPictures):
     def camera(self) -> Camera | None:
         """The camera of the scene. If it is None, viewers choose a camera that shows all bodies.
 
-        Assign a camera to move the view of all viewers at once, even if their users have moved it themselves. For
-        this, twixt sends only a few hundred bytes, even if the scene is large.
+        Assign a camera to move the view of all viewers at once, even if their users have moved it themselves. An
+        assignment sends only a few hundred bytes, even if the scene is large.
 
         Raises:
             TwixtError: The assigned value is not a camera or None, or the camera's body does not exist.

@@ -204,10 +204,10 @@ class Bodies(BodyArrays):
         from the object. If `position` has m rows, each other argument has either m rows or one row for all m bodies.
 
         Args:
-            position: Metres, (3,) or (m, 3).
+            position: Position in metres, (3,) or (m, 3).
             orientation: Unit quaternions, (4,) or (m, 4). By default the body is not rotated.
-            velocity: m/s, (3,) or (m, 3). By default zero.
-            angular_velocity: rad/s, in the world frame, (3,) or (m, 3). By default zero.
+            velocity: Velocity in m/s, (3,) or (m, 3). By default zero.
+            angular_velocity: Angular velocity in rad/s, in the world frame, (3,) or (m, 3). By default zero.
             scale: Factor by which the shape is enlarged, a number or (m,).
             color: As in `Bodies.color`. If it is None, the body has only the colour of its shape.
             quat: Order of `orientation`, "xyzw" or "wxyz".

@@ -37,7 +37,7 @@ from twixt.sim.array_arguments import array_refusal, kind_of, without_mask
 class Surfaces:
     """Vertices of the deforming bodies of a scene. `surfaces[body]` is a writable float32 array (v, 3).
 
-    At first the vertices are those of the meshes. `len(surfaces)` is the number of deforming bodies, and iteration
+    At first they are the vertices of the meshes. `len(surfaces)` is the number of deforming bodies, and iteration
     yields their indices. In a world, set `self.surfaces`. In your own loop, pass the object or arrays to
     `View.publish`.
 

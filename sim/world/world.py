@@ -57,7 +57,7 @@ class World:
             viewer does not act on them. Set it in the class or in `__init__`.
 
     Examples:
-        Saved as orbit.py, this world is shown by `twixt run orbit:Orbit`.
+        Save this world as orbit.py. Then `twixt run orbit:Orbit` shows it.
 
         ```python
         import numpy as np
@@ -144,7 +144,7 @@ class World:
 
         Args:
             name: Title of the plot.
-            *values: y, or x and y. With `series`, x or nothing.
+            *values: Pass y, or x and y. With `series`, pass x or nothing.
             **series: One value for each line, by the name of the line.
 
         Raises:
@@ -220,10 +220,10 @@ class World:
             name: Name of the events.
             body: (n,), indices of bodies.
             position: (n, 3), points in the world, metres.
-            strength: (n,), >= 0.
+            strength: Strengths of the events, (n,), >= 0.
             values: (n, k), up to four numbers for each event.
             at: (n,), simulated times within the step, in seconds.
-            text: Short text of all events.
+            text: Short text that all events have.
 
         Raises:
             TwixtError: In the same cases as in `emit`, and if the arrays have different lengths.

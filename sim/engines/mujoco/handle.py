@@ -260,10 +260,10 @@ class Handle:
             name: Name of the events.
             body: (n,), ids of bodies in the model. This and the next arguments may also be one value for all events.
             position: (n, 3), points in the world, metres.
-            strength: (n,), >= 0.
+            strength: Strengths of the events, (n,), >= 0.
             values: (n, k), up to four numbers for each event.
-            at: (n,), simulated times in seconds. By default `data.time`.
-            text: Short text of all events.
+            at: Simulated times of the events, (n,), in seconds. By default `data.time`.
+            text: Short text that all events have.
 
         Raises:
             TwixtError: In the same cases as in `World.emit_many`.
