@@ -94,10 +94,10 @@ class UserEvent(UserAction):
         point: Point of that body under the click, in metres, in the world frame.
         acted_ns: Wall instant at which the user acted, in ns of `time.perf_counter_ns`.
         draw_time_ns: Simulated time of the picture that the user saw, in ns.
-        key_name: Name of the key, such as "a", "1", "left", "space", "f1" or "left_shift". It is the character that
-            the key types without Shift in the user's keyboard layout, so "z" is the key that is labelled Z. If this
-            character is not on a US keyboard, such as a Cyrillic letter, the key has its US name. The keys of the row
-            of digits have the names "0" to "9" in all layouts. A key without a name has "".
+        key_name: Name of the key, such as "a", "1", "left", "space", "f1" or "left_shift". The name is the character
+            that the key types without Shift in the user's keyboard layout, so "z" is the key that is labelled Z. If
+            this character is not on a US keyboard, such as a Cyrillic letter, the key has its US name. The keys of the
+            row of digits have the names "0" to "9" in all layouts. A key without a name has "".
         pointer_px: Position of the pointer in the window, x and y in framebuffer pixels from the top left. None if the
             pointer is outside the window.
         pointer: The point under the pointer in the plane that faces the camera and contains the camera's target, in

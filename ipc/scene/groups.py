@@ -44,7 +44,7 @@ class Group:
     """A group of bodies with their own interpolation method, or with a delay.
 
     Args:
-        bodies: Indices of the bodies, in any order. They are stored as a tuple.
+        bodies: Indices of the bodies, in any order. The indices are stored as a tuple.
         interpolation: "auto", "hermite", "linear", "none", "latest", "catmull", "quadratic", "extrapolate", "kalman",
             "chase", or "module:Class". None for the interpolation method of the run.
         delay_ms: Delay of this group, in ms of simulated time, from 0 to 10,000. The group is drawn in an earlier
@@ -96,7 +96,7 @@ class ColorBy:
     Args:
         column: Name of a column with one number for each body.
         low: Number at which a body has the colour `low_color`.
-        high: Number at which a body has the colour `high_color`. It must differ from `low`.
+        high: Number at which a body has the colour `high_color`. `high` must differ from `low`.
         low_color: Red, green and blue, each from 0 to 1, or np.uint8 from 0 to 255. By default blue.
         high_color: Red, green and blue, as for `low_color`. By default orange.
 

@@ -126,7 +126,7 @@ class Box:
 @named_arguments
 @dataclass(frozen=True)
 class Plane:
-    """A rectangle in the body's own xy plane. Its front faces +z.
+    """A rectangle in the body's own xy plane. The front faces +z.
 
     Args:
         size: Lengths of the edges along x and y, in metres.
@@ -281,9 +281,9 @@ class Part:
     """One shape of a `Compound`, with its own pose in the body's frame.
 
     Args:
-        shape: The shape. It must be neither a `Compound` nor a mesh with `deforms`, and it must have no label.
+        shape: The shape. A `Compound`, a mesh with `deforms` and a shape with a label are not allowed.
         position: Position of the part in the body's frame, in metres.
-        orientation: Quaternion of any length except 0. It is stored as a unit quaternion (x, y, z, w).
+        orientation: Quaternion of any length except 0. twixt stores it with length 1, as (x, y, z, w).
         quat: Order of the numbers of `orientation` in this call, "xyzw" or "wxyz". A wrong order cannot be detected.
     """
 
@@ -324,9 +324,9 @@ class Compound:
     Parts do not make snapshots larger: a snapshot has only the body's pose, and this pose moves all parts. A part
     whose shape has no colour has the body's own colour, or a colour of the palette if the body has no colour. A body's
     scale applies to the positions and the sizes of its parts. A column `scale3` scales the positions along the body's
-    axes. Each part is then scaled along its own axes, by the body's factor in the direction of each axis. This is
-    exact for parts that are rotated by multiples of 90 degrees. It is approximate for all other parts, because exact
-    scaling shears them.
+    axes. Each part is then scaled along its own axes, by the body's factor in the direction of each axis. This scaling
+    is exact for parts that are rotated by multiples of 90 degrees. For all other parts the scaling is approximate,
+    because exact scaling shears them.
 
     Args:
         parts: The parts, in any number. They are stored as a tuple.

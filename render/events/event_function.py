@@ -45,7 +45,7 @@ class EventFunction(Protocol):
     reported once, because frames are then late. After 50 ms, the remaining events wait for the next frame.
 
     Examples:
-        Save this function as my_events.py. Then `twixt run WORLD --on-event my_events:on_event` calls it.
+        Save this function as my_events.py, and run `twixt run WORLD --on-event my_events:on_event`.
 
         ```python
         from twixt import Event
@@ -62,7 +62,7 @@ class EventFunction(Protocol):
             event: The event.
 
         Returns:
-            Any object. It is ignored.
+            Any object. The viewer ignores the object.
         """
 
 

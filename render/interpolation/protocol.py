@@ -32,12 +32,12 @@ class SampledPoses(Protocol):
 class InterpolationMethod(Protocol):
     """An interpolation method: it stores snapshots, and computes the poses at a draw time between them.
 
-    Your class needs no base class, and is created without arguments. It may have an attribute `reach_ns`, the longest
-    time beyond the newest snapshot that the method can draw, in ns of simulated time. The method runs in the viewer's
-    process.
+    Your class needs no base class, and is created without arguments. The class may have an attribute `reach_ns`, the
+    longest time beyond the newest snapshot that the method can draw, in ns of simulated time. The method runs in the
+    viewer's process.
 
     Examples:
-        Save this method as newest.py. Then `twixt run --interpolation newest:Newest` uses it.
+        Save this method as newest.py, and run `twixt run --interpolation newest:Newest`.
 
         ```python
         from types import SimpleNamespace
@@ -72,7 +72,7 @@ class InterpolationMethod(Protocol):
 
         Returns:
             An object with `position`, (n, 3) in metres, and `orientation`, (n, 4) quaternions xyzw of any length above
-            0. It may also have `scale` (n,), `color` (n, 4), `visible` (n,), `columns` (arrays by name) and
+            0. The object may also have `scale` (n,), `color` (n, 4), `visible` (n,), `columns` (arrays by name) and
             `draw_time_ns`. If one of these attributes is missing, its value is taken from the snapshot at or before
             the draw time.
         """

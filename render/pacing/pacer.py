@@ -124,7 +124,7 @@ class Pacer:
 
     @property
     def blocks(self) -> bool:
-        """True if the display sets the pace. Then frame intervals are whole refreshes."""
+        """True if the display sets the pace, so that frame intervals are whole refreshes."""
         return self._placing.display in (BLOCKING, QUEUED)
 
     @property
@@ -233,7 +233,7 @@ class Pacer:
         self._reasons.append(why)
 
     def restart(self, why: str) -> None:
-        """Begins a new grid with the next frame, after a time without frames. This time adds no missed refreshes."""
+        """Begins a new grid with the next frame, after a time without frames. A pause adds no missed refreshes."""
         self._placing.restart()
         self._work.restart()
         self._reasons.append(why)

@@ -63,7 +63,7 @@ class DrawFrame:
     Items with positions that are not finite are left out.
 
     Attributes:
-        interval_ns: Real time since the previous frame, in ns. It is 0 in the first frame.
+        interval_ns: Real time since the previous frame, in ns. In the first frame the value is 0.
         draw_time_ns: Simulated time of the frame, in ns.
         alpha: Position of the draw time between the snapshots `previous` and `next`, from 0 to 1.
         previous: The earlier of the two snapshots (`twixt.Snapshot`).
@@ -209,7 +209,7 @@ class DrawFunction(Protocol):
     If the function raises an exception, the traceback is printed, and the function is not called again.
 
     Examples:
-        Save this function as my_drawing.py. Then `twixt run balls --draw my_drawing:draw` calls it.
+        Save this function as my_drawing.py, and run `twixt run balls --draw my_drawing:draw`.
 
         ```python
         from twixt import DrawFrame
@@ -227,7 +227,7 @@ class DrawFunction(Protocol):
             frame: The frame.
 
         Returns:
-            Any object. It is ignored.
+            Any object. The viewer ignores the object.
         """
 
 

@@ -96,8 +96,8 @@ class Publishing:
         reported once. Positions are float32 (see `Bodies`). A visible loss of motion is reported once.
 
         Args:
-            position: (n, 3), metres. If the scene has one shape and the view has only one body, you may pass one row
-                instead of n rows: shape (3,) for `position`, and one row for each other field.
+            position: (n, 3), metres. If the scene has one shape and the view has one body, `position` may be one row,
+                (3,), and each other field may also be one row.
             orientation: (n, 4), unit quaternions in the order `quat`.
             velocity: (n, 3), m/s.
             angular_velocity: (n, 3), rad/s, in the world frame.
@@ -108,9 +108,9 @@ class Publishing:
             quat: "xyzw" (SciPy, ROS, PyBullet) or "wxyz" (MuJoCo, Isaac Sim, Blender). A wrong order cannot be
                 detected, because the length is 1 in both orders.
             visible: bool, (n,). If it is not passed, visibility is unchanged and new bodies are visible.
-            ids: (n,), whole numbers or texts. Pass ids in every publish or in none. The rows may be in any order. A
-                new id adds a body, and a missing id removes its body.
-            cut: bool, (n,), or indices of bodies that jumped. These bodies are not blended with their last state.
+            ids: Ids of the bodies, (n,), whole numbers or texts. Pass ids in every publish or in none. The rows may be
+                in any order. A new id adds a body, and a missing id removes its body.
+            cut: bool, (n,), or indices of bodies that jumped. Bodies with a cut are not blended with their last state.
             columns: Arrays by name, (n,) or (n, width), or one row for all bodies. Columns that you do not pass keep
                 their values. Columns per part have one row for each part (`Scene.part_bodies`) and cannot be combined
                 with ids. Columns of the world have one row.

@@ -41,8 +41,8 @@ class RunPictures:
     ) -> None:
         """Emits an event: something that happened in the state that is published next.
 
-        The event belongs to the next state that is published, even if this is the first state. If the simulated time
-        of that state is smaller than the time before, the event belongs to the restarted world. For limits,
+        The event belongs to the next state that is published, even if this is the first state. If the next state
+        restarts the world (with a smaller simulated time), the event belongs to the restarted world. For limits,
         corrections and costs see `World.emit`. Any thread may call this method. After `close`, it does nothing.
 
         Args:
@@ -53,11 +53,11 @@ class RunPictures:
             strength: Strength of the event, >= 0, in a unit of your choice.
             values: Up to four numbers.
             text: Short text, up to 15 bytes in UTF-8.
-            at: Simulated time at which the event happened, in seconds. It must be later than the last publish, and not
-                later than the next publish. By default it is the time of the next publish.
+            at: Simulated time at which the event happened, in seconds. The time must be later than the last publish,
+                and not later than the next publish. The default is the time of the next publish.
 
         Raises:
-            TwixtError: In the same cases as in `World.emit`.
+            TwixtError: An argument is invalid (see `World.emit`).
 
         Examples:
             ```python
@@ -93,7 +93,7 @@ class RunPictures:
 
         Args:
             name: Name of the events.
-            body: (n,), indices of bodies. This and the next arguments may also be one value for all events.
+            body: (n,), indices of bodies. `body` and the next arguments may also be one value for all events.
             position: (n, 3), points in the world, metres.
             strength: Strengths of the events, (n,), >= 0.
             values: (n, k), up to four numbers for each event.
@@ -101,7 +101,7 @@ class RunPictures:
             text: Short text that all events have.
 
         Raises:
-            TwixtError: In the same cases as in `World.emit_many`.
+            TwixtError: An argument is invalid (see `World.emit_many`).
         """
         if not self._session.is_closed:
             self._events.emit_many(name, body, position, strength, values, at, text)
@@ -121,7 +121,8 @@ class RunPictures:
             *values: Pass y, or x and y. With `series`, pass x or nothing. The default x is the simulated time of the
                 next publish, in seconds. Each value is a number, or an array without dimensions. NaN and infinities
                 make a gap in the line.
-            **series: One value for each series, by the name of the series. The values are as in `values`.
+            **series: One value for each series, by the name of the series. Each value is a number, NaN and infinities
+                included.
 
         Raises:
             TwixtError: A value is not a number, the number of values is wrong, or the name is not a text of 1 to 60

@@ -80,15 +80,15 @@ def show(
     about the window. The arguments from `seconds` to `profile` are about the end of the run, and about files that the
     viewer writes.
 
-    In four cases the loop continues without a window, and one line on standard error names the case. The cases are:
-    there is no display; no folder for the socket is writable (set XDG_RUNTIME_DIR); no program can be started as the
-    viewer (see `twixt.freeze_support`); the viewer crashed. See `View.is_open`, `View.close_reason` and `View.reopen`.
-    Ctrl-C interrupts only the loop, not the viewer.
+    In four cases the loop continues without a window, and one line on standard error names the case: there is no
+    display; no folder for the socket is writable (set XDG_RUNTIME_DIR); no program can be started as the viewer (see
+    `twixt.freeze_support`); or the viewer crashed. See `View.is_open`, `View.close_reason` and `View.reopen`. Ctrl-C
+    interrupts only the loop, not the viewer.
 
     Args:
         scene: Shapes of the bodies, camera, ground and light. Body i has the i-th shape.
-        dt: Simulated seconds from one publish to the next, >= 1e-9. `publish` uses it if you do not pass `sim_time`.
-            By default 1/60.
+        dt: Simulated seconds from one publish to the next, >= 1e-9. `publish` uses this interval if you do not pass
+            `sim_time`. By default 1/60.
         capacity: Number of bodies for which memory is reserved. You may publish more bodies than this. By default one
             body for each shape.
         rate_hz: Number of publishes per simulated second, instead of `dt`: dt = 1 / rate_hz.
@@ -126,8 +126,8 @@ def show(
             with work.
         viewer_nice: Nice value of the viewer's process, 0 to 19.
         offscreen: True to draw without a window.
-        seconds: Time after which the view closes, in seconds. This time starts at the end of the viewer's start-up. By
-            default there is no limit.
+        seconds: Time after which the view closes, in seconds. The time is counted from the end of the viewer's
+            start-up. By default there is no limit.
         screenshot: File of a picture (PNG) that is saved at the instant `at_s`.
         at_s: Instant of the screenshot, in seconds after the first frame. By default 2.
         log: File of the frame log (CSV), one row per frame.

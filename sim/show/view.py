@@ -76,8 +76,8 @@ class View(Publishing, ViewerInput, RunPictures):
     def is_open(self) -> bool:
         """True while the loop should continue.
 
-        It becomes False in three cases: the user closes the window that `show` opened, you call `close`, or the
-        `seconds` of `show` have passed. It stays True if the viewer crashes or if there is no display.
+        `is_open` becomes False in three cases: the user closes the window that `show` opened, you call `close`, or the
+        `seconds` of `show` have passed. `is_open` stays True if the viewer crashes or if there is no display.
         """
         return not self._session.is_over
 
@@ -220,9 +220,8 @@ class View(Publishing, ViewerInput, RunPictures):
     def close(self) -> None:
         """Closes the window, ends all viewers and frees the memory.
 
-        The call waits for requested screenshots for at most 5 s. Then it waits for the viewer's process to end. If the
-        process has not ended after 3 s, the call terminates it. Any thread may call this method. A second call does
-        nothing.
+        The call waits for requested screenshots for at most 5 s. Then the call waits for the viewer's process to end,
+        and terminates this process after 3 s. Any thread may call this method. A second `close` does nothing.
         """
         self._session.close()
 

@@ -117,8 +117,8 @@ class ViewerInput:
         to the mass of your body. Bodies that are `draggable` get no force.
 
         Returns:
-            A dict, which is empty while nobody drags a body. It maps the index of a body's record to a force, (3,) in
-            N, and a torque about the body's position, (3,) in N m. Force and torque are float64, in the world frame.
+            A dict from the index of a body's record to a force, (3,) in N, and a torque about the body's position,
+            (3,) in N m. The dict is empty while nobody drags a body. Force and torque are float64, in the world frame.
         """
         found: Forces = {}
         for pull in self._host.actions.pulls:
@@ -150,7 +150,7 @@ class ViewerInput:
     def slider(self, name: str, value: float, low: float, high: float, section: str = SECTION) -> Slider:
         """Adds a slider to the overlay.
 
-        The loop reads and assigns `.value`. This is as fast as reading a plain attribute.
+        The loop reads and assigns `.value`. Reading `.value` is as fast as reading a plain attribute.
 
         Args:
             name: Text beside the slider.
@@ -181,7 +181,7 @@ class ViewerInput:
             section: Title of the section of the overlay.
 
         Returns:
-            The switch. Its `.value` is True or False.
+            The switch. The switch's `.value` is True or False.
 
         Raises:
             TwixtError: The section has another control of this name, or the view is closed.
@@ -200,7 +200,7 @@ class ViewerInput:
             section: Title of the section of the overlay.
 
         Returns:
-            The button. Its `.pressed()` is True once after the user has pressed it.
+            The button. The button's `.pressed()` is True once after the user has pressed the button.
 
         Raises:
             TwixtError: The section has another control of this name, or the view is closed.
@@ -223,7 +223,7 @@ class ViewerInput:
         self.controls = (*self.controls, control)
 
     def set_texts(self, texts: Iterable[OverlayText]) -> None:
-        """Shows texts over the picture. They replace the texts of the last call.
+        """Shows texts over the picture. The new texts replace the texts of the last call.
 
         Viewers get the newest texts, at most five times a second.
 
@@ -247,7 +247,7 @@ class ViewerInput:
         self._status.set_fields(texts=texts_as_message(shown))
 
     def set_images(self, images: Iterable[OverlayImage]) -> None:
-        """Shows images over the picture. They replace the images of the last call.
+        """Shows images over the picture. The new images replace the images of the last call.
 
         Viewers get the newest images, at most 30 times a second.
 
@@ -263,7 +263,7 @@ class ViewerInput:
         self._host.write_overlay("images", *overlay.images_as_message(shown))
 
     def set_figures(self, figures: Iterable[OverlayFigure]) -> None:
-        """Shows figures over the picture. They replace the figures of the last call.
+        """Shows figures over the picture. The new figures replace the figures of the last call.
 
         Viewers get the newest figures, at most 10 times a second.
 
@@ -279,7 +279,7 @@ class ViewerInput:
 
     @property
     def size_px(self) -> tuple[int, int] | None:
-        """Width and height of the viewer's window, in pixels. None before the viewer has reported them."""
+        """Width and height of the viewer's window, in pixels. None before the viewer has reported the size."""
         look = self._host.actions.look
         return None if look is None else look.size_px
 
@@ -319,11 +319,12 @@ class ViewerInput:
             position: Position of the body at first, (3,) in metres. By default the position that was published last.
 
         Returns:
-            The body. Its `.position` is the point to which the user has dragged it. Publish this position.
+            The body. The result's `.position` is the point to which the user has dragged the body. Publish this
+            position.
 
         Raises:
-            TwixtError: The body does not exist, too many bodies are draggable, or the view is closed. Or `position` is
-                None, and no position of the body was published.
+            TwixtError: The body does not exist, too many bodies are draggable, or the view is closed. The error also
+                comes if `position` is None and no position of the body was published.
         """
         if self._host.is_ended:
             raise TwixtError("this view is closed, so no body can be dragged; open another with twixt.show(scene)")

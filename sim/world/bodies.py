@@ -60,8 +60,8 @@ class Bodies(BodyArrays):
         scene: The world's scene. Pass it only if a column has one row for each part of a body.
 
     Raises:
-        TwixtError: The declaration of a column is invalid, or there are more bodies than fit into memory. This error
-            is raised before memory is allocated.
+        TwixtError: The declaration of a column is invalid, or there are more bodies than fit into memory. twixt checks
+            the number of bodies before it allocates memory.
 
     Examples:
         ```python
@@ -89,8 +89,8 @@ class Bodies(BodyArrays):
     def visible(self) -> NDArray[np.bool_]:
         """Mask of the visible bodies, bool (n,).
 
-        `visible[i] = False` hides body i. Unlike `despawn`, this does not free the index i for reuse. `visible[i] =
-        True` restores a despawned body.
+        `visible[i] = False` hides body i. Unlike `despawn`, hiding a body does not free the index i for reuse.
+        `visible[i] = True` restores a despawned body.
         """
         return visibility_mask((self._views["flags"] & VISIBLE) != 0, self)
 
@@ -200,8 +200,9 @@ class Bodies(BodyArrays):
     ) -> Any:
         """Adds a body, or m bodies if `position` has m rows.
 
-        The index of a despawned body is reused. If no body is despawned, the arrays grow. Then read the arrays again
-        from the object. If `position` has m rows, each other argument has either m rows or one row for all m bodies.
+        The index of a despawned body is reused. If no body is despawned, the arrays grow. After the arrays have grown,
+        read them again from the object. If `position` has m rows, each other argument has either m rows or one row for
+        all m bodies.
 
         Args:
             position: Position in metres, (3,) or (m, 3).

@@ -146,7 +146,7 @@ class BodyArrays:
 
     @property
     def columns(self) -> Columns:
-        """The world's own columns by name: `bodies.columns["heat"][i] = 1.0`. Each has shape (n,) or (n, width)."""
+        """The world's own columns by name, each (n,) or (n, width): `bodies.columns["heat"][i] = 1.0`."""
         return self._columns
 
     @property

@@ -56,7 +56,7 @@ class Marks:
     In your own loop, pass them to `View.publish`.
 
     Attributes:
-        fault: Text about the first mark since `clear` that cannot be drawn. Empty if all marks can be drawn.
+        fault: Text about the first mark since `clear` that cannot be drawn. "" if all marks can be drawn.
 
     Examples:
         ```python
@@ -136,7 +136,7 @@ class Marks:
                 of a mark is its index among the marks of its kind.
             label: One text to the right of each mark, or n texts. Each text has one line and at most 200 characters.
                 Texts are drawn over everything. Only the 500 visible texts nearest to the camera are shown.
-            text: The text of each mark of the kind "text", or n texts, as for `label`. It has the colour `color`.
+            text: Text of each mark of the kind "text", or n texts, as for `label`. Texts have the colour `color`.
             body: Index of the body to which all marks are attached, or (n,) such indices. `position`, `to` and
                 `orientation` are then in the frame of that body, without the body's scale. The mark moves with the
                 body as it is drawn, and is hidden while the body is hidden or does not exist.
@@ -191,8 +191,8 @@ class Marks:
     def extend(self, records: NDArray[np.void]) -> None:
         """Adds marks that are given as records. Use this in code that makes marks of many kinds at once.
 
-        The method checks only the dtype, the shape, and that the marks can be drawn. It does not copy the texts of
-        another `Marks`.
+        The method checks only the dtype, the shape, and that the marks can be drawn. The method does not copy the
+        texts of another `Marks`.
 
         Args:
             records: (n,) of dtype `twixt.ipc.snapshot.MARK`. The highest byte of each key is the kind of the mark.

@@ -46,8 +46,8 @@ class Surfaces:
         count: Number of bodies. By default one for each shape of the scene.
 
     Attributes:
-        vertices: Vertices of all deforming bodies, one body after the other, float32 (all v, 3). They are in metres,
-            in the frame of each body.
+        vertices: Vertices of all deforming bodies, one body after the other, float32 (all v, 3). The vertices are in
+            metres, each in the frame of its body.
         records: The same vertices as records, in the format of a snapshot.
 
     Raises:

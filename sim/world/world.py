@@ -57,7 +57,7 @@ class World:
             viewer does not act on them. Set it in the class or in `__init__`.
 
     Examples:
-        Save this world as orbit.py. Then `twixt run orbit:Orbit` shows it.
+        Save this world as orbit.py, and show the world with `twixt run orbit:Orbit`.
 
         ```python
         import numpy as np
@@ -95,14 +95,14 @@ class World:
         """Advances the world by `dt` seconds of simulated time.
 
         Args:
-            dt: Seconds of simulated time. It is `self.dt`, or a multiple of it with --when-slow widen.
+            dt: Seconds of simulated time: `self.dt`, or a multiple of `self.dt` with --when-slow widen.
         """
         raise NotImplementedError(f"{type(self).__name__} has no step(self, dt); write one that advances its bodies")
 
     def reset(self, *args: Any, **kwargs: Any) -> None:
         """Optional: returns the world to its initial state. Define it as `reset(self, seed)` or `reset(self)`.
 
-        Without this method, a reset constructs a new world.
+        If the class has no `reset`, a reset constructs a new world.
 
         Args:
             *args: The seed, if your method accepts it by position.
@@ -148,7 +148,7 @@ class World:
             **series: One value for each line, by the name of the line.
 
         Raises:
-            TwixtError: In the same cases as in `View.plot`.
+            TwixtError: An argument is invalid (see `View.plot`).
         """
         if self._plot_recorder is not None:
             self._plot_recorder.add(name, values, series)
@@ -176,7 +176,7 @@ class World:
 
         A call takes about a microsecond and never waits. One step may emit 16,384 events, and a program may use 254
         names. Further events are dropped. Events with further names are called "other". An invalid value does not stop
-        the world. It is corrected as described below, and the first value of each kind is reported.
+        the world: it is corrected as described below, and the first value of each kind is reported.
 
         Args:
             name: Name of the event, 1 to 40 bytes in UTF-8, without control characters.
@@ -226,7 +226,7 @@ class World:
             text: Short text that all events have.
 
         Raises:
-            TwixtError: In the same cases as in `emit`, and if the arrays have different lengths.
+            TwixtError: An argument is invalid (see `emit`), or the arrays have different lengths.
         """
         if self._event_buffer is not None:
             self._event_buffer.emit_many(name, body, position, strength, values, at, text)
@@ -242,13 +242,13 @@ class World:
     def write_bodies(self, records: NDArray[np.void]) -> None:
         """Optional: writes the bodies after the last step directly into the shared memory that viewers read.
 
-        Use this method if there are many bodies and each step rewrites all of them. It avoids a copy from
+        Use this method if there are many bodies and each step rewrites all of them. The method avoids a copy from
         `self.bodies`. twixt calls it for each snapshot, and fills `self.bodies` only if the bodies are read for a
         different purpose. The method must change only `records`, and must not store `records` or views of `records`.
 
         Args:
-            records: The records to write, dtype `twixt.ipc.snapshot.BODY`, shape (n,) with n = len(self.bodies). Their
-                content before the call is undefined. Write every field of every record, epochs included.
+            records: The records to write, dtype `twixt.ipc.snapshot.BODY`, shape (n,) with n = len(self.bodies).
+                Before the call, `records` has undefined content. Write every field of every record, epochs included.
         """
         records[:] = self.bodies.records
 

@@ -95,8 +95,9 @@ class Handle:
     def cam(self) -> MjvCamera:
         """The camera of the window, an `MjvCamera`.
 
-        If your code has changed the camera since the last `sync`, the next `sync` shows this view in the window.
-        Otherwise `sync` sets the camera to the view that the user has chosen in the window.
+        If your code has changed the camera since the last `sync`, the next `sync` shows this view in the window. If
+        your code has not changed the camera, `sync` sets the camera to the view that the user has chosen in the
+        window.
         """
         return self._shown.camera
 
@@ -219,9 +220,9 @@ class Handle:
     ) -> None:
         """Emits an event: something that happened in the current state of `data`. Call `sync` after `emit`.
 
-        Viewers deliver the event in the first frame whose draw time has reached the event's instant. This is true even
-        if `sync` does not publish this state. For limits and corrections see `World.emit`. After `close`, this method
-        does nothing.
+        Viewers deliver the event in the first frame whose draw time has reached the event's instant. Viewers deliver
+        the event even if `sync` does not publish this state. For limits and corrections see `World.emit`. After
+        `close`, this method does nothing.
 
         Args:
             name: Name of the event, 1 to 40 bytes in UTF-8, without control characters.
@@ -234,7 +235,7 @@ class Handle:
                 than the next published state, the event waits until a state has reached this time.
 
         Raises:
-            TwixtError: In the same cases as in `World.emit`.
+            TwixtError: An argument is invalid (see `World.emit`).
         """
         time_s = self._time_of_events()
         at = time_s if at is None else at
@@ -258,7 +259,7 @@ class Handle:
 
         Args:
             name: Name of the events.
-            body: (n,), ids of bodies in the model. This and the next arguments may also be one value for all events.
+            body: (n,), ids of bodies in the model. `body` and the next arguments may also be one value for all events.
             position: (n, 3), points in the world, metres.
             strength: Strengths of the events, (n,), >= 0.
             values: (n, k), up to four numbers for each event.
@@ -266,7 +267,7 @@ class Handle:
             text: Short text that all events have.
 
         Raises:
-            TwixtError: In the same cases as in `World.emit_many`.
+            TwixtError: An argument is invalid (see `World.emit_many`).
         """
         time_s = self._time_of_events()
         at = time_s if at is None else at

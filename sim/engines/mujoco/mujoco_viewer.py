@@ -51,7 +51,7 @@ def publish(view: View, data: MjData) -> None:
 
     A state has the poses and velocities of the bodies, the tendons, and the simulated time (`data.time`). If
     `data.time` decreases, all bodies are drawn with a cut. Call `publish` at most once in each step of the loop.
-    `publish` sends every state. In contrast, `launch_passive` sends no more states than frames can show.
+    `publish` sends every state. (`launch_passive` sends no more states than frames can show.)
 
     Args:
         view: The view that `twixt.show(scene(model))` returned.
@@ -124,7 +124,7 @@ def launch_passive(
         reference to it is gone.
 
     Raises:
-        ValueError: In the same cases as in MuJoCo's own viewer.
+        ValueError: An argument is invalid for MuJoCo's own viewer as well.
         TwixtError: `publish_hz` or an option is invalid, the name is in use, or memory is insufficient.
 
     Examples:
@@ -173,13 +173,13 @@ def launch(
     Args:
         model: The model.
         data: Data of the model. By default a new `MjData`.
-        loader: Function that returns model and data. It cannot be combined with `model`.
+        loader: Function that returns model and data. `loader` cannot be combined with `model`.
         show_left_ui: As in `launch_passive`.
         show_right_ui: As in `launch_passive`.
         **options: As in `launch_passive`.
 
     Raises:
-        ValueError: In the same cases as in MuJoCo's own viewer.
+        ValueError: An argument is invalid for MuJoCo's own viewer as well.
         TwixtError: There is no model, or an option is invalid.
 
     Examples:
