@@ -132,7 +132,7 @@ def measure(
         "--json",
         "json_file",
         metavar="FILE",
-        help="write the figures of physics and the channel as JSON; if FILE is -, to standard output",
+        help="write the figures of physics and the channel to FILE, as JSON; - means standard output",
     ),
     sides=(BOTH, SIM),
 )
@@ -172,7 +172,7 @@ def view(name: str | None, wait: bool, **values: Any) -> int:
 
 @commands.command(
     argument("log", type=EXISTING_FILE),
-    option("--json", "json_file", metavar="FILE", help="write the report as JSON; if FILE is -, to standard output"),
+    option("--json", "json_file", metavar="FILE", help="write the report to FILE, as JSON; - means standard output"),
     option("--plot", metavar="FILE", help="write the frame-pacing plot (PNG)"),
     FULL,
 )

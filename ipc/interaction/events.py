@@ -86,7 +86,7 @@ class UserEvent(UserAction):
         key: GLFW's code for the key's place on the keyboard. The code is the same in all keyboard layouts. For letters
             and digits the code is the character at this place on a US keyboard, such as `ord("A")`.
         action: "press", "repeat" or "release".
-        mods: GLFW's bits (Shift 1, Ctrl 2, Alt 4, Super 8).
+        mods: The keys that are held, as GLFW's bits (Shift 1, Ctrl 2, Alt 4, Super 8).
         is_viewers: True if the viewer itself has acted on the key.
         button: "left", "right" or "middle".
         clicks: Number of clicks: 1, or 2 for a double click.

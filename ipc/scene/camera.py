@@ -69,8 +69,8 @@ class Camera:
             up, and that no body turns, gives a 2D view: dragging the mouse only pans.
         rotates_with_body: True if the camera also turns with `body`. False if it only moves with the body.
         up: Vector of any length that points up in the picture. If `body` is given, `up` is in that body's frame. `up`
-            must not be parallel to the line of sight. Only the z direction may be parallel: a camera that looks
-            straight down then shows x to the right and y up, as on a map.
+            must not be parallel to the line of sight. The z direction is an exception: a camera that looks straight
+            down then shows x to the right and y up, as on a map.
         principal_point: Position of `target` in the picture, as two distances from the picture's middle: to the right
             and up. Each distance is a fraction of the picture's height, from -1 to 1. (0, 0) is the middle. The
             principal point changes neither the angle of view nor the height that the picture shows.

@@ -52,10 +52,9 @@ class Mesh:
     """A surface of triangles in the body's own frame.
 
     Args:
-        vertices: Array of shape (v, 3), in metres, at most 1e6 m from the origin along each axis, and at most
-            2,000,000 rows.
-        faces: Array of shape (f, 3) with indices of vertices, counter-clockwise as seen from outside, at most
-            4,000,000 rows.
+        vertices: Array of shape (v, 3) with at most 2,000,000 rows. Each coordinate is from -1e6 to 1e6 m.
+        faces: Array of shape (f, 3) with at most 4,000,000 rows. A row has the indices of three vertices,
+            counter-clockwise as seen from outside.
         normals: None, "smooth" or an array of directions of shape (v, 3). None draws each face flat. "smooth" takes,
             at each vertex, the mean normal of the faces around the vertex, weighted by the faces' areas (Gouraud
             1971).

@@ -151,7 +151,7 @@ class DrawFrame:
         self._add_lines("frame.lines", starts, ends, color)
 
     def polyline(self, points: ArrayLike, color: ArrayLike = WHITE) -> None:
-        """Adds a line through points, in their order.
+        """Adds a line that joins the points in their order.
 
         Args:
             points: (n, 3), metres.

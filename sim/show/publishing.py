@@ -116,9 +116,9 @@ class Publishing:
                 with ids. Columns of the world have one row.
             marks: Marks of this state. If you do not pass marks, the state has no marks. You may change the marks
                 after the call.
-            surfaces: {body: (v, 3)}, the vertices of bodies whose mesh deforms, in metres in the body's own frame. If
-                only one body deforms, the array alone is accepted. At first the vertices are the rest shapes. Vertices
-                that you do not pass keep their values. Surfaces cannot be combined with ids.
+            surfaces: Dict {body: (v, 3)} with the vertices of bodies whose mesh deforms, in metres in the body's own
+                frame. If only one body deforms, the array alone is accepted. At first the vertices are the rest
+                shapes. Vertices that you do not pass keep their values. Surfaces cannot be combined with ids.
             sim_time: Simulated time in seconds, stored as whole nanoseconds. By default the last simulated time plus
                 `dt`. A smaller time than the last restarts the world (a new world epoch). An equal time replaces the
                 last state at once, without a blend.

@@ -43,7 +43,8 @@ class RunPictures:
 
         The event belongs to the next state that is published, even if this is the first state. If the next state
         restarts the world (with a smaller simulated time), the event belongs to the restarted world. For limits,
-        corrections and costs see `World.emit`. Any thread may call this method. After `close`, it does nothing.
+        corrections and costs see `World.emit`. Any thread may call this method. After `close`, this method does
+        nothing.
 
         Args:
             name: Name of the event, 1 to 40 bytes in UTF-8, without control characters.
@@ -114,7 +115,7 @@ class RunPictures:
         keeps its last 1500 points. If a series gets more than 120 points a second, only the lowest and the highest
         value of each interval are kept. So a series shows at least 10 s. A program may have 16 plots, and 64 series in
         all plots together. Further plots and series are ignored, and this is reported once. Any thread may call this
-        method. After `close`, it does nothing.
+        method. After `close`, this method does nothing.
 
         Args:
             name: Title of the plot, 1 to 60 characters in one line.

@@ -93,7 +93,7 @@ def show(
             body for each shape.
         rate_hz: Number of publishes per simulated second, instead of `dt`: dt = 1 / rate_hz.
         columns: Your own values per body, per part or for the world, by name. See `Column`.
-        name: Name by which other viewers attach (`twixt view NAME`). By default a name with the process id.
+        name: Name by which other viewers attach (`twixt view NAME`). By default the name contains the process id.
         viewer: False to start no viewer.
         interpolation: Method that draws bodies between two states: "auto", "hermite", "linear", "none", "latest",
             "catmull", "quadratic", "extrapolate", "kalman", "chase", or "module:Class" for your own method (see

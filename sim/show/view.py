@@ -220,8 +220,9 @@ class View(Publishing, ViewerInput, RunPictures):
     def close(self) -> None:
         """Closes the window, ends all viewers and frees the memory.
 
-        The call waits for requested screenshots for at most 5 s. Then the call waits for the viewer's process to end,
-        and terminates this process after 3 s. Any thread may call this method. A second `close` does nothing.
+        The call waits for requested screenshots for at most 5 s. Then the call waits at most 3 s for the viewer's
+        process to end, and terminates the process if it still runs. Any thread may call this method. A second `close`
+        does nothing.
         """
         self._session.close()
 

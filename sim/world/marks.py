@@ -125,11 +125,11 @@ class Marks:
             orientation: (n, 4), unit quaternions in the order `quat`. An arrow or line starts at `position` and
                 extends along its own z axis. The centre of every other kind is at `position`.
             quat: Order of `orientation`, "xyzw" or "wxyz".
-            size: k numbers in metres for each mark, (n, k), or for all marks, (k,). The k numbers are, for a sphere:
-                its radius; box: edges x, y, z; capsule, cylinder: radius, length; ellipsoid: diameters x, y, z; arrow,
-                line: radius, length (a line of radius 0, the default, is thin at every distance); axes: length. If k
-                is 1, size may also be a number or have shape (n,). For a text, the size is a factor from 0.25 to 8; 1,
-                the default, gives the usual size of the letters.
+            size: k numbers in metres for each mark, (n, k), or for all marks, (k,). Sphere: radius. Box: edges x, y,
+                z. Capsule, cylinder: radius, length. Ellipsoid: diameters x, y, z. Arrow, line: radius, length. Axes:
+                length. A line of radius 0, the default, is thin at every distance. If k is 1, size may also be a
+                number or have shape (n,). For a text, the size is a factor from 0.25 to 8; 1, the default, gives the
+                usual size of the letters.
             color: (n, 3 or 4), or one colour for all marks. Numbers from 0 to 1, or np.uint8 from 0 to 255.
             ids: (n,), whole numbers from 0 to 2**56 - 1. Marks of equal kind and id in two snapshots are the same
                 mark. If several marks in one snapshot have equal ids, they are matched in their order. The default id
