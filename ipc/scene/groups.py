@@ -90,8 +90,9 @@ class Group:
 class ColorBy:
     """Colours bodies by the values of a column.
 
-    A value below `low` or above `high` is clamped. The body's colour is then interpolated linearly: it is `low_color`
-    at `low` and `high_color` at `high`. This colour replaces red, green and blue of the body and of its shapes.
+    Values outside the range from `low` to `high` are clamped. The body's colour is then interpolated linearly: it is
+    `low_color` at `low` and `high_color` at `high`. This colour replaces red, green and blue of the body and of its
+    shapes.
 
     Args:
         column: Name of a column with one number for each body.
