@@ -221,7 +221,7 @@ class Config:
     )
     camera: str = window_flag(
         "auto",
-        "keep the first view of a scene without a camera; without this flag, the view follows the bodies",
+        "keep the first view; by default, the view follows the bodies if the scene has no camera",
         name="--still-view",
         stores="still",
     )
