@@ -219,12 +219,12 @@ def main(arguments: list[str] | None = None) -> int:
     """Runs the command line `twixt`. A TwixtError is printed as one line on standard error.
 
     Args:
-        arguments: Words of the command line. By default those of `sys.argv`.
+        arguments: Words of the command line. By default the words of `sys.argv`.
 
     Returns:
-        The exit code of the command. It is 0 if there was no error, 1 if your code raised an error or a limit of
-        --fail-if was broken, 2 if an input cannot be used, and 130 after Ctrl-C. The page docs/command-line.md lists
-        all codes.
+        The exit code of the command. The code is 0 if there was no error, and 1 if your code raised an error or a
+        limit of --fail-if was broken. The code is 2 if an input cannot be used, and 130 after Ctrl-C. The page
+        docs/command-line.md lists all codes.
 
     Examples:
         ```python

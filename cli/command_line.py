@@ -92,8 +92,8 @@ def run(**values: Any) -> int:
     option(
         "--against",
         metavar="FLAGS",
-        help="compare runs without these extra flags (A) with runs that have them (B), such as '--clock ahead'; then "
-        "--fail-if limits B - A",
+        help="compare runs without these extra flags (A) with runs that have them (B), such as '--clock ahead'; --fail-if "
+        "then limits the difference B - A",
     ),
     option(
         "--repeat",
@@ -132,7 +132,7 @@ def measure(
         "--json",
         "json_file",
         metavar="FILE",
-        help="write the figures of physics and the channel as JSON; if FILE is -, to standard output",
+        help="write the figures of physics and the channel to FILE, as JSON; - means standard output",
     ),
     sides=(BOTH, SIM),
 )
@@ -159,7 +159,7 @@ def sim(steps: int | None, print_hash: bool, json_file: str | None, **values: An
 
 @commands.command(
     argument("name", required=False, shell_complete=complete_simulations),
-    option("--wait", is_flag=True, help="wait until the simulation starts, and after its end until it starts again"),
+    option("--wait", is_flag=True, help="wait until the simulation starts; when it ends, wait until it starts again"),
     FULL,
     sides=(BOTH, VIEW),
 )
@@ -172,7 +172,7 @@ def view(name: str | None, wait: bool, **values: Any) -> int:
 
 @commands.command(
     argument("log", type=EXISTING_FILE),
-    option("--json", "json_file", metavar="FILE", help="write the report as JSON; if FILE is -, to standard output"),
+    option("--json", "json_file", metavar="FILE", help="write the report to FILE, as JSON; - means standard output"),
     option("--plot", metavar="FILE", help="write the frame-pacing plot (PNG)"),
     FULL,
 )

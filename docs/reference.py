@@ -62,11 +62,12 @@ GROUPS: dict[str, tuple[str, tuple[str, ...]]] = {
         ("OverlayText", "OverlayImage", "OverlayFigure", "OverlayLine"),
     ),
     "Your own functions in the viewer": (
-        "The viewer's process can call functions and classes that you write. These names describe them.",
+        "The viewer's process can call functions and classes that you write. The names below describe these functions "
+        "and classes.",
         ("DrawFunction", "DrawFrame", "EventFunction", "Event", "InterpolationMethod", "SampledPoses", "Snapshot"),
     ),
     "Without a viewer": (
-        "These parts decide what a frame draws and when. They read no clock and draw nothing.",
+        "These parts decide what a frame draws and when. These parts read no clock and draw nothing.",
         (
             "render.interpolation.create",
             "render.playback.PlaybackClock",

@@ -56,13 +56,13 @@ def rotation(axis: ArrayLike, angle: ArrayLike) -> NDArray[np.float64]:
 
     Args:
         axis: (3,), or (n, 3) with one row for each rotation. The length of each vector may be any number above 0.
-        angle: Radians, a number or (n,).
+        angle: Angle in radians, a number or (n,).
 
     Returns:
         The quaternions, float64. The shape is (4,) if both arguments are for one rotation, else (n, 4).
 
     Raises:
-        TwixtError: An argument has another shape or type, a number is not finite, or an axis has length 0. The error
+        TwixtError: An argument has a wrong shape or type, a number is not finite, or an axis has length 0. The error
             is also a ValueError or a TypeError.
 
     Examples:
@@ -87,8 +87,8 @@ def turn_towards(
     """Unit quaternions xyzw that turn a body's forward axis to a direction.
 
     The body's up axis is then as near to `up` as possible. If a direction is parallel to `up`, the rotation is the
-    shortest one of the forward axis to the direction. If the direction is also opposite to the forward axis, the
-    rotation is the half turn about the up axis.
+    shortest rotation from the forward axis to the direction. If the direction is also opposite to the forward axis,
+    the rotation is the half turn about the up axis.
 
     Args:
         direction: (3,), or (n, 3) with one row for each rotation. The length of each vector may be any number above 0.
@@ -100,7 +100,7 @@ def turn_towards(
         The quaternions, float64. The shape is (4,) if both arguments are for one rotation, else (n, 4).
 
     Raises:
-        TwixtError: An argument has another shape or type, a number is not finite, or a direction has length 0. The
+        TwixtError: An argument has a wrong shape or type, a number is not finite, or a direction has length 0. The
             error is also a ValueError or a TypeError.
 
     Examples:

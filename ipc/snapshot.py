@@ -147,7 +147,7 @@ class Snapshot:
         sim_time_ns: Simulated time of the state, in ns.
         bodies: Structured array of dtype `twixt.ipc.snapshot.BODY` and shape (n,), with the fields position,
             orientation, velocity, angular_velocity, scale, color, flags and epoch.
-        columns: For each name, an array of n rows.
+        columns: Columns of the bodies by name, each an array of n rows.
         tick: Number of steps since the world began.
         due_ns: Wall instant at which this state is due, in ns of `time.perf_counter_ns`.
         published_ns: Wall instant at which readers could first read this state, in ns.
@@ -159,10 +159,10 @@ class Snapshot:
         texts: The texts of the marks, in the form that `twixt.ipc.scene.mark_texts.text_of_label` reads.
         vertices: Array of shape (v, 3) in metres, with the vertices of all deforming bodies in the order of the
             bodies. Each vertex is in its body's frame. If there are no vertices, these bodies have their rest shapes.
-        part_columns: For each name, an array of p rows, one row per part of the bodies.
+        part_columns: Columns of the parts by name, each an array of p rows, one row per part of the bodies.
         part_bodies: Array of shape (p,) with the index in `bodies` of each part's body. The index is -1 if that body
             is not in `bodies`. The array is empty if the scene is not known.
-        world_columns: For each name, an array of one row.
+        world_columns: Columns of the world by name, each an array of one row.
         scene_version: Version of the scene that these bodies belong to.
 
     Examples:

@@ -147,7 +147,7 @@ class Config:
     )
     trouble: str | None = trouble_flag(
         None,
-        "preset of several kinds of trouble; the flags above override values of the preset",
+        "preset of several kinds of trouble; --slow-physics, --stall, --drop and --delay override values of the preset",
         str,
         choices=tuple(PRESETS),
     )
@@ -167,14 +167,14 @@ class Config:
     )
     clock: str = motion_flag(
         "auto",
-        "simulated time that a frame draws. auto: the smallest delay at which the next snapshot has arrived; ahead: the "
+        "simulated time of a frame. auto: the newest time for which the next snapshot arrives in time; ahead: the "
         "time that is due now; newest-two: one publish interval behind the newest snapshot; buffered: a fixed delay",
         str,
         choices=CLOCKS,
     )
     prefer: str = motion_flag(
         "latency",
-        "what auto does after a stall: latency catches up at once, balanced catches up gently, smooth keeps the delay",
+        "what --clock auto does after a stall: latency catches up at once, balanced catches up gently, smooth keeps the delay",
         str,
         choices=PREFERENCES,
     )
@@ -221,19 +221,19 @@ class Config:
     )
     camera: str = window_flag(
         "auto",
-        "keep the first view; without this flag, the view follows the bodies unless the scene has a camera",
+        "keep the first view; by default, the view follows the bodies if the scene has no camera",
         name="--still-view",
         stores="still",
     )
     overlay: bool = window_flag(True, "show the overlay at the start; the key H hides or shows it")
     keys: bool = window_flag(True, "let the viewer act on its keys; --no-keys passes every key to your program")
     draw: str | None = window_flag(
-        None, "your function that draws into every frame, as module:function", str, "MODULE:FUNCTION"
+        None, "your function (module:function) that draws into every frame", str, "MODULE:FUNCTION"
     )
     events: bool = window_flag(True, "draw a fading ring at each event of the program")
     on_event: str | None = window_flag(
         None,
-        "your function that the viewer calls with each event after the frame of the event is shown, as module:function",
+        "your function (module:function), which the viewer calls with each event after the event's frame is shown",
         str,
         "MODULE:FUNCTION",
     )
@@ -270,7 +270,7 @@ class Config:
         None, "write a trace of both processes that Perfetto and chrome://tracing can show", str, "FILE"
     )
     json: str | None = ending_flag(
-        None, "write the report as JSON; if FILE is -, to standard output", str, "FILE", side=MEASURE
+        None, "write the report to FILE, as JSON; - means standard output", str, "FILE", side=MEASURE
     )
     plot: str | None = ending_flag(None, "write the frame-pacing plot (PNG)", str, "FILE", side=MEASURE)
     fail_if: tuple[str, ...] = ending_flag(

@@ -145,7 +145,7 @@ class Toggle:
 
     Attributes:
         value: The current state. The program may assign True or False.
-        is_on: The same state as a plain attribute, which is faster to read. Do not assign to `is_on`.
+        is_on: The current state as a plain attribute, which is faster to read. Do not assign to `is_on`.
         on_change: Function that is called after the program has assigned a state.
 
     Raises:

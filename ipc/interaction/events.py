@@ -86,18 +86,18 @@ class UserEvent(UserAction):
         key: GLFW's code for the key's place on the keyboard. The code is the same in all keyboard layouts. For letters
             and digits the code is the character at this place on a US keyboard, such as `ord("A")`.
         action: "press", "repeat" or "release".
-        mods: GLFW's bits (Shift 1, Ctrl 2, Alt 4, Super 8).
+        mods: The keys that are held, as GLFW's bits (Shift 1, Ctrl 2, Alt 4, Super 8).
         is_viewers: True if the viewer itself has acted on the key.
         button: "left", "right" or "middle".
-        clicks: 2 for a double click.
-        body: Index of the body that was hit. None if no body was hit.
-        point: The point that was hit, in metres, in the world frame.
+        clicks: Number of clicks: 1, or 2 for a double click.
+        body: Index of the body under a click. None if there is no body under the click.
+        point: Point of that body under the click, in metres, in the world frame.
         acted_ns: Wall instant at which the user acted, in ns of `time.perf_counter_ns`.
         draw_time_ns: Simulated time of the picture that the user saw, in ns.
-        key_name: Such as "a", "1", "left", "space", "f1" or "left_shift". It is the character that the key types
-            without Shift in the user's keyboard layout, so "z" is the key that is labelled Z. A key that types another
-            character, such as a Cyrillic one, has its name on a US keyboard. The keys of the row of digits are "0" to
-            "9" in all layouts. It is "" for a key without a name.
+        key_name: Name of the key, such as "a", "1", "left", "space", "f1" or "left_shift". The name is the character
+            that the key types without Shift in the user's keyboard layout, so "z" is the key that is labelled Z. If
+            this character is not on a US keyboard, such as a Cyrillic letter, the key has its US name. The keys of the
+            row of digits have the names "0" to "9" in all layouts. A key without a name has "".
         pointer_px: Position of the pointer in the window, x and y in framebuffer pixels from the top left. None if the
             pointer is outside the window.
         pointer: The point under the pointer in the plane that faces the camera and contains the camera's target, in

@@ -59,21 +59,21 @@ class Camera:
 
     Args:
         eye: Position of the camera, (x, y, z) in metres.
-        target: Point that the camera looks at, (x, y, z) in metres. It must differ from `eye`.
+        target: Point that the camera looks at, (x, y, z) in metres. `target` must differ from `eye`.
         fov_y_deg: Vertical angle of view, in degrees, from 1 to 170.
         body: None, or the index of a body with which the camera moves. `eye` and `target` are then in that body's
             frame.
         orthographic_height: None for a perspective picture. For an orthographic picture, the height that it shows, in
-            metres. Then `fov_y_deg` and the distance between `eye` and `target` have no effect, and objects that are
-            very near to the camera are drawn. If the camera also looks straight down or up, and no body turns it, this
-            is a 2D view: dragging the mouse then never turns the view, but only pans.
+            metres. In an orthographic picture, `fov_y_deg` and the distance between `eye` and `target` have no effect,
+            and objects that are very near to the camera are drawn. An orthographic camera that looks straight down or
+            up, and that no body turns, gives a 2D view: dragging the mouse only pans.
         rotates_with_body: True if the camera also turns with `body`. False if it only moves with the body.
-        up: Vector of any length that points up in the picture. If `body` is given, `up` is in that body's frame. It
-            must not be parallel to the line of sight, unless it points along z, as the default does. A camera that
-            looks straight down then has x to the right and y up, as on a map.
+        up: Vector of any length that points up in the picture. If `body` is given, `up` is in that body's frame. `up`
+            must not be parallel to the line of sight. The z direction is an exception: a camera that looks straight
+            down then shows x to the right and y up, as on a map.
         principal_point: Position of `target` in the picture, as two distances from the picture's middle: to the right
-            and up. Each distance is a fraction of the picture's height, from -1 to 1. (0, 0) is the middle. It changes
-            neither the angle of view nor the height that the picture shows.
+            and up. Each distance is a fraction of the picture's height, from -1 to 1. (0, 0) is the middle. The
+            principal point changes neither the angle of view nor the height that the picture shows.
         locked: True if the user cannot move the camera: drags, the mouse wheel and the key F leave the view as it is.
             Clicks and pulls on bodies still work. The program can still publish another camera.
 

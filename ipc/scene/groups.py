@@ -44,7 +44,7 @@ class Group:
     """A group of bodies with their own interpolation method, or with a delay.
 
     Args:
-        bodies: Indices of the bodies, in any order. They are stored as a tuple.
+        bodies: Indices of the bodies, in any order. The indices are stored as a tuple.
         interpolation: "auto", "hermite", "linear", "none", "latest", "catmull", "quadratic", "extrapolate", "kalman",
             "chase", or "module:Class". None for the interpolation method of the run.
         delay_ms: Delay of this group, in ms of simulated time, from 0 to 10,000. The group is drawn in an earlier
@@ -88,15 +88,16 @@ class Group:
 @named_arguments
 @dataclass(frozen=True)
 class ColorBy:
-    """Colours bodies by a number: by the value of a column.
+    """Colours bodies by the values of a column.
 
-    The number is clamped to the range from `low` to `high`. The body's colour is then interpolated linearly: it is
-    `low_color` at `low` and `high_color` at `high`. It replaces red, green and blue of the body and of its shapes.
+    Values outside the range from `low` to `high` are clamped. The body's colour is then interpolated linearly: it is
+    `low_color` at `low` and `high_color` at `high`. This colour replaces red, green and blue of the body and of its
+    shapes.
 
     Args:
         column: Name of a column with one number for each body.
         low: Number at which a body has the colour `low_color`.
-        high: Number at which a body has the colour `high_color`. It must differ from `low`.
+        high: Number at which a body has the colour `high_color`. `high` must differ from `low`.
         low_color: Red, green and blue, each from 0 to 1, or np.uint8 from 0 to 255. By default blue.
         high_color: Red, green and blue, as for `low_color`. By default orange.
 

@@ -52,8 +52,8 @@ SHARES = {"roughness": (0.05, 1.0), "specular": (0.0, 1.0), "emission": (0.0, 1.
 class Texture:
     """An image for surfaces.
 
-    A cube texture has six square images. They are the sides of a cube around the shape, towards +x, -x, +y, -y, +z,
-    -z. Each image is oriented as in OpenGL's cube maps. For an example see `Material`.
+    A cube texture has six square images. The images are the sides of a cube around the shape, towards +x, -x, +y, -y,
+    +z, -z. Each image is oriented as in OpenGL's cube maps. For an example see `Material`.
 
     Args:
         pixels: Array of shape (h, w, 3 or 4) and dtype uint8, the top row first. Each pixel has red, green, blue and
@@ -84,7 +84,7 @@ class Texture:
             first: Colour of the upper left and the lower right square: red, green, blue and possibly alpha, each from
                 0 to 1, or np.uint8 from 0 to 255.
             second: Colour of the other two squares, as for `first`.
-            size_px: Width and height of the image, in px, from 1 to 4096. It is rounded to an even number.
+            size_px: Width and height of the image, in px, from 1 to 4096. `size_px` is rounded to an even number.
 
         Returns:
             The texture.
@@ -160,11 +160,11 @@ class Material:
     """Appearance of a surface, except its colour.
 
     Args:
-        texture: An image. Its colours are multiplied by the shape's colour. On a plane, the image is upright if you
-            look at the front with x to the right. On a mesh, `uv` places the image. On other shapes, the image is
-            projected along the shape's z axis. A cube texture surrounds these other shapes on all sides.
-        repeat: Number of times that the image is repeated along the shape's x and y axes, > 0. It has no effect on a
-            mesh.
+        texture: An image. The image's colours are multiplied by the shape's colour. On a plane, the image is upright
+            if you look at the front with x to the right. On a mesh, `uv` places the image. On other shapes, the image
+            is projected along the shape's z axis. A cube texture surrounds these other shapes on all sides.
+        repeat: Number of times that the image is repeated along the shape's x and y axes, > 0. `repeat` has no effect
+            on a mesh.
         per_metre: If True, `repeat` is the number of times per metre, whatever the shape's size.
         roughness: Width of the highlight, from 0.05 (a point, as on a mirror) to 1.
         specular: Strength of the highlight, from 0 to 1.

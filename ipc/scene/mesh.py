@@ -52,10 +52,9 @@ class Mesh:
     """A surface of triangles in the body's own frame.
 
     Args:
-        vertices: Array of shape (v, 3), in metres, at most 1e6 m from the origin along each axis, and at most
-            2,000,000 rows.
-        faces: Array of shape (f, 3) with indices of vertices, counter-clockwise as seen from outside, at most
-            4,000,000 rows.
+        vertices: Array of shape (v, 3) with at most 2,000,000 rows. Each coordinate is from -1e6 to 1e6 m.
+        faces: Array of shape (f, 3) with at most 4,000,000 rows. A row has the indices of three vertices,
+            counter-clockwise as seen from outside.
         normals: None, "smooth" or an array of directions of shape (v, 3). None draws each face flat. "smooth" takes,
             at each vertex, the mean normal of the faces around the vertex, weighted by the faces' areas (Gouraud
             1971).
@@ -63,8 +62,8 @@ class Mesh:
         deforms: True for cloth, skins and soft bodies. Each snapshot then has new vertices, and `vertices` is the rest
             shape. The viewer computes the normals of such a mesh: flat if `normals` is None, else smooth.
         uv: Array of shape (v, 2) with the position of each vertex in the material's image. The first number is the
-            distance from the left as a fraction of the width. The second is the distance from the bottom as a fraction
-            of the height. Both are from 0 to 1; beyond this range the image repeats.
+            distance from the left as a fraction of the width. The second number is the distance from the bottom as a
+            fraction of the height. Beyond the range from 0 to 1, the image repeats.
         material: An image on the surface, and its highlights.
         label: Text beside the body, as in `Sphere`.
 
@@ -199,7 +198,7 @@ class Mesh:
             label: Text beside the body.
 
         Returns:
-            The mesh. It shares the arrays with this one.
+            The new mesh. The two meshes share their arrays.
 
         Raises:
             TwixtError: An argument is invalid. The error is also a ValueError.

@@ -121,8 +121,8 @@ class Scene:
         look: "lit", "flat" or "unlit". "flat" and "unlit" draw plain colours without light, pattern and shadows.
             "flat" also draws a thin dark outline around each body. Use "unlit" to measure pixels.
         pattern: True to draw round shapes in two tones of their colour, so that their rotation is visible.
-        labels: Texts for the marks of an engine, whose records name them by number. In your own program, give texts to
-            `Marks.add(label=...)` and to shapes.
+        labels: Texts for the marks of an engine. The records of these marks contain the numbers of the texts. In your
+            own program, give texts to `Marks.add(label=...)` and to shapes.
         part_columns: Names of the columns with a row for each part. twixt sets this field in the same way as
             `columns`.
 

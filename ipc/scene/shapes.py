@@ -49,13 +49,12 @@ class Sphere:
     Args:
         radius: Radius, in metres.
         color: Red, green and blue, each from 0 to 1, or np.uint8 from 0 to 255. A transparent shape also has an alpha.
-            If `color` is None, the body's index selects a colour of the palette. If `color` is None and the body's own
-            colour is given (`Bodies.color`), the shape has that colour alone. All shapes except `Compound` have this
-            field.
+            If `color` is None, the shape has the body's own colour (`Bodies.color`). If this is not given, the body's
+            index selects a colour of the palette. All shapes except `Compound` have this field.
         material: An image on the surface, and its highlights. All shapes except `Compound` have this field.
         label: Text of one line, at most 200 characters, that is written to the right of the drawn body. None for no
-            text. It is drawn over everything. The shape of a part has no label. Only the first 2048 bodies with labels
-            can show their labels. At most 500 labels are shown, those nearest to the camera.
+            text. The text is drawn over everything. The shape of a part has no label. Only the first 2048 bodies with
+            labels can show their labels. Only the 500 labels nearest to the camera are shown.
 
     Raises:
         TwixtError: An argument is invalid. The error is also a ValueError.
@@ -127,7 +126,7 @@ class Box:
 @named_arguments
 @dataclass(frozen=True)
 class Plane:
-    """A rectangle in the body's own xy plane. Its front faces +z.
+    """A rectangle in the body's own xy plane. The front faces +z.
 
     Args:
         size: Lengths of the edges along x and y, in metres.
@@ -282,9 +281,9 @@ class Part:
     """One shape of a `Compound`, with its own pose in the body's frame.
 
     Args:
-        shape: The shape. It must be neither a `Compound` nor a mesh with `deforms`, and it must have no label.
+        shape: The shape. A `Compound`, a mesh with `deforms` and a shape with a label are not allowed.
         position: Position of the part in the body's frame, in metres.
-        orientation: Quaternion of any length except 0. It is stored as a unit quaternion (x, y, z, w).
+        orientation: Quaternion of any length except 0. twixt stores it with length 1, as (x, y, z, w).
         quat: Order of the numbers of `orientation` in this call, "xyzw" or "wxyz". A wrong order cannot be detected.
     """
 
@@ -323,10 +322,11 @@ class Compound:
     """A body with several shapes, each at its own pose.
 
     Parts do not make snapshots larger: a snapshot has only the body's pose, and this pose moves all parts. A part
-    whose shape has no colour has the body's own colour, or the palette's colour if the body has none. A body's scale
-    applies to the positions and the sizes of its parts. A column `scale3` scales the positions along the body's axes.
-    Each part is then scaled along its own axes, by the body's factor in the direction of each axis. This is exact for
-    parts that are rotated by multiples of 90 degrees. Exact scaling would shear any other part.
+    whose shape has no colour has the body's own colour, or a colour of the palette if the body has no colour. A body's
+    scale applies to the positions and the sizes of its parts. A column `scale3` scales the positions along the body's
+    axes. Each part is then scaled along its own axes, by the body's factor in the direction of each axis. This scaling
+    is exact for parts that are rotated by multiples of 90 degrees. For all other parts the scaling is approximate,
+    because exact scaling shears them.
 
     Args:
         parts: The parts, in any number. They are stored as a tuple.

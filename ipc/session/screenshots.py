@@ -42,8 +42,8 @@ class Screenshot:
     Attributes:
         path: Absolute path of the file.
         error: Reason why the file was not written. None if the file was written, or if this is not known yet.
-        steps_late: Number of publishes between the requested state and the one in the picture. It is above 0 if the
-            loop publishes faster than frames are drawn.
+        steps_late: Number of publishes between the requested state and the state in the picture. The number is above 0
+            if the loop publishes faster than frames are drawn.
     """
 
     def __init__(self, path: str) -> None:

@@ -39,13 +39,13 @@ SLOW_NS = 30_000_000
 class EventFunction(Protocol):
     """A function for `on_event="module:function"` or `--on-event module:function`.
 
-    The viewer's process calls it once for each event, in order, after it has shown the first frame whose draw time has
-    reached the event's instant. If a call raises an exception, the traceback is printed once, and the function is
-    still called for later events. If the calls in one frame take longer than 30 ms together, this is reported once,
-    because frames are then late. After 50 ms, the remaining events wait for the next frame.
+    The viewer's process calls the function once for each event, in order. The call comes after the first frame whose
+    draw time has reached the event's instant is shown. If a call raises an exception, the traceback is printed once,
+    and the function is still called for later events. If the calls in one frame take longer than 30 ms together, this
+    is reported once, because frames are then late. After 50 ms, the remaining events wait for the next frame.
 
     Examples:
-        Saved as my_events.py, this function is called with `twixt run WORLD --on-event my_events:on_event`.
+        Save this function as my_events.py, and run `twixt run WORLD --on-event my_events:on_event`.
 
         ```python
         from twixt import Event
@@ -62,7 +62,7 @@ class EventFunction(Protocol):
             event: The event.
 
         Returns:
-            Any object. It is ignored.
+            Any object. The viewer ignores the object.
         """
 
 

@@ -64,11 +64,10 @@ def create(
     Args:
         name: One of `METHODS`, such as "auto" or "linear", or "module:Class" for your own method.
         rules: For each column name, the rule by which it is blended: "linear", "angle", "none", "latest", a function
-            (old, new, alpha), or its name, module:function. A column without a rule is blended linearly if it has
-            floats.
+            (old, new, alpha), or its name, module:function. A column of floats without a rule is blended linearly.
         chase_ms: Time in which the method "chase" reaches a new state, in ms. By default the usual interval between
             states.
-        named_by: Name of the setting that gave `name`, for error texts.
+        named_by: Name of the setting from which `name` comes. Error texts contain it.
 
     Returns:
         The method. `add` stores a `twixt.Snapshot`; duplicates and old snapshots are ignored. `sample` returns the

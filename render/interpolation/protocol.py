@@ -32,11 +32,12 @@ class SampledPoses(Protocol):
 class InterpolationMethod(Protocol):
     """An interpolation method: it stores snapshots, and computes the poses at a draw time between them.
 
-    Your class needs no base class, and is created without arguments. It may have an attribute `reach_ns`, the longest
-    time beyond the newest snapshot that it can draw, in ns of simulated time. The method runs in the viewer's process.
+    Your class needs no base class, and is created without arguments. The class may have an attribute `reach_ns`, the
+    longest time beyond the newest snapshot that the method can draw, in ns of simulated time. The method runs in the
+    viewer's process.
 
     Examples:
-        Saved as newest.py, this method is used with `twixt run --interpolation newest:Newest`.
+        Save this method as newest.py, and run `twixt run --interpolation newest:Newest`.
 
         ```python
         from types import SimpleNamespace
@@ -58,25 +59,25 @@ class InterpolationMethod(Protocol):
         """Stores a snapshot.
 
         Args:
-            snapshot: Snapshots come in order of `sim_time_ns`, but a few may come late. If two snapshots have the same
-                `sim_time_ns`, the second one replaces the first.
+            snapshot: Snapshots arrive in order of `sim_time_ns`, but a few may arrive late. If two snapshots have the
+                same `sim_time_ns`, the second snapshot replaces the first.
         """
         ...
 
     def sample(self, draw_time_ns: int) -> SampledPoses:
-        """Returns the poses of all bodies at a simulated time. It is called after at least one `add`.
+        """Returns the poses of all bodies at a simulated time. The first call comes after the first `add`.
 
         Args:
             draw_time_ns: Simulated time in ns.
 
         Returns:
             An object with `position`, (n, 3) in metres, and `orientation`, (n, 4) quaternions xyzw of any length above
-            0. It may also have `scale` (n,), `color` (n, 4), `visible` (n,), `columns` (arrays by name) and
+            0. The object may also have `scale` (n,), `color` (n, 4), `visible` (n,), `columns` (arrays by name) and
             `draw_time_ns`. If one of these attributes is missing, its value is taken from the snapshot at or before
             the draw time.
         """
         ...
 
     def reset(self) -> None:
-        """Removes all snapshots. It is called when the world restarts."""
+        """Removes all snapshots. The viewer calls this method when the world restarts."""
         ...

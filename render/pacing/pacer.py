@@ -65,9 +65,9 @@ class Pacer:
 
     Args:
         policy: "auto", "vsync", "timer" or "unlimited".
-        fps: Upper bound on the rate, in frames per second.
+        fps: Largest number of frames per second. None for no limit.
         refresh: Result of the display's probe. By default nothing is known about the display.
-        fence: The window's trial of fences. None: fences are used without a trial.
+        fence: The window's trial of fences. None to use fences without a trial.
 
     Examples:
         ```python
@@ -124,12 +124,12 @@ class Pacer:
 
     @property
     def blocks(self) -> bool:
-        """True if the display sets the pace. Then frame intervals are whole refreshes."""
+        """True if the display sets the pace, so that frame intervals are whole refreshes."""
         return self._placing.display in (BLOCKING, QUEUED)
 
     @property
     def last_source(self) -> str:
-        """Source of the last frame's present time until the display reports this time: "fence", "swap", or "timer" if
+        """How the last frame's present time is known before the display reports it: "fence", "swap", or "timer" if
         swaps do not wait."""
         return self._source.name(self._placing.display)
 
@@ -214,7 +214,7 @@ class Pacer:
             self._placing.display_reported(at_ns, sane_length_ns(refresh_ns))
 
     def at_most(self, fps: float | None) -> None:
-        """Sets an upper bound on the rate, in frames per second; None: no bound."""
+        """Sets the largest number of frames per second. None for no limit."""
         bound = max(fps, LEAST_BOUND_FPS) if fps is not None and math.isfinite(fps) and fps > 0 else None
         self._interval.at_most(bound)
         self._reasons.append("no limit on the frame rate" if bound is None else f"at most {bound:g} fps")
@@ -233,7 +233,7 @@ class Pacer:
         self._reasons.append(why)
 
     def restart(self, why: str) -> None:
-        """Begins a new grid with the next frame, after a time without frames. No refresh counts as missed."""
+        """Begins a new grid with the next frame, after a time without frames. A pause adds no missed refreshes."""
         self._placing.restart()
         self._work.restart()
         self._reasons.append(why)

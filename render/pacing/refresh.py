@@ -57,11 +57,12 @@ PLAUSIBLE_HZ = (20.0, 650.0)
 
 
 class Refresh(NamedTuple):
-    """Result of the probe of a display.
+    """What the probe of a display found.
 
     Attributes:
         blocks: True if a swap waits for the display.
-        period_ns: Refresh period in ns: measured if a swap blocks, otherwise as reported. None if it is unknown.
+        period_ns: Refresh period in ns. If a swap blocks, the period is measured; otherwise the display has reported
+            it. None if it is unknown.
         reason: How the result was found.
         is_called: True if a swap waits for the compositor's frame callback, and for nothing else.
     """

@@ -55,7 +55,7 @@ class ClockState(NamedTuple):
 class PlaybackClock:
     """Computes the draw time of each frame of one world, from the instants at which snapshots are due and arrive.
 
-    It reads no clock: the caller passes all instants. A newer world epoch restarts the clock.
+    The playback clock reads no time itself: the caller passes all instants. A newer world epoch restarts the clock.
 
     Args:
         mode: "auto", "ahead", "newest-two" or "buffered".
@@ -186,7 +186,8 @@ class PlaybackClock:
             present_ns: Expected wall instant at which the frame is shown, in ns.
 
         Returns:
-            Draw time of this frame, in ns of simulated time. It never decreases, except when a new world epoch begins.
+            Draw time of this frame, in ns of simulated time. The draw time decreases only when a new world epoch
+            begins.
         """
         stream, before = self._stream, self._draw_time_ns
         if not stream:
@@ -223,7 +224,7 @@ class PlaybackClock:
         self._mode.begin_anew()
 
     def due_ns(self, sim_time_ns: int) -> int:
-        """Wall instant at which a simulated time is due, as far as it is known; 0 if there is no snapshot yet.
+        """Best known wall instant at which a simulated time is due. 0 if there is no snapshot yet.
 
         If a pause holds back the snapshot of this simulated time, the result is the instant at which the pause began.
 

@@ -59,11 +59,11 @@ class DrawFrame:
     """One frame: the argument of a `DrawFunction`. Its methods add points, lines and texts to the picture.
 
     For an example see `DrawFunction`. The arrays are read-only; row i is body i. A colour is (r, g, b) or (r, g, b,
-    a), each number from 0 to 1, or np.uint8 from 0 to 255. Pass one colour for all items or one colour for each. Items
-    with positions that are not finite are left out.
+    a), each number from 0 to 1, or np.uint8 from 0 to 255. Pass one colour for all items, or one colour for each item.
+    Items with positions that are not finite are left out.
 
     Attributes:
-        interval_ns: Real time since the previous frame, in ns. It is 0 in the first frame.
+        interval_ns: Real time since the previous frame, in ns. In the first frame the value is 0.
         draw_time_ns: Simulated time of the frame, in ns.
         alpha: Position of the draw time between the snapshots `previous` and `next`, from 0 to 1.
         previous: The earlier of the two snapshots (`twixt.Snapshot`).
@@ -111,7 +111,7 @@ class DrawFrame:
 
         Args:
             positions: (n, 3), or (3,) for one dot, metres.
-            color: One colour for all dots or one for each. By default white.
+            color: One colour for all dots, or one colour for each dot. By default white.
             size_px: Diameter in pixels, > 0.
 
         Raises:
@@ -143,7 +143,7 @@ class DrawFrame:
         Args:
             starts: (n, 3), metres.
             ends: (n, 3), metres.
-            color: One colour for all lines or one for each.
+            color: One colour for all lines, or one colour for each line.
 
         Raises:
             TwixtError: A shape is wrong, or a colour is out of range.
@@ -151,12 +151,12 @@ class DrawFrame:
         self._add_lines("frame.lines", starts, ends, color)
 
     def polyline(self, points: ArrayLike, color: ArrayLike = WHITE) -> None:
-        """Adds a line through points, in their order.
+        """Adds a line that joins the points in their order.
 
         Args:
             points: (n, 3), metres.
-            color: One colour for the line or one for each point. If each point has a colour, each segment has the
-                colour of its first point.
+            color: One colour for the line, or one colour for each point. If each point has a colour, each segment has
+                the colour of its first point.
 
         Raises:
             TwixtError: A shape is wrong, or a colour is out of range.
@@ -206,10 +206,10 @@ class DrawFrame:
 class DrawFunction(Protocol):
     """A function for `draw="module:function"` or `--draw module:function`. The viewer calls it once in each frame.
 
-    If it raises an exception, the traceback is printed, and the function is not called again.
+    If the function raises an exception, the traceback is printed, and the function is not called again.
 
     Examples:
-        Saved as my_drawing.py, this function is called with `twixt run balls --draw my_drawing:draw`.
+        Save this function as my_drawing.py, and run `twixt run balls --draw my_drawing:draw`.
 
         ```python
         from twixt import DrawFrame
@@ -227,7 +227,7 @@ class DrawFunction(Protocol):
             frame: The frame.
 
         Returns:
-            Any object. It is ignored.
+            Any object. The viewer ignores the object.
         """
 
 

@@ -58,10 +58,10 @@ class CommonOptions(TypedDict, total=False):
 
 
 class ViewerOptions(CommonOptions, total=False):
-    """Options of a view that a function passes on to `twixt.show` or `mujoco_viewer.launch_passive`.
+    """Options of a view that a function passes to `twixt.show` or `mujoco_viewer.launch_passive`.
 
-    Each option has the name, the type and the meaning of an argument of `twixt.show`, which explains it. This type is
-    only for type checkers and editors.
+    Each option has the name, the type and the meaning of an argument of `twixt.show`. The type `ViewerOptions` is only
+    for type checkers and editors.
 
     Examples:
         ```python

@@ -85,43 +85,43 @@ class Publishing:
     ) -> None:
         """Publishes the current state of the bodies. Never waits for a viewer.
 
-        Fields that are not passed keep their values, but velocities that are not passed count as unknown. Without
-        `ids`, body i has the i-th shape. With `ids`, a new id that is a whole number below the number of shapes gets
-        the shape of that number, if no other body has it. Every other new body gets the lowest free shape. A view
-        cannot correct bodies gradually, as `Bodies.correct` does. After `close`, this method does nothing.
+        Fields that you do not pass keep their values. But if you do not pass velocities, they become unknown. Without
+        `ids`, body i has the i-th shape. With `ids`, a new id k gets shape k if k is a whole number, shape k exists,
+        and no other body has shape k. Every other new body gets the free shape of the lowest index. There is no
+        gradual correction such as `Bodies.correct`. After `close`, this method does nothing.
 
         A number that is not finite does not stop the loop. It is reported once, in the terminal and in the overlay. A
         body whose position, orientation or scale is not finite is not drawn. A velocity that is not finite is ignored.
         A colour that is not finite is white. A body with an orientation of zeros is drawn without rotation; this is
-        reported once. Positions are stored as float32 (see `Bodies`). A visible loss of motion is reported once.
+        reported once. Positions are float32 (see `Bodies`). A visible loss of motion is reported once.
 
         Args:
-            position: (n, 3), metres. If the scene has one shape and there is no other body, you may pass (3,), and a
-                single row for each of the next fields.
+            position: (n, 3), metres. If the scene has one shape and the view has one body, `position` may be one row,
+                (3,), and each other field may also be one row.
             orientation: (n, 4), unit quaternions in the order `quat`.
             velocity: (n, 3), m/s.
             angular_velocity: (n, 3), rad/s, in the world frame.
             scale: (n,) or a number, from 0 to 65504. Factor of the shape's size.
-            color: (n, 3 or 4), or one colour for all bodies. Numbers from 0 to 1, or np.uint8 from 0 to 255. It is
-                multiplied by the shape's colour. A shape without a colour has a colour of the palette. After the first
-                publish with `color`, the shape counts as white.
+            color: (n, 3 or 4), or one colour for all bodies. Numbers from 0 to 1, or np.uint8 from 0 to 255. This
+                colour is multiplied by the shape's colour. A shape without a colour has a colour of the palette until
+                the first publish with `color`, and is white from then on.
             quat: "xyzw" (SciPy, ROS, PyBullet) or "wxyz" (MuJoCo, Isaac Sim, Blender). A wrong order cannot be
                 detected, because the length is 1 in both orders.
             visible: bool, (n,). If it is not passed, visibility is unchanged and new bodies are visible.
-            ids: (n,), whole numbers or texts. Pass ids in every publish or in none. They identify bodies in any order:
-                a new id adds a body, and a missing id removes one.
-            cut: bool, (n,), or indices of bodies that jumped. These bodies are not blended with their last state.
-            columns: name -> (n,) or (n, width), or one row for all bodies. Columns that are not passed keep their
-                values. Columns per part have one row for each part (`Scene.part_bodies`) and cannot be combined with
-                ids. Columns of the world have one row.
+            ids: Ids of the bodies, (n,), whole numbers or texts. Pass ids in every publish or in none. The rows may be
+                in any order. A new id adds a body, and a missing id removes its body.
+            cut: bool, (n,), or indices of bodies that jumped. Bodies with a cut are not blended with their last state.
+            columns: Arrays by name, (n,) or (n, width), or one row for all bodies. Columns that you do not pass keep
+                their values. Columns per part have one row for each part (`Scene.part_bodies`) and cannot be combined
+                with ids. Columns of the world have one row.
             marks: Marks of this state. If you do not pass marks, the state has no marks. You may change the marks
                 after the call.
-            surfaces: {body: (v, 3)}, the vertices of bodies whose mesh deforms, in metres in the body's own frame. If
-                only one body deforms, the array alone is accepted. The vertices start as the rest shapes and keep
-                their values if they are not passed. They cannot be combined with ids.
+            surfaces: Dict {body: (v, 3)} with the vertices of bodies whose mesh deforms, in metres in the body's own
+                frame. If only one body deforms, the array alone is accepted. At first the vertices are the rest
+                shapes. Vertices that you do not pass keep their values. Surfaces cannot be combined with ids.
             sim_time: Simulated time in seconds, stored as whole nanoseconds. By default the last simulated time plus
-                `dt`. If it is smaller than the last simulated time, the world restarts (a new world epoch). If it is
-                equal, this state replaces the last one at once, without a blend.
+                `dt`. A smaller time than the last restarts the world (a new world epoch). An equal time replaces the
+                last state at once, without a blend.
 
         Raises:
             TwixtError: A shape, type or range is wrong, or another publish has not ended yet.
@@ -199,17 +199,17 @@ class Publishing:
         """Publishes `count` bodies, which a `with` block writes into shared memory without a copy.
 
         Body i has the i-th shape. At first the records contain visible white bodies at the origin. Later they contain
-        the values of one of the earlier blocks. So if you ever change a field, write this field in every block. This
-        also applies to flags and epochs. A `color` is in bytes. A white colour counts as given only after `flags` |=
-        HAS_COLOR. Values are not checked, but numbers that are not finite are reported as in `publish`.
+        the values of one of the earlier blocks. So if you ever change a field, write this field in every block.
+        `flags` and `epoch` are such fields. `color` has bytes from 0 to 255. To give a body the colour white, also set
+        `flags` |= HAS_COLOR. Values are not checked, but numbers that are not finite are reported as in `publish`.
 
         The snapshot becomes visible when the block ends. If the block raises an error, nothing is published. Do not
-        store `records` or its fields, because viewers read this memory after the end of the `with` block. If another
-        slot is opened inside the block, `records` becomes read-only, and the end of the outer block raises TwixtError.
+        store `records` or its fields, because viewers read this memory after the end of the `with` block. If you open
+        a second slot inside the block, `records` becomes read-only, and the end of the outer block raises TwixtError.
 
         Args:
             count: Number of bodies, a whole number >= 0.
-            columns: As in `publish`. Columns that are not passed keep their values.
+            columns: As in `publish`. Columns that you do not pass keep their values.
             marks: As in `publish`.
             surfaces: As in `publish`.
             sim_time: As in `publish`.

@@ -41,23 +41,24 @@ class RunPictures:
     ) -> None:
         """Emits an event: something that happened in the state that is published next.
 
-        The event belongs to the next state that is published, even if this is the first state. If simulated time is
-        smaller in that state than before, the event belongs to the restarted world. For limits, corrections and costs
-        see `World.emit`. Any thread may call this method. After `close`, it does nothing.
+        The event belongs to the next state that is published, even if this is the first state. If the next state
+        restarts the world (with a smaller simulated time), the event belongs to the restarted world. For limits,
+        corrections and costs see `World.emit`. Any thread may call this method. After `close`, this method does
+        nothing.
 
         Args:
             name: Name of the event, 1 to 40 bytes in UTF-8, without control characters.
-            body: Index of the body to which the event happened, in the next publish. If you publish with `ids`, this
-                is the index of the row in `ids`, and the viewer gets the number of the body's record.
+            body: Index, in the next publish, of the body to which the event happened. If you publish with `ids`, pass
+                the index of the body's row in `ids`. The viewer then gets the number of the body's record.
             position: Point in the world, (3,), metres.
             strength: Strength of the event, >= 0, in a unit of your choice.
             values: Up to four numbers.
             text: Short text, up to 15 bytes in UTF-8.
-            at: Simulated time at which the event happened, in seconds. It must be later than the last publish, and not
-                later than the next publish. By default it is the time of the next publish.
+            at: Simulated time at which the event happened, in seconds. The time must be later than the last publish,
+                and not later than the next publish. The default is the time of the next publish.
 
         Raises:
-            TwixtError: In the same cases as in `World.emit`.
+            TwixtError: An argument is invalid (see `World.emit`).
 
         Examples:
             ```python
@@ -93,15 +94,15 @@ class RunPictures:
 
         Args:
             name: Name of the events.
-            body: (n,), indices of bodies. This and the next arguments may also be one value for all events.
+            body: (n,), indices of bodies. `body` and the next arguments may also be one value for all events.
             position: (n, 3), points in the world, metres.
-            strength: (n,), >= 0.
+            strength: Strengths of the events, (n,), >= 0.
             values: (n, k), up to four numbers for each event.
-            at: (n,), simulated times in seconds.
-            text: Short text of all events.
+            at: Simulated times of the events, (n,), in seconds.
+            text: Short text that all events have.
 
         Raises:
-            TwixtError: In the same cases as in `World.emit_many`.
+            TwixtError: An argument is invalid (see `World.emit_many`).
         """
         if not self._session.is_closed:
             self._events.emit_many(name, body, position, strength, values, at, text)
@@ -109,18 +110,20 @@ class RunPictures:
     def plot(self, name: str, /, *values: float, **series: float) -> None:
         """Adds a point to the live plot `name` in the overlay.
 
-        Call it with y; with x and y; or with x and one value for each named series. If x is smaller than before, the
-        plot starts again. A call takes about a microsecond and never waits. Viewers get the points 10 times a second.
-        Each series keeps its last 1500 points. If a series gets more than 120 points a second, each interval is
-        reduced to its lowest and highest value, so that at least 10 s are kept. A program may have 16 plots, and 64
-        series in all plots together. Further plots and series are ignored, and this is reported once. Any thread may
-        call this method. After `close`, it does nothing.
+        Pass y, or x and y, or x and one value for each named series. If x is smaller than before, the plot starts
+        again. A call takes about a microsecond and never waits. Viewers get the points 10 times a second. Each series
+        keeps its last 1500 points. If a series gets more than 120 points a second, only the lowest and the highest
+        value of each interval are kept. So a series shows at least 10 s. A program may have 16 plots, and 64 series in
+        all plots together. Further plots and series are ignored, and this is reported once. Any thread may call this
+        method. After `close`, this method does nothing.
 
         Args:
             name: Title of the plot, 1 to 60 characters in one line.
-            *values: y, or x and y. With `series`, x or nothing. The default x is the simulated time of the next
-                publish, in seconds. Numbers, or arrays without dimensions. NaN and infinities make a gap in the line.
-            **series: One value for each series, by the name of the series. The values are as in `values`.
+            *values: Pass y, or x and y. With `series`, pass x or nothing. The default x is the simulated time of the
+                next publish, in seconds. Each value is a number, or an array without dimensions. NaN and infinities
+                make a gap in the line.
+            **series: One value for each series, by the name of the series. Each value is a number, NaN and infinities
+                included.
 
         Raises:
             TwixtError: A value is not a number, the number of values is wrong, or the name is not a text of 1 to 60
@@ -144,25 +147,25 @@ class RunPictures:
         """Requests a PNG file of the frame that draws the state that was published last. Returns at once.
 
         The viewer writes the first frame that shows this state or a later state. If several viewers are attached, the
-        one that attached first writes it. A loop that is faster than real time publishes more states before the frame
-        is drawn; their number is `Screenshot.steps_late`. To get exactly this state, call
+        viewer that attached first writes it. A loop that is faster than real time publishes more states before the
+        frame is drawn. `Screenshot.steps_late` is the number of these states. To get exactly this state, call
         `view.screenshot(path).wait(10)` before the next publish. The file appears when it is complete, and replaces an
         existing file. A hidden window writes its pictures when it is shown again. `close` waits for the requested
         pictures for at most 5 s.
 
-        If a picture cannot be written, the loop continues. Possible reasons are: there is no such folder, the
+        If a picture cannot be written, the loop continues. Possible reasons are: the folder does not exist, the
         permission is missing, there is no viewer, the viewer was closed, or 16 other pictures are not written yet.
         Each reason is printed once.
 
         Args:
             path: Path of the file. A relative path begins in this program's working directory, and `~` is the home
                 folder.
-            overlay: True to write the panels as well, unless the overlay is hidden. Texts, labels and images of the
-                program are always in the picture.
+            overlay: True to include the panels of the overlay, if the overlay is visible. Texts, labels and images of
+                the program are always in the picture.
 
         Returns:
-            The request. `Screenshot.is_done` and `Screenshot.wait(timeout_s)` tell when the file is complete.
-            `Screenshot.error` is the reason if it was not written.
+            The request. `Screenshot.is_done` and `Screenshot.wait(timeout_s)` tell when the file is complete. If the
+            file was not written, `Screenshot.error` is the reason.
 
         Raises:
             TwixtError: `path` does not name a PNG file.

@@ -77,54 +77,57 @@ def show(
     Your loop then publishes states with `View.publish`. The guide docs/guides/own-loop.md has complete programs.
 
     The arguments from `interpolation` to `trails` are about motion. The arguments from `pacing` to `offscreen` are
-    about the window. The arguments from `seconds` to `profile` are about the end, and about files that the viewer
-    writes.
+    about the window. The arguments from `seconds` to `profile` are about the end of the run, and about files that the
+    viewer writes.
 
-    The loop continues without a window in these cases, and one line on standard error names the case: there is no
+    In four cases the loop continues without a window, and one line on standard error names the case: there is no
     display; no folder for the socket is writable (set XDG_RUNTIME_DIR); no program can be started as the viewer (see
-    `twixt.freeze_support`); the viewer crashed. See `View.is_open`, `View.close_reason` and `View.reopen`. Ctrl-C
+    `twixt.freeze_support`); or the viewer crashed. See `View.is_open`, `View.close_reason` and `View.reopen`. Ctrl-C
     interrupts only the loop, not the viewer.
 
     Args:
         scene: Shapes of the bodies, camera, ground and light. Body i has the i-th shape.
-        dt: Simulated seconds from one publish to the next, >= 1e-9. It is used if you do not pass `sim_time` to
-            `publish`. By default 1/60.
+        dt: Simulated seconds from one publish to the next, >= 1e-9. `publish` uses this interval if you do not pass
+            `sim_time`. By default 1/60.
         capacity: Number of bodies for which memory is reserved. You may publish more bodies than this. By default one
             body for each shape.
         rate_hz: Number of publishes per simulated second, instead of `dt`: dt = 1 / rate_hz.
         columns: Your own values per body, per part or for the world, by name. See `Column`.
-        name: Name by which other viewers attach (`twixt view NAME`). By default a name with the process id.
+        name: Name by which other viewers attach (`twixt view NAME`). By default the name contains the process id.
         viewer: False to start no viewer.
         interpolation: Method that draws bodies between two states: "auto", "hermite", "linear", "none", "latest",
             "catmull", "quadratic", "extrapolate", "kalman", "chase", or "module:Class" for your own method (see
             `InterpolationMethod`).
         chase_ms: Time in which "chase" reaches a new state, in ms. By default the usual interval between states.
-        clock: Simulated time that a frame draws. "auto": the smallest delay at which the next state has arrived.
-            "ahead": the time that is due now. "newest-two": one interval behind the newest state. "buffered": a fixed
-            delay.
-        prefer: Motion after a stall. "latency": catch up at once. "balanced": catch up gently. "smooth": stay behind.
-        buffer_ms: Delay of "buffered", in ms. By default it is computed from the measured jitter.
-        split: Method and clock of each of two pictures side by side: (("none", ""), ("auto", "")). "" is the method or
-            clock of the view.
+        clock: Simulated time that a frame draws. "auto" draws the newest time for which the next state arrives in
+            time. "ahead" draws the time that is due now. "newest-two" draws one interval behind the newest state.
+            "buffered" draws with a fixed delay.
+        prefer: What the picture does after a stall: "latency" catches up at once, "balanced" catches up gently,
+            "smooth" stays behind.
+        buffer_ms: Delay of the clock "buffered", in ms. By default, twixt computes this delay from the measured
+            jitter.
+        split: Draws two pictures side by side, each with its method and clock, such as (("none", ""), ("auto", "")).
+            "" means the method or clock of the view.
         trails: Dots where frames drew each body: True for the last second, a number of seconds, or "all".
-        pacing: The event that a frame waits for: "auto", "vsync", "timer" or "unlimited".
+        pacing: What a frame waits for: "auto", "vsync", "timer" or "unlimited".
         fps: Largest number of frames per second. By default the refresh rate of the display.
         quality: "auto" reduces the quality if frames do not fit the display's interval. "low", "high" and "best" are
-            fixed. With software rendering, "best" is only for single pictures.
+            fixed. With software rendering, use "best" only for single pictures, because it is slow.
         size_px: Width and height of the window, in pixels.
-        camera: View of a scene without a camera. "auto": it follows the bodies until the user moves it. "still": the
-            first view stays.
+        camera: How the window shows a scene without a camera. "auto": the view follows the bodies until the user moves
+            the view. "still": the first view stays.
         overlay: False to start without the overlay of figures and keys.
         keys: False to leave the keyboard to your program.
         draw: "module:function", your own function that draws into every frame (see `DrawFunction`).
         events: False to draw no rings for events (see `View.emit`).
         on_event: "module:function", your own function that the viewer's process calls with each event (see
             `EventFunction`).
-        slow_render_ms: Shortest time of a frame, in ms, for tests of slow drawing. Real work fills the time.
+        slow_render_ms: Shortest time that a frame takes, in ms, for tests of slow drawing. The viewer fills this time
+            with work.
         viewer_nice: Nice value of the viewer's process, 0 to 19.
         offscreen: True to draw without a window.
-        seconds: Time after which the view closes, in seconds. It counts from the end of the viewer's start-up. By
-            default there is no limit.
+        seconds: Time after which the view closes, in seconds. The time is counted from the end of the viewer's
+            start-up. By default there is no limit.
         screenshot: File of a picture (PNG) that is saved at the instant `at_s`.
         at_s: Instant of the screenshot, in seconds after the first frame. By default 2.
         log: File of the frame log (CSV), one row per frame.

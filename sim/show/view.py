@@ -76,18 +76,18 @@ class View(Publishing, ViewerInput, RunPictures):
     def is_open(self) -> bool:
         """True while the loop should continue.
 
-        It becomes False in three cases: the user closes the window that `show` opened, you call `close`, or the
-        `seconds` of `show` have passed. It stays True if the viewer crashes or if there is no display.
+        `is_open` becomes False in three cases: the user closes the window that `show` opened, you call `close`, or the
+        `seconds` of `show` have passed. `is_open` stays True if the viewer crashes or if there is no display.
         """
         return not self._session.is_over
 
     def real_time(self, dt: float | None = None) -> Iterator[float]:
         """Paces a loop to real time, while `is_open` is True.
 
-        Iteration k is due at the instant start + k * dt. A late iteration begins at once, and the iterations after it
-        do not wait until the loop is on time again. If the loop is late by more than 0.1 s (or 2 dt, if that is
-        longer), it does not catch up: the schedule continues from now. Ctrl-C ends the wait at once. The viewer's keys
-        for pause and time scale have no effect here.
+        Iteration k is due at the instant start + k * dt. If an iteration is late, it begins at once. The next
+        iterations also begin at once, until the loop is on time again. The largest lateness is the longer of 0.1 s and
+        2 dt. If the loop is later than this, it does not catch up: the schedule continues from the current time.
+        Ctrl-C ends the wait at once. The viewer's keys for pause and time scale have no effect on the loop.
 
         Args:
             dt: Seconds from one iteration to the next. By default the `dt` of the view, by which `publish` advances
@@ -121,9 +121,9 @@ class View(Publishing, ViewerInput, RunPictures):
         """The scene of the view.
 
         Assign another scene to replace the shapes, the camera, the light and all other parts of the scene from the
-        next publish on. Users keep their view in their windows unless the new camera differs from the old one. If the
-        bodies of the new scene have other parts, the columns per part are reset to the colours and sizes of the new
-        scene. After `close`, an assignment has no effect.
+        next publish on. Windows keep the views that users have chosen, unless the new camera differs from the old
+        camera. If the new scene gives the bodies different parts, the columns per part are reset to the colours and
+        sizes of the new scene. After `close`, an assignment has no effect.
 
         Raises:
             TwixtError: The assigned scene cannot be drawn.
@@ -152,17 +152,17 @@ class View(Publishing, ViewerInput, RunPictures):
     def add_columns(self, columns: Mapping[str, Column]) -> Columns:
         """Declares more columns, as the argument `columns` of `twixt.show` does.
 
-        They are part of the states from the next publish on. To set a column, write into its array before a publish.
-        The call reallocates the shared memory and sends the scene again.
+        The new columns are part of the states from the next publish on. To set a column, write into its array before a
+        publish. The call reallocates the shared memory and sends the scene again.
 
         Args:
             columns: The declarations of the columns, by name.
 
         Returns:
-            All columns of the view, by name. Each is an array, (n,) or (n, width).
+            All columns of the view, by name. Each column is an array, (n,) or (n, width).
 
         Raises:
-            TwixtError: In the same cases as in `show`, and for a column that is already declared differently.
+            TwixtError: A declaration is invalid (see `show`), or a column is already declared in a different way.
         """
         own = self._now.columns
         declared = own._with_more(columns)
@@ -182,8 +182,8 @@ class View(Publishing, ViewerInput, RunPictures):
     def camera(self) -> Camera | None:
         """The camera of the scene. If it is None, viewers choose a camera that shows all bodies.
 
-        Assign a camera to move the view of all viewers at once, even if their users have moved it themselves. The
-        message has a few hundred bytes, whatever the size of the scene.
+        Assign a camera to move the view of all viewers at once, even if their users have moved it themselves. An
+        assignment sends only a few hundred bytes, even if the scene is large.
 
         Raises:
             TwixtError: The assigned value is not a camera or None, or the camera's body does not exist.
@@ -203,10 +203,10 @@ class View(Publishing, ViewerInput, RunPictures):
                 raise
 
     def reopen(self) -> None:
-        """Opens a window again after it was closed or its viewer crashed. Does nothing if there is a window.
+        """Opens a window again after it was closed or its viewer crashed. Does nothing if the view has a window.
 
         `is_open` becomes True again, and `seconds` count from this call on. The new viewer writes no files (`log`,
-        `screenshot`, `profile`). The files of the first viewer stay.
+        `screenshot`, `profile`). The files that the first viewer wrote stay.
 
         Raises:
             TwixtError: The view was closed with `close`, or this is a forked child.
@@ -220,8 +220,9 @@ class View(Publishing, ViewerInput, RunPictures):
     def close(self) -> None:
         """Closes the window, ends all viewers and frees the memory.
 
-        The call waits for requested screenshots for at most 5 s, and then for the end of the viewer's process. After 3
-        s, that process is terminated. Any thread may call this method. Further calls do nothing.
+        The call waits for requested screenshots for at most 5 s. Then the call waits at most 3 s for the viewer's
+        process to end, and terminates the process if it still runs. Any thread may call this method. A second `close`
+        does nothing.
         """
         self._session.close()
 

@@ -99,8 +99,8 @@ class ViewerInput:
         """Yields the user events since the last call: keys, clicks on bodies, and requests for a reset.
 
         Keys on which the viewer itself acts are left out. The viewer does not act on a key that the program has asked
-        for with `View.keys`. With `keys=False` it acts on no key. An event that is not read is dropped after 256 newer
-        events.
+        for with `View.keys`. With `keys=False` it acts on no key. The view keeps only the newest 256 events that you
+        have not read.
 
         Yields:
             Each event once; see `UserEvent`.
@@ -114,11 +114,11 @@ class ViewerInput:
         """Forces on the bodies that users drag with Ctrl held.
 
         The force is that of a spring between the body and the pointer, for a body with the density of water. Scale it
-        to the mass of your body. Bodies that are `draggable` are left out.
+        to the mass of your body. Bodies that are `draggable` get no force.
 
         Returns:
-            A dict, which is empty while nobody drags a body. It maps the index of a body's record to a force, (3,) in
-            N, and a torque about the body's position, (3,) in N m. Both are float64, in the world frame.
+            A dict from the index of a body's record to a force, (3,) in N, and a torque about the body's position,
+            (3,) in N m. The dict is empty while nobody drags a body. Force and torque are float64, in the world frame.
         """
         found: Forces = {}
         for pull in self._host.actions.pulls:
@@ -132,9 +132,9 @@ class ViewerInput:
     def controls(self) -> tuple[Control, ...]:
         """Sliders, switches and buttons in the overlay.
 
-        `publish` and `is_open` apply the values that users have set. They also send the values that the program has
-        assigned, at most five times a second. Assign a list of `Slider`, `Toggle` and `Button` to replace all
-        controls.
+        `publish` and `is_open` apply the values that users have set. `publish` and `is_open` also send the values that
+        the program has assigned, at most five times a second. Assign a list of `Slider`, `Toggle` and `Button` to
+        replace all controls.
 
         Raises:
             TwixtError: The assigned value is not a list of controls, or it has more than 192 controls.
@@ -150,7 +150,7 @@ class ViewerInput:
     def slider(self, name: str, value: float, low: float, high: float, section: str = SECTION) -> Slider:
         """Adds a slider to the overlay.
 
-        The loop reads and assigns `.value`, which costs as little as an attribute.
+        The loop reads and assigns `.value`. Reading `.value` is as fast as reading a plain attribute.
 
         Args:
             name: Text beside the slider.
@@ -181,7 +181,7 @@ class ViewerInput:
             section: Title of the section of the overlay.
 
         Returns:
-            The switch. Its `.value` is True or False.
+            The switch. The switch's `.value` is True or False.
 
         Raises:
             TwixtError: The section has another control of this name, or the view is closed.
@@ -200,7 +200,7 @@ class ViewerInput:
             section: Title of the section of the overlay.
 
         Returns:
-            The button. Its `.pressed()` is True once after the user has pressed it.
+            The button. The button's `.pressed()` is True once after the user has pressed the button.
 
         Raises:
             TwixtError: The section has another control of this name, or the view is closed.
@@ -223,15 +223,15 @@ class ViewerInput:
         self.controls = (*self.controls, control)
 
     def set_texts(self, texts: Iterable[OverlayText]) -> None:
-        """Shows texts over the picture. They replace the texts of the last call.
+        """Shows texts over the picture. The new texts replace the texts of the last call.
 
         Viewers get the newest texts, at most five times a second.
 
         Args:
-            texts: The texts, or one text. () shows none. The first 32 texts are shown.
+            texts: One text, or several texts. () removes all texts. Only the first 32 texts are shown.
 
         Raises:
-            TwixtError: `texts` contains something else than `OverlayText`. The error is also a TypeError.
+            TwixtError: `texts` contains an object that is not an `OverlayText`. The error is also a TypeError.
 
         Examples:
             ```python
@@ -247,30 +247,31 @@ class ViewerInput:
         self._status.set_fields(texts=texts_as_message(shown))
 
     def set_images(self, images: Iterable[OverlayImage]) -> None:
-        """Shows images over the picture. They replace the images of the last call.
+        """Shows images over the picture. The new images replace the images of the last call.
 
         Viewers get the newest images, at most 30 times a second.
 
         Args:
-            images: The images, or one image; at most 32, with 8 MiB of pixels together. () shows none. Their pixels
-                are copied, so you may change them after the call.
+            images: One image, or up to 32 images with at most 8 MiB of pixels together. () removes all images. The
+                pixels are copied, so you may change your arrays after the call.
 
         Raises:
-            TwixtError: `images` contains something else than `OverlayImage`, or there are too many images or bytes.
+            TwixtError: `images` contains an object that is not an `OverlayImage`, or there are too many images or
+                bytes.
         """
         shown = checked_images("View.set_images", images)
         self._host.write_overlay("images", *overlay.images_as_message(shown))
 
     def set_figures(self, figures: Iterable[OverlayFigure]) -> None:
-        """Shows figures over the picture. They replace the figures of the last call.
+        """Shows figures over the picture. The new figures replace the figures of the last call.
 
         Viewers get the newest figures, at most 10 times a second.
 
         Args:
-            figures: The figures, or one figure; at most 16, with 262,144 points together. () shows none.
+            figures: One figure, or up to 16 figures with at most 262,144 points together. () removes all figures.
 
         Raises:
-            TwixtError: `figures` contains something else than `OverlayFigure`, or there are too many figures or
+            TwixtError: `figures` contains an object that is not an `OverlayFigure`, or there are too many figures or
                 points.
         """
         shown = checked_figures("View.set_figures", figures)
@@ -278,7 +279,7 @@ class ViewerInput:
 
     @property
     def size_px(self) -> tuple[int, int] | None:
-        """Width and height of the viewer's window, in pixels. None before the viewer has reported them."""
+        """Width and height of the viewer's window, in pixels. None before the viewer has reported the size."""
         look = self._host.actions.look
         return None if look is None else look.size_px
 
@@ -318,11 +319,12 @@ class ViewerInput:
             position: Position of the body at first, (3,) in metres. By default the position that was published last.
 
         Returns:
-            The body. Its `.position` is where the user has dragged it. Publish this position.
+            The body. The result's `.position` is the point to which the user has dragged the body. Publish this
+            position.
 
         Raises:
-            TwixtError: The body does not exist, neither `position` is given nor a position was published, too many
-                bodies are draggable, or the view is closed.
+            TwixtError: The body does not exist, too many bodies are draggable, or the view is closed. The error also
+                comes if `position` is None and no position of the body was published.
         """
         if self._host.is_ended:
             raise TwixtError("this view is closed, so no body can be dragged; open another with twixt.show(scene)")

@@ -49,18 +49,19 @@ class Bodies(BodyArrays):
     Positions and velocities are float32. Neighbouring float32 positions are 0.06 mm apart at x = 1,000 m, and 0.5 m
     apart at 5,400,000 m. A body moves in multiples of the spacing of float32 numbers at its position. If you add less
     than half the spacing to a position in place, the addition is lost. To avoid this, subtract an origin near the
-    bodies from all positions, such as the first body, or the tile of a map. Or integrate in your own float64 arrays,
-    and copy them into `position`. A visible loss of motion is reported once. If a world adds to single numbers or to
-    selected bodies (`position[mask] += v`), the loss is reported only if the world also writes `velocity`.
+    bodies from all positions, such as the position of the first body or of a map tile. Or integrate in your own
+    float64 arrays, and copy them into `position`. A visible loss of motion is reported once. If a world adds to single
+    numbers or to selected bodies (`position[mask] += v`), the loss is reported only if the world also writes
+    `velocity`.
 
     Args:
         count: Number of bodies, >= 0.
         columns: The world's own values of each body, by name. See `Column`.
-        scene: The world's scene. It is needed only for columns with one row for each part of a body.
+        scene: The world's scene. Pass it only if a column has one row for each part of a body.
 
     Raises:
-        TwixtError: The declaration of a column is invalid, or there are more bodies than fit into memory. The error
-            comes before any memory is allocated.
+        TwixtError: The declaration of a column is invalid, or there are more bodies than fit into memory. twixt checks
+            the number of bodies before it allocates memory.
 
     Examples:
         ```python
@@ -88,8 +89,8 @@ class Bodies(BodyArrays):
     def visible(self) -> NDArray[np.bool_]:
         """Mask of the visible bodies, bool (n,).
 
-        `visible[i] = False` hides body i. Unlike `despawn`, this does not free the index i for reuse. `visible[i] =
-        True` restores a despawned body.
+        `visible[i] = False` hides body i. Unlike `despawn`, hiding a body does not free the index i for reuse.
+        `visible[i] = True` restores a despawned body.
         """
         return visibility_mask((self._views["flags"] & VISIBLE) != 0, self)
 
@@ -153,7 +154,8 @@ class Bodies(BodyArrays):
             i: As in `teleport`.
             position: New positions in metres, (3,) or (m, 3).
             orientation: New unit quaternions, (4,) or (m, 4). By default the orientation is unchanged.
-            max_distance: A distance in metres. A body that moves further is teleported instead. None for no limit.
+            max_distance: Largest distance of a correction, in metres. A body that moves further is teleported instead.
+                None for no limit.
             quat: Order of `orientation`, "xyzw" or "wxyz".
 
         Raises:
@@ -198,16 +200,17 @@ class Bodies(BodyArrays):
     ) -> Any:
         """Adds a body, or m bodies if `position` has m rows.
 
-        The index of a despawned body is reused. If no body is despawned, the arrays grow. Then read the arrays again
-        from the object. If `position` has m rows, each other argument has either m rows or one row for all m bodies.
+        The index of a despawned body is reused. If no body is despawned, the arrays grow. After the arrays have grown,
+        read them again from the object. If `position` has m rows, each other argument has either m rows or one row for
+        all m bodies.
 
         Args:
-            position: Metres, (3,) or (m, 3).
+            position: Position in metres, (3,) or (m, 3).
             orientation: Unit quaternions, (4,) or (m, 4). By default the body is not rotated.
-            velocity: m/s, (3,) or (m, 3). By default zero.
-            angular_velocity: rad/s, in the world frame, (3,) or (m, 3). By default zero.
+            velocity: Velocity in m/s, (3,) or (m, 3). By default zero.
+            angular_velocity: Angular velocity in rad/s, in the world frame, (3,) or (m, 3). By default zero.
             scale: Factor by which the shape is enlarged, a number or (m,).
-            color: As in `Bodies.color`. If it is None, the body's colour is not given.
+            color: As in `Bodies.color`. If it is None, the body has only the colour of its shape.
             quat: Order of `orientation`, "xyzw" or "wxyz".
 
         Returns:

@@ -77,7 +77,8 @@ class BodyArrays:
     def velocity(self) -> NDArray[np.float32]:
         """Velocities of the bodies in m/s, float32 (n, 3).
 
-        Until the first write, the velocities of all bodies count as unknown. Reading the array does not change this.
+        Until you write into this array, the velocities of all bodies are unknown. Reading the array does not change
+        this.
         """
         return self._written.view("velocity")
 
@@ -90,7 +91,7 @@ class BodyArrays:
     def angular_velocity(self) -> NDArray[np.float32]:
         """Angular velocities of the bodies in rad/s, in the world frame, float32 (n, 3).
 
-        Until the first write, the angular velocities of all bodies count as unknown.
+        Until you write into this array, the angular velocities of all bodies are unknown.
         """
         return self._written.view("angular_velocity")
 
@@ -101,7 +102,7 @@ class BodyArrays:
 
     @property
     def scale(self) -> NDArray[np.float16]:
-        """Factor of the size of each body's shape in all directions, float16 (n,)."""
+        """Factor by which each body's shape is enlarged in all directions, float16 (n,)."""
         return self._views["scale"]
 
     @scale.setter
@@ -116,8 +117,8 @@ class BodyArrays:
         color[j]`. Three numbers are an opaque colour. You may assign one colour for all bodies or one for each body.
         Reading gives bytes. A body with alpha below 255 is transparent. A body with alpha 0 is not drawn.
 
-        The drawn colour is the shape's colour times the body's. A shape without a colour has a colour of the palette
-        until red, green or blue of the body are written. From then on the shape counts as white.
+        The drawn colour is the shape's colour times the body's colour. A shape without a colour has a colour of the
+        palette until you write red, green or blue of the body. From then on the shape is white.
 
         Raises:
             TwixtError: The written values are not colours, or the array is changed by arithmetic in place.
@@ -135,7 +136,7 @@ class BodyArrays:
         """Epochs of the bodies, uint32 (n,).
 
         Viewers do not blend a body across a change of its epoch. If you write into `position` so that a body jumps,
-        add 1 to the epoch of that body. `teleport` does both.
+        add 1 to the epoch of that body. `teleport` writes the position and the epoch.
         """
         return self._views["epoch"]
 
@@ -145,7 +146,7 @@ class BodyArrays:
 
     @property
     def columns(self) -> Columns:
-        """The world's own columns by name: `bodies.columns["heat"][i] = 1.0`. Each has shape (n,) or (n, width)."""
+        """The world's own columns by name, each (n,) or (n, width): `bodies.columns["heat"][i] = 1.0`."""
         return self._columns
 
     @property

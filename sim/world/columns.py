@@ -59,10 +59,11 @@ class Column:
     Args:
         dtype: bool, or a numpy number type of 1 to 8 bytes ("f4", np.int16 ...).
         width: Number of values per row, >= 1.
-        rule: "linear"; "angle" (radians, blended along the shorter arc); "none" (the value changes at the newer
-            snapshot; "linear" does the same for bools); "latest" (the newest published value at once); or a function
-            (old, new, alpha) or its name, module:function, which is called with all rows at once.
-        per: "body"; "part" for one row per part of the bodies, see `Scene.part_bodies`; or "world" for a single row.
+        rule: "linear" blends numbers linearly, and changes bools at the newer snapshot. "angle" blends radians along
+            the shorter arc. "none" changes the value at the newer snapshot. "latest" shows the newest published value
+            at once. A function (old, new, alpha), or its name module:function, is called with all rows at once.
+        per: "body" for one row per body. "part" for one row per part of the bodies (see `Scene.part_bodies`). "world"
+            for a single row.
 
     Attributes:
         dtype: Type of the values, as numpy writes it: "<f4".

@@ -56,7 +56,7 @@ class Marks:
     In your own loop, pass them to `View.publish`.
 
     Attributes:
-        fault: Text about the first mark since `clear` that cannot be drawn. Empty if all marks can be drawn.
+        fault: Text about the first mark since `clear` that cannot be drawn. "" if all marks can be drawn.
 
     Examples:
         ```python
@@ -125,21 +125,21 @@ class Marks:
             orientation: (n, 4), unit quaternions in the order `quat`. An arrow or line starts at `position` and
                 extends along its own z axis. The centre of every other kind is at `position`.
             quat: Order of `orientation`, "xyzw" or "wxyz".
-            size: k numbers in metres for each mark, (n, k), or for all marks, (k,). The k numbers are, for a sphere:
-                its radius; box: edges x, y, z; capsule, cylinder: radius, length; ellipsoid: diameters x, y, z; arrow,
-                line: radius, length (a line of radius 0, the default, is thin at every distance); axes: length. If k
-                is 1, size may also be a number or have shape (n,). For a text, the size is a factor from 0.25 to 8; 1,
-                the default, gives the usual size of the letters.
+            size: k numbers in metres for each mark, (n, k), or for all marks, (k,). Sphere: radius. Box: edges x, y,
+                z. Capsule, cylinder: radius, length. Ellipsoid: diameters x, y, z. Arrow, line: radius, length. Axes:
+                length. A line of radius 0, the default, is thin at every distance. If k is 1, size may also be a
+                number or have shape (n,). For a text, the size is a factor from 0.25 to 8; 1, the default, gives the
+                usual size of the letters.
             color: (n, 3 or 4), or one colour for all marks. Numbers from 0 to 1, or np.uint8 from 0 to 255.
             ids: (n,), whole numbers from 0 to 2**56 - 1. Marks of equal kind and id in two snapshots are the same
                 mark. If several marks in one snapshot have equal ids, they are matched in their order. The default id
                 of a mark is its index among the marks of its kind.
-            label: A text that is written to the right of each mark, or n texts. Each text has one line and at most 200
-                characters. It is drawn over everything. Only the 500 visible texts nearest to the camera are shown.
-            text: The text of each mark of the kind "text", or n texts, as for `label`. It has the colour `color`.
+            label: One text to the right of each mark, or n texts. Each text has one line and at most 200 characters.
+                Texts are drawn over everything. Only the 500 visible texts nearest to the camera are shown.
+            text: Text of each mark of the kind "text", or n texts, as for `label`. Texts have the colour `color`.
             body: Index of the body to which all marks are attached, or (n,) such indices. `position`, `to` and
-                `orientation` are then in the frame of that body; its scale does not change them. The mark moves with
-                the body as it is drawn, and is hidden while the body is hidden or does not exist.
+                `orientation` are then in the frame of that body, without the body's scale. The mark moves with the
+                body as it is drawn, and is hidden while the body is hidden or does not exist.
 
         Raises:
             TwixtError: A kind, shape, type or range is wrong. `Marks` is then unchanged.
@@ -191,8 +191,8 @@ class Marks:
     def extend(self, records: NDArray[np.void]) -> None:
         """Adds marks that are given as records. Use this in code that makes marks of many kinds at once.
 
-        The method checks only the dtype, the shape, and that the marks can be drawn. It does not copy the texts of
-        another `Marks`.
+        The method checks only the dtype, the shape, and that the marks can be drawn. The method does not copy the
+        texts of another `Marks`.
 
         Args:
             records: (n,) of dtype `twixt.ipc.snapshot.MARK`. The highest byte of each key is the kind of the mark.

@@ -37,7 +37,7 @@ from twixt.sim.array_arguments import array_refusal, kind_of, without_mask
 class Surfaces:
     """Vertices of the deforming bodies of a scene. `surfaces[body]` is a writable float32 array (v, 3).
 
-    At first the vertices are those of the meshes. `len(surfaces)` is the number of deforming bodies, and iteration
+    At first they are the vertices of the meshes. `len(surfaces)` is the number of deforming bodies, and iteration
     yields their indices. In a world, set `self.surfaces`. In your own loop, pass the object or arrays to
     `View.publish`.
 
@@ -46,8 +46,8 @@ class Surfaces:
         count: Number of bodies. By default one for each shape of the scene.
 
     Attributes:
-        vertices: Vertices of all deforming bodies, one body after the other, float32 (all v, 3). They are in metres,
-            in the frame of each body.
+        vertices: Vertices of all deforming bodies, one body after the other, float32 (all v, 3). The vertices are in
+            metres, each in the frame of its body.
         records: The same vertices as records, in the format of a snapshot.
 
     Raises:

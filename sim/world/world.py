@@ -38,9 +38,9 @@ SHORTEST_DT, LONGEST_DT = 1e-6, 86_400.0
 class World:
     """Base class of worlds. A subclass sets `self.bodies` and `self.scene` in `__init__` and defines `step`.
 
-    All other members are optional. `apply_force(i, force, point)` has no default: if a world defines it, it is called
-    before each step while a user drags body i with Ctrl held. force: (3,), N. point: (3,), metres, the point at which
-    the force acts. Both are float64 arrays in world coordinates.
+    All other members are optional. A world may also define `apply_force(i, force, point)`. twixt calls it before each
+    step while a user drags body i with Ctrl held. `force` is (3,) in N. `point` is (3,) in metres, the point at which
+    the force acts. Force and point are float64 arrays in world coordinates.
 
     Attributes:
         bodies: The bodies of the world.
@@ -57,7 +57,7 @@ class World:
             viewer does not act on them. Set it in the class or in `__init__`.
 
     Examples:
-        Saved as orbit.py, this world is shown by `twixt run orbit:Orbit`.
+        Save this world as orbit.py, and show the world with `twixt run orbit:Orbit`.
 
         ```python
         import numpy as np
@@ -95,14 +95,14 @@ class World:
         """Advances the world by `dt` seconds of simulated time.
 
         Args:
-            dt: Seconds of simulated time. It is `self.dt`, or a multiple of it with --when-slow widen.
+            dt: Seconds of simulated time: `self.dt`, or a multiple of `self.dt` with --when-slow widen.
         """
         raise NotImplementedError(f"{type(self).__name__} has no step(self, dt); write one that advances its bodies")
 
     def reset(self, *args: Any, **kwargs: Any) -> None:
         """Optional: returns the world to its initial state. Define it as `reset(self, seed)` or `reset(self)`.
 
-        Without this method, a reset constructs a new world.
+        If the class has no `reset`, a reset constructs a new world.
 
         Args:
             *args: The seed, if your method accepts it by position.
@@ -114,8 +114,8 @@ class World:
         """Optional: receives each key that a user presses, holds or releases in a viewer's window.
 
         The method is called before the next step, once for each event, in the order of the events. While the world is
-        paused, events wait for the next step. Keys on which the viewer itself acts, such as Space and T, are left out
-        unless `own_keys` names them or the run has --no-keys. Held keys are released when the window loses the
+        paused, events wait for the next step. Keys on which the viewer itself acts, such as Space and T, are left out.
+        With `own_keys` or --no-keys, the world gets these keys. Held keys are released when the window loses the
         keyboard, and when the viewer ends.
 
         Args:
@@ -144,11 +144,11 @@ class World:
 
         Args:
             name: Title of the plot.
-            *values: y, or x and y. With `series`, x or nothing.
+            *values: Pass y, or x and y. With `series`, pass x or nothing.
             **series: One value for each line, by the name of the line.
 
         Raises:
-            TwixtError: In the same cases as in `View.plot`.
+            TwixtError: An argument is invalid (see `View.plot`).
         """
         if self._plot_recorder is not None:
             self._plot_recorder.add(name, values, series)
@@ -168,15 +168,15 @@ class World:
         """Emits an event: something that happened in this step, such as a hit or a goal. Any thread may call it.
 
         For example `self.emit("hit", body=i, position=point, strength=speed, at=t)`. Every viewer delivers each event
-        once, in the first frame whose draw time has reached the event's instant, even if no snapshot of its step is
-        drawn. A ring that fades is drawn at the position or the body; the function of `on_event` receives the event.
-        Events are not part of the state. An event of `step` or `on_key` belongs to that step, an event of `reset` to
-        the new state. Events that were not drawn before a reset are not delivered. In `__init__`, without a run, in
-        copies of a world and in forked children, this method does nothing.
+        once, in the first frame whose draw time has reached the event's instant. The snapshot of the step need not be
+        drawn. A fading ring is drawn at the position or the body, and the function of `on_event` is called. Events are
+        not part of the state. An event that `step` or `on_key` emits belongs to that step. An event that `reset` emits
+        belongs to the new state. Events that were not drawn before a reset are not delivered. In `__init__`, without a
+        run, in copies of a world and in forked children, this method does nothing.
 
         A call takes about a microsecond and never waits. One step may emit 16,384 events, and a program may use 254
-        names. Further events are dropped; events with further names are called "other". Values that cannot be used do
-        not stop the world. Each is corrected as described below, and the first of each kind is reported.
+        names. Further events are dropped. Events with further names are called "other". An invalid value does not stop
+        the world: it is corrected as described below, and the first value of each kind is reported.
 
         Args:
             name: Name of the event, 1 to 40 bytes in UTF-8, without control characters.
@@ -184,13 +184,13 @@ class World:
                 has no body.
             position: Point in the world, (3,), metres. If a number is not finite, the event has no position.
             strength: Strength of the event, >= 0, in a unit of your choice. A stronger event has a larger ring. A
-                negative number, or one that is not finite, counts as 0.
+                number that is negative or not finite becomes 0.
             values: Up to four numbers, stored as float32. A number that is not finite becomes NaN; NaN at the end is
                 left out.
             text: Short text, up to 15 bytes in UTF-8. A longer text is cut at a character; control characters become
                 spaces.
             at: Simulated time at which the event happened, in seconds. By default the end of the step. A time outside
-                the step is moved into it, and NaN counts as the default.
+                the step is moved into the step. NaN means the default.
 
         Raises:
             TwixtError: An argument has a wrong type or shape, `body` is negative, or `name` is empty, too long or has
@@ -213,20 +213,20 @@ class World:
     ) -> None:
         """Emits n events of one name. From about 20 events on, this is faster than n calls of `emit`.
 
-        All arrays must have the same length n. An argument may also be one value for all events. If there is no array,
-        one event is emitted. Events with the same time keep their order. All else is as for `emit`.
+        All arrays must have the same length n. An argument may also be one value for all events. If no argument is an
+        array, one event is emitted. Events with the same time keep their order. Everything else is as for `emit`.
 
         Args:
             name: Name of the events.
             body: (n,), indices of bodies.
             position: (n, 3), points in the world, metres.
-            strength: (n,), >= 0.
+            strength: Strengths of the events, (n,), >= 0.
             values: (n, k), up to four numbers for each event.
             at: (n,), simulated times within the step, in seconds.
-            text: Short text of all events.
+            text: Short text that all events have.
 
         Raises:
-            TwixtError: In the same cases as in `emit`, and if the arrays have different lengths.
+            TwixtError: An argument is invalid (see `emit`), or the arrays have different lengths.
         """
         if self._event_buffer is not None:
             self._event_buffer.emit_many(name, body, position, strength, values, at, text)
@@ -242,21 +242,21 @@ class World:
     def write_bodies(self, records: NDArray[np.void]) -> None:
         """Optional: writes the bodies after the last step directly into the shared memory that viewers read.
 
-        Use this method if there are many bodies and each step rewrites all of them. It avoids a copy from
-        `self.bodies`, which is then filled only on request. It is called for each snapshot, and when the bodies are
-        read for another reason. It must change nothing else, and must not store `records` or views of `records`.
+        Use this method if there are many bodies and each step rewrites all of them. The method avoids a copy from
+        `self.bodies`. twixt calls it for each snapshot, and fills `self.bodies` only if the bodies are read for a
+        different purpose. The method must change only `records`, and must not store `records` or views of `records`.
 
         Args:
-            records: The records to write, dtype `twixt.ipc.snapshot.BODY`, shape (n,) with n = len(self.bodies). Their
-                content before the call is undefined. Write every field of every record, epochs included.
+            records: The records to write, dtype `twixt.ipc.snapshot.BODY`, shape (n,) with n = len(self.bodies).
+                Before the call, `records` has undefined content. Write every field of every record, epochs included.
         """
         records[:] = self.bodies.records
 
     def write_surfaces(self) -> None:
         """Optional: writes `self.surfaces` for the state after the last step.
 
-        Use this method if computing the vertices takes longer than a step. It is called only for each snapshot, and
-        when the surfaces are read for another reason.
+        Use this method if computing the vertices takes longer than a step. twixt calls it only for each snapshot, and
+        if the surfaces are read for a different purpose.
         """
 
 

@@ -95,8 +95,9 @@ class Handle:
     def cam(self) -> MjvCamera:
         """The camera of the window, an `MjvCamera`.
 
-        If your code has changed the camera since the last `sync`, the window shows this view. Otherwise `sync` sets
-        the camera to the view that the user has chosen in the window.
+        If your code has changed the camera since the last `sync`, the next `sync` shows this view in the window. If
+        your code has not changed the camera, `sync` sets the camera to the view that the user has chosen in the
+        window.
         """
         return self._shown.camera
 
@@ -161,7 +162,7 @@ class Handle:
         return self._was_running
 
     def sync(self, state_only: bool = False) -> None:
-        """Shows the current state of the data. If no frame would show this state, the call takes half a microsecond.
+        """Shows the current state of the data. If frames do not need this state, the call takes half a microsecond.
 
         Args:
             state_only: True to skip the check whether the model's own arrays (colours, sizes, poses of geoms) have
@@ -219,8 +220,9 @@ class Handle:
     ) -> None:
         """Emits an event: something that happened in the current state of `data`. Call `sync` after `emit`.
 
-        Viewers deliver the event in the first frame whose draw time has reached its instant, even if `sync` does not
-        publish this state. For limits and corrections see `World.emit`. After `close`, this method does nothing.
+        Viewers deliver the event in the first frame whose draw time has reached the event's instant. Viewers deliver
+        the event even if `sync` does not publish this state. For limits and corrections see `World.emit`. After
+        `close`, this method does nothing.
 
         Args:
             name: Name of the event, 1 to 40 bytes in UTF-8, without control characters.
@@ -233,7 +235,7 @@ class Handle:
                 than the next published state, the event waits until a state has reached this time.
 
         Raises:
-            TwixtError: In the same cases as in `World.emit`.
+            TwixtError: An argument is invalid (see `World.emit`).
         """
         time_s = self._time_of_events()
         at = time_s if at is None else at
@@ -257,15 +259,15 @@ class Handle:
 
         Args:
             name: Name of the events.
-            body: (n,), ids of bodies in the model. This and the next arguments may also be one value for all events.
+            body: (n,), ids of bodies in the model. `body` and the next arguments may also be one value for all events.
             position: (n, 3), points in the world, metres.
-            strength: (n,), >= 0.
+            strength: Strengths of the events, (n,), >= 0.
             values: (n, k), up to four numbers for each event.
-            at: (n,), simulated times in seconds. By default `data.time`.
-            text: Short text of all events.
+            at: Simulated times of the events, (n,), in seconds. By default `data.time`.
+            text: Short text that all events have.
 
         Raises:
-            TwixtError: In the same cases as in `World.emit_many`.
+            TwixtError: An argument is invalid (see `World.emit_many`).
         """
         time_s = self._time_of_events()
         at = time_s if at is None else at

@@ -50,15 +50,15 @@ def publish(view: View, data: MjData) -> None:
     """Publishes the current state of `data` on a view of `twixt.show`. It never waits.
 
     A state has the poses and velocities of the bodies, the tendons, and the simulated time (`data.time`). If
-    `data.time` decreases, all bodies are drawn with a cut. Call `publish` at most once in each step of the loop. Every
-    state is sent. In contrast, `launch_passive` sends no more states than frames can show.
+    `data.time` decreases, all bodies are drawn with a cut. Call `publish` at most once in each step of the loop.
+    `publish` sends every state. (`launch_passive` sends no more states than frames can show.)
 
     Args:
         view: The view that `twixt.show(scene(model))` returned.
         data: Data of the model.
 
     Raises:
-        TwixtError: An argument has another type. The error is also a TypeError.
+        TwixtError: An argument has a wrong type. The error is also a TypeError.
 
     Examples:
         ```python
@@ -112,10 +112,10 @@ def launch_passive(
         model: The model.
         data: Data of the model.
         key_callback: Function that is called on a separate thread with the GLFW code of each pressed key.
-        show_left_ui: If this and `show_right_ui` are False, there is no overlay.
-        show_right_ui: If this and `show_left_ui` are False, there is no overlay.
-        publish_hz: Largest number of shown states per second. By default 120, or fewer if 120 would take more than 1 %
-            of the loop's time.
+        show_left_ui: If `show_left_ui` and `show_right_ui` are both False, there is no overlay.
+        show_right_ui: As for `show_left_ui`.
+        publish_hz: Largest number of shown states per second. By default 120. If publishing 120 states takes more than
+            1 % of the loop's time, fewer states are shown.
         **options: The options of `twixt.show`; see `ViewerOptions`. `events` may also be "contacts": `sync` then emits
             an event for each contact that begins (docs/engines.md).
 
@@ -124,7 +124,7 @@ def launch_passive(
         reference to it is gone.
 
     Raises:
-        ValueError: In the same cases as in MuJoCo's own viewer.
+        ValueError: An argument is invalid for MuJoCo's own viewer as well.
         TwixtError: `publish_hz` or an option is invalid, the name is in use, or memory is insufficient.
 
     Examples:
@@ -173,13 +173,13 @@ def launch(
     Args:
         model: The model.
         data: Data of the model. By default a new `MjData`.
-        loader: Function that returns model and data. It cannot be combined with `model`.
+        loader: Function that returns model and data. `loader` cannot be combined with `model`.
         show_left_ui: As in `launch_passive`.
         show_right_ui: As in `launch_passive`.
         **options: As in `launch_passive`.
 
     Raises:
-        ValueError: In the same cases as in MuJoCo's own viewer.
+        ValueError: An argument is invalid for MuJoCo's own viewer as well.
         TwixtError: There is no model, or an option is invalid.
 
     Examples:

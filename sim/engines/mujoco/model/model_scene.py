@@ -51,7 +51,7 @@ def scene(
     Args:
         model: The model.
         opt: Options whose `geomgroup`, `sitegroup` and flags select the shown geoms and sites and their appearance. By
-            default those of MuJoCo's own viewer, which shows groups 0 to 2.
+            default the options of MuJoCo's own viewer, which shows groups 0 to 2.
         camera: Camera of the scene. By default the camera of MuJoCo's own viewer.
         maker: Object that stores the meshes. Pass the same object for each scene of a model, to reuse meshes.
         labels: Texts of marks.
