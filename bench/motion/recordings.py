@@ -84,7 +84,7 @@ SUBJECTS = {
         "a cube that turns 2.5 times a second, with balls on its corners. Some balls are children of the cube, some have no parent",
         "wobble",
     ),
-    "teleporters": Subject("12 balls that jump between two rails, come and go", "teleporters"),
+    "teleporters": Subject("12 balls that jump between two rails, appear and disappear", "teleporters"),
 }
 
 
