@@ -152,7 +152,7 @@ def page(what: Size, results: Sequence[Result]) -> Iterator[Block]:
             yield table.about
             yield _by_method(lines, ("world", "trouble"))
     yield "### Age"
-    yield "Each figure is the mean age in ms. For each trouble, the figure is from the world with the largest mean age."
+    yield "Each figure is the mean age in ms, from the world in which this mean is largest for the trouble and the method."
     yield _by_method(_ages(results), ("trouble",))
 
 
