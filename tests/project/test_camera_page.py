@@ -25,7 +25,7 @@ TEXT = re.sub(r"\s+", " ", PAGE)
         (r"within (\S+) px of its goal", (automatic_camera.REST_PX,)),
         (r"In the first (\S+) s of a view", (automatic_camera.START_S,)),
         (
-            r"the bodies of the last (\S+) s take less than (\S+) % of the picture",
+            r"the bodies in the last (\S+) s take less than (\S+) % of the picture",
             (automatic_camera.KEPT_S, 100 * automatic_camera.SHRINK_SHARE),
         ),
         (
