@@ -256,7 +256,7 @@ def test_a_display_that_goes_in_the_midst_of_a_frame_ends_it_there_with_log_repo
         assert run.end() == 2, run.err
         until(lambda: not run.left(), "nothing is left")
         said = run.err.splitlines()
-        assert [line for line in said if "trace in" not in line] == [said[0]], run.err
+        assert [line for line in said if "wrote the trace" not in line] == [said[0]], run.err
         assert "the display (x11) closed the connection" in said[0]
         report = json.loads((start.folder / "report.json").read_text())
         rows = read_log(start.folder / "frames.csv")

@@ -62,7 +62,7 @@ class Traced:
 def test_a_run_leaves_one_time_axis_of_both_processes_that_agrees_with_the_frame_log(start: Starter) -> None:
     run = start("run", "metronome", *OFFSCREEN, "--seconds", "1", "--profile", "t.json", "--log", "frames.csv")
     assert run.end() == 0, run.err
-    one_line(run, "trace in t.json")
+    one_line(run, "wrote the trace t.json")
     trace = Traced(start.folder / "t.json")
     assert sorted(trace.process.values()) == ["physics", "viewer"]
 

@@ -68,7 +68,7 @@ twixt.Texture.from_file("large.png")
 loop(show())
 """,
     ),
-    "a trace": ("trace in", BALL + "loop(show(profile='trace.json'))"),
+    "a trace": ("wrote the trace", BALL + "loop(show(profile='trace.json'))"),
     "a time that is none": (
         "which cannot be shown", MODEL + """
 viewer = mujoco_viewer.launch_passive(model, data, viewer=False, publish_hz=1e5)

@@ -212,7 +212,7 @@ def test_what_is_said_at_the_end_is_said_at_once(tmp_path: Path, monkeypatch: py
     said = io.BytesIO()
     monkeypatch.setattr(sys, "stderr", io.TextIOWrapper(said, encoding="utf-8", write_through=False))
     trace_in(tmp_path).write()
-    assert said.getvalue().startswith(b"twixt: trace in ")
+    assert said.getvalue().startswith(b"twixt: wrote the trace ")
     assert said.getvalue().endswith(b"\n")
 
 

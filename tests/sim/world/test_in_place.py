@@ -263,7 +263,7 @@ def test_slots_and_fields_are_not_mixed(watched: Watched) -> None:
     other.view.publish(position=[[0, 0, 0]])
     with pytest.raises(TwixtError, match="published with publish, so slot cannot be used"), other.view.slot(1):
         pass
-    with pytest.raises(TwixtError, match="being written in place"), watched.view.slot(1), watched.view.slot(1):
+    with pytest.raises(TwixtError, match="another snapshot was begun"), watched.view.slot(1), watched.view.slot(1):
         pass  # the inner one raises
     with watched.view.slot(1):
         pass
