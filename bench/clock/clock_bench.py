@@ -109,17 +109,22 @@ def broken_rules(rows: Sequence[ClockRow]) -> str:
     """Sentence that names the clocks that went backwards or drew past the newest snapshot."""
     broken = [row for row in rows if row.reversals or row.beyond]
     words = [f"{row.clock} on {row.trace}: {row.reversals} reversals, {row.beyond} beyond" for row in broken]
-    return "Frames that went backwards, or drew beyond the newest snapshot: " + ("; ".join(words) or "none") + "."
+    return (
+        "Frames that went back in time, or drew a state after the newest snapshot: "
+        + ("; ".join(words) or "none")
+        + "."
+    )
 
 
 def page(rows: Sequence[ClockRow], stall_rows: Sequence[ClockRow], seeds: int, fps: float) -> list[Block]:
     return [
-        "Each cell has four figures: error p99 in ms / age in ms / held / judder. Each figure is the worst of "
-        f"{seeds} seeds, of\n{SECONDS:g} s each at {fps:g} frames a second. The first {SETTLING_NS // SECOND} s do not count.",
+        "Each cell has four figures: 99th percentile of the error in ms / age in ms / held / judder. Each figure is the "
+        f"worst\nfigure of {seeds} seeds. With each seed, the clock ran for {SECONDS:g} s at {fps:g} frames a second. "
+        f"The first {SETTLING_NS // SECOND} s do not count.",
         rows_table(rows),
         broken_rules(rows),
-        f"The next table has the figures of runs of {STALL_SECONDS:g} s with stalls. The first "
-        f"{STALL_SETTLING_NS // SECOND} s do not count; they have two stalls.",
+        f"The next table has the same figures for runs of {STALL_SECONDS:g} s with stalls. The first "
+        f"{STALL_SETTLING_NS // SECOND} s, which have two stalls, do not count.",
         rows_table(stall_rows),
         broken_rules(stall_rows),
     ]

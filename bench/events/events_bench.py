@@ -121,15 +121,16 @@ COLUMNS = (
     TableColumn("promises", lambda row: "BROKEN: " + ", ".join(row.broken) if row.broken else "hold", wraps=True),
 )
 LEGEND = (
-    "emitted: number of events that the world emitted; dropped: number of events that were too many for one step",
+    "emitted: number of events that the world emitted; dropped: number of events that twixt discarded, "
+    "because their step had too many events",
     "to deliver: number of events between the first and the last draw time of the viewer",
-    "lost, reset: counts that the viewer reports; not passed: number of events for which the function was not called, "
-    "because it took too long",
+    "lost, reset: counts that the viewer reports; not passed: number of events for which the viewer did not call "
+    "the function, because the function was too slow",
     "late: time from the event's instant to the draw time of its frame, in ms of display time",
-    "in its frame: share of the events that were delivered in the first frame that had reached the event's instant and "
-    "could read the event",
-    "within an interval: share of the events that came at most one frame interval late; the other events came later, "
-    "because the draw time jumped or ran fast after a stall or a still picture",
+    "in its frame: share of the events that were delivered in the right frame; this is the first frame at or after "
+    "the event's instant that could read the event",
+    "within an interval: share of the events that were at most one frame interval late; the other events were "
+    "later, because the draw time jumped or ran fast after a stall or a still picture",
 )
 
 

@@ -87,16 +87,16 @@ class TroubleTrace(NamedTuple):
 
 ABOUT = {
     "20 Hz, 4 ms jitter": "20 snapshots a second, published when they are due or up to about 10 ms later",
-    "steps 20-120 ms": "steps of 16.7 ms that take 20 to 120 ms to compute",
-    "net 30 Hz": "30 snapshots a second; the network delays them by 60 to 100 ms and loses one in 20",
+    "steps 20-120 ms": "steps of 16.7 ms of simulated time; each step takes 20 to 120 ms to compute",
+    "net 30 Hz": "30 snapshots a second; the network delays each snapshot by 60 to 100 ms and loses one snapshot in 20",
     "stall 500 ms every 5 s": "60 snapshots a second; every 5 s, no snapshot arrives for half a second",
 }
 TROUBLES = {
     "ahead 60 Hz": TroubleTrace(
-        "60 snapshots a second; each arrives before it is due, as in a healthy run", TRACES["ahead 60 Hz"]
+        "60 snapshots a second; each snapshot arrives before it is due, as in a healthy run", TRACES["ahead 60 Hz"]
     ),
     "ahead 10 Hz": TroubleTrace(
-        "10 snapshots a second; each arrives before it is due", steady(10, early_ns=SECOND // 10)
+        "10 snapshots a second; each snapshot arrives before it is due", steady(10, early_ns=SECOND // 10)
     ),
     **{name: TroubleTrace(about, TRACES[name]) for name, about in ABOUT.items()},
 }

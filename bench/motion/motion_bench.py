@@ -110,20 +110,20 @@ class PageTable(NamedTuple):
 
 
 PAGE_TABLES = (
-    PageTable("Position error", "The figures are p50 / p99 in mm.", ("position_p50_mm", "position_p99_mm")),
+    PageTable("Position error", "Each cell has two figures in mm: p50 / p99.", ("position_p50_mm", "position_p99_mm")),
     PageTable(
         "Rotation error",
-        "The figures are the p99 in degrees. In all other cases the p99 of every method is 0.00 degrees.",
+        "Each figure is the p99 in degrees. The table leaves out the cases in which the p99 of every method is 0.00 degrees.",
         ("rotation_p99_deg",),
     ),
     PageTable(
         "Overshoot",
-        "The figures are the maximum in mm. In all other cases the overshoot of every method is 0.00 mm.",
+        "Each figure is the maximum in mm. The table leaves out the cases in which the overshoot of every method is 0.00 mm.",
         ("overshoot_max_mm",),
     ),
     PageTable(
         "Off path",
-        "The figures are the maximum in mm. In all other worlds no body is spawned, removed or teleported.",
+        "Each figure is the maximum in mm. The table leaves out the worlds in which no body is spawned, removed or teleported.",
         ("off_path_max_mm",),
     ),
 )
@@ -152,7 +152,7 @@ def page(what: Size, results: Sequence[Result]) -> Iterator[Block]:
             yield table.about
             yield _by_method(lines, ("world", "trouble"))
     yield "### Age"
-    yield "The figures are the mean in ms, for the world with the largest mean."
+    yield "Each figure is the mean age in ms, from the world in which this mean is largest for the trouble and the method."
     yield _by_method(_ages(results), ("trouble",))
 
 

@@ -53,35 +53,36 @@ def _helped(found: LaboratoryResults) -> list[CaseRow]:
 PAGE_TABLES = (
     PageTable(
         "Cost",
-        "Each cell has the costs in ms a second: twixt / never widen / oracle.",
+        "Each cell has three costs in ms per second: twixt's cost / the cost of *never widen* / the oracle's cost.",
         _plain,
         cases.CONTESTANTS,
         (("cost", ".0f"),),
     ),
     PageTable(
         "Off",
-        "Each cell has the shares of the frames that are off: twixt / never widen.",
+        "Each cell has two shares of frames that are off: twixt's share / the share of *never widen*.",
         _plain,
         (TWIXT, NEVER),
         (("off_share", ".1%"),),
     ),
     PageTable(
         "Frame rate, error and lag",
-        "Each cell has figures of twixt's pacer: fps / error p99 in ms / lag in ms.",
+        "Each cell has three figures of twixt's pacer: frames per second / error in ms / lag in ms.",
         _plain,
         (TWIXT,),
         (("fps", ".1f"), ("error_p99_ms", ".1f"), ("latency_ms", ".0f")),
     ),
     PageTable(
         "With a fence, or with the display's reports",
-        "Each cell has figures of twixt's pacer: cost in ms a second / off / lag in ms.",
+        "Each cell has three figures of twixt's pacer: cost in ms per second / share of frames that are off / lag in ms.",
         _helped,
         (TWIXT,),
         (("cost", ".0f"), ("off_share", ".1%"), ("latency_ms", ".0f")),
     ),
     PageTable(
         "After a change of mode",
-        "Each cell has figures of twixt's pacer from the change on: cost in ms a second / off / lag in ms.",
+        "Each cell has three figures of twixt's pacer after the change: "
+        "cost in ms per second / share of frames that are off / lag in ms.",
         lambda found: found.changes,
         (TWIXT,),
         (("cost", ".0f"), ("off_share", ".1%"), ("latency_ms", ".0f")),
@@ -90,13 +91,16 @@ PAGE_TABLES = (
 
 
 def page(found: LaboratoryResults) -> Iterator[Block]:
-    yield f"Each trace has {found.seeds} seeds and is {found.seconds:g} s long. The first second does not count."
+    yield (
+        f"Each trace of work was played with {found.seeds} seeds of the random numbers, for {found.seconds:g} s each. "
+        "The first second does not count."
+    )
     yield "## Targets"
     yield from _targets(found.targets)
     yield "## Cases where twixt is worse than a fixed interval"
     yield from _costlier(found.rows)
     yield "## All figures"
-    yield "The figures are the means of all seeds."
+    yield "Each figure is the mean of all seeds."
     for about in PAGE_TABLES:
         rows = [row for row in about.rows(found) if row.contestant in about.contestants]
         if rows:
@@ -175,14 +179,14 @@ TARGET_COLUMNS = (
 
 def _targets(targets: Sequence[Target]) -> Iterator[Block]:
     met = sum(target.is_met for target in targets)
-    yield f"The pacer meets {met} of {len(targets)} targets. The worst figure of all seeds counts."
+    yield f"The pacer meets {met} of {len(targets)} targets. The table has the worst figure of all seeds."
     yield Table(TARGET_COLUMNS, [target for target in targets if target.unit != COSTS])
     costs = [target for target in targets if target.unit == COSTS]
     missed = [in_words(target) for target in costs if not target.is_met]
     yield (
-        "On displays whose swaps do not wait for their own frame, the mean cost of all seeds has a limit. The limit is 1.1\n"
-        "times the cost on `blocking` with the same work, plus 1. "
-        f"{len(costs) - len(missed)} of {len(costs)} of these targets are met." + (" Not met:" if missed else "")
+        "On some displays a swap does not wait for its own frame. There the mean cost of all seeds must be at most 1.1 "
+        "times the\ncost on `blocking` with the same work, plus 1. "
+        f"The pacer meets {len(costs) - len(missed)} of these {len(costs)} targets." + (" Not met:" if missed else "")
     )
     if missed:
         yield Notes(missed)

@@ -133,16 +133,16 @@ LEGEND = (
     f"filled: share of the samples in which the box around all bodies takes at least {FILLED_SHARE:.0%} of the picture's "
     f"width or height; the target is at least {FILLED_WANTED:g} %",
     f"filled over {FILLED_S:g} s: as *filled*, for a box around the bodies of the last {FILLED_S:g} s; for a lone body, "
-    "this figure has the target instead of *filled*",
-    "still: share of the samples in which the background has not changed; if the bodies of the scene stay within bounds, "
-    f"the target is at least {STILL_WANTED:g} %",
-    "bounded from: simulated time from which the bodies stay within bounds; *still* counts from this time on, or in the "
-    "whole run if there is no such time",
+    "the target is for this figure and not for *filled*",
+    "still: share of the samples in which the background has not changed since the previous sample; if the bodies stay "
+    f"within bounds, the target is at least {STILL_WANTED:g} %",
+    "bounded from: simulated time from which the bodies stay within bounds; *still* is computed from this time on; if "
+    "there is no such time, *still* is computed from the whole run",
     "speed change: largest change of the camera's speed between two frames, in px per frame, as the median over fixed "
-    "markers; p99: its 99th percentile",
+    "markers; p99: 99th percentile of these changes",
     "cuts: number of pictures that have no marker in common with the previous picture",
-    "missed: frames that were shown later than planned; error: animation error in ms of display time; these figures come "
-    "from the frame log",
+    "missed a minute: number of frames that were shown later than planned, per minute; error: animation error in ms of "
+    "display time; *missed* and *error* come from the frame log",
     f"flags of the viewer: {' '.join(FLAGS)}",
 )
 

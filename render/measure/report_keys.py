@@ -30,12 +30,13 @@ STATISTICS = ("mean", "p50", "p90", "p99", "max")
 
 # Usual definitions of "1 % low" (in fps, computed from frame intervals). The report has one figure for each of these
 # definitions.
+_LONGEST = "take the longest frame intervals until their sum is 1 % of the time"
 LOW_1_PERCENT = {
-    "percentile": "1000 / the 99th percentile of the intervals",
-    "mean_of_slowest_intervals": "1000 / the mean of the slowest 1 % of the intervals",
-    "mean_of_lowest_fps": "the mean of the fps of the slowest 1 % of the intervals",
-    "shortest_in_slowest_1_percent_of_time": "1000 / the shortest of the slowest intervals that fill 1 % of the time",
-    "mean_over_slowest_1_percent_of_time": "the frames per second within the slowest 1 % of the time",
+    "percentile": "1000 / the 99th percentile of the frame intervals",
+    "mean_of_slowest_intervals": "1000 / the mean of the longest 1 % of the frame intervals",
+    "mean_of_lowest_fps": "the mean of the fps of the longest 1 % of the frame intervals",
+    "shortest_in_slowest_1_percent_of_time": f"{_LONGEST}: 1000 / the shortest of these intervals",
+    "mean_over_slowest_1_percent_of_time": f"{_LONGEST}: 1000 / the mean of these intervals",
 }
 
 # Phases in which each process starts, up to the first frame, in order. See `twixt.ipc.trace.spans`. The durations of

@@ -21,7 +21,7 @@ TEXT = re.sub(r"\s+", " ", (Path(__file__).parents[2] / "docs" / "against.md").r
         ),
         (r"of (\S+) s each", (runs_in_turns.SECONDS,)),
         (r"up to (\S+) figures", (len(run_tables.FIGURES),)),
-        (r"At most (\S+) % of \*whole tables\*", (100 * differences.FALSE_ALARMS,)),
+        (r"at most (\S+) % of \*whole tables\*", (100 * differences.FALSE_ALARMS,)),
         (
             r"other programs used more than (\S+) % of the cores, or the host of a virtual machine used more than (\S+) %",
             (100 * differences.MOST_TAKEN, 100 * differences.MOST_STOLEN),

@@ -25,7 +25,7 @@ TEXT = re.sub(r"\s+", " ", PAGE)
         (r"within (\S+) px of its goal", (automatic_camera.REST_PX,)),
         (r"In the first (\S+) s of a view", (automatic_camera.START_S,)),
         (
-            r"the bodies of the last (\S+) s take less than (\S+) % of the picture",
+            r"the bodies in the last (\S+) s take less than (\S+) % of the picture",
             (automatic_camera.KEPT_S, 100 * automatic_camera.SHRINK_SHARE),
         ),
         (
@@ -40,11 +40,11 @@ TEXT = re.sub(r"\s+", " ", PAGE)
         (r"the limit is (\S+) times the mean speed", (automatic_camera.GROWTH,)),
         (r"the bodies still take (\S+) % of", (100 * automatic_camera.LEAST_SHARE,)),
         (
-            r"would take less than (\S+) % of the picture for (\S+) s",
-            (100 * automatic_camera.LEAST_SHARE, automatic_camera.FAR_S),
+            r"for (\S+) s, the present goal shows the bodies in less than (\S+) % of the picture",
+            (automatic_camera.FAR_S, 100 * automatic_camera.LEAST_SHARE),
         ),
         (
-            r"(\S+) times as large as the others need. After (\S+) s",
+            r"(\S+) times as large as the other bodies need. After (\S+) s",
             (body_bounds.FLOWN_FACTOR, body_bounds.FLOWN_OFF_S),
         ),
         (r"goal is more than (\S+) times too far", (1 / automatic_camera.FAR_SHARE,)),

@@ -46,8 +46,13 @@ def test_the_page_has_all_looks() -> None:
             (quality.AT_ONCE, quality.JUDGED, quality.BLOCK * quality.BLOCKS),
         ),
         (
-            r"after (\S+) s in which frames of the finer level .*, or after (\S+) s",
-            (quality.SHORT_WAIT_NS / 1e9, quality.FIRST_WAIT_NS / 1e9),
+            r"below (\S+) % of the display's interval for (\S+) s, or below (\S+) % for (\S+) s",
+            (
+                100 * quality.FITS_EASILY,
+                quality.SHORT_WAIT_NS / 1e9,
+                100 * quality.FITS_FINER,
+                quality.FIRST_WAIT_NS / 1e9,
+            ),
         ),
     ],
 )

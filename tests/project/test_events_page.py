@@ -27,7 +27,7 @@ TEXT = re.sub(r"\s+", " ", PAGE)
         (r"text \| (\S+) bytes", (events.TEXT_BYTES,)),
         (r"values \| (\S+) numbers", (events.MOST_VALUES,)),
         (r"one step \| (\S+) events", (event_buffer.MOST_A_STEP,)),
-        (r"loss \| (\S+) events .*: (\S+) a second through a stop of (\S+) s", (events.SLOTS, events.SLOTS // 10, 10)),
+        (r"loss \| (\S+) events .* stops for (\S+) s, this is (\S+) events", (events.SLOTS, 10, events.SLOTS // 10)),
         (r"memory \| (\S+) MiB .* holds (\S+) events", (events.SLOTS * 64 / 2**20, event_queue.MOST_HELD)),
     ],
 )

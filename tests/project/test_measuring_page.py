@@ -39,7 +39,7 @@ def part(title: str) -> str:
             (frame_log.KEPT_FRAMES, frame_log.KEPT_FRAMES // 3600),
         ),
         (r"20 to 120 ms \(at most (\S+) ms\)", (LONGEST_MS,)),
-        (r"in order \(at most (\S+) ms\)", (LONGEST_DELAY_MS,)),
+        (r"stay in order \(at most (\S+) ms\)", (LONGEST_DELAY_MS,)),
         (r"At least (\S+)% of the undisturbed cases", (100 * page.ENOUGH,)),
         (r"from (\S+) ms before the first frame that the trouble", (machine.MARGIN_NS / 1e6,)),
         (

@@ -57,7 +57,7 @@ def test_markdown_shows_the_figures_and_names_what_is_broken():
 
 
 def test_figures_of_the_page_say_how_many_seeds_were_played():
-    assert "worst of 12 seeds, of" in markdown(page([row("a")], [row("a")], 12, 60.0))
+    assert "figure of 12 seeds. With each seed" in markdown(page([row("a")], [row("a")], 12, 60.0))
 
 
 def test_the_page_in_docs_has_a_figure_and_words_for_each_trace():
@@ -82,7 +82,7 @@ def test_run_writes_the_page_and_prints_json(tmp_path, capsys):
     assert made["schema"] == clock_bench.SCHEMA
     assert {row["clock"] for row in made["rows"]} == set(CLOCKS)
     assert made["cost_us"]["60 Hz"] > 0
-    assert "worst of 1 seeds" in (tmp_path / "page.md").read_text()
+    assert "figure of 1 seeds" in (tmp_path / "page.md").read_text()
 
 
 @pytest.mark.usefixtures("short")

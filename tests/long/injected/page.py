@@ -9,13 +9,13 @@ from tests.long.injected.trial import EXPECTED, KINDS, Judged, Trial
 from twixt.render.measure.run_figures import COST_NAMES
 
 INJECTED = {
-    "draw": "30 ms more in drawing",
-    "upload": "30 ms more in the upload of a snapshot",
-    "user": "30 ms more in the user's drawing",
+    "draw": "drawing takes 30 ms longer",
+    "upload": "the upload of a snapshot takes 30 ms longer",
+    "user": "the user's drawing takes 30 ms longer",
     "gc": "a forced `gc.collect()` of a heap of 700,000 lists",
-    "stolen": "SIGSTOP for 20 ms",
-    "stolen longer": "SIGSTOP for 40 ms",
-    "physics": "a stall of 250 ms in a step of physics",
+    "stolen": "the viewer is stopped for 20 ms (SIGSTOP)",
+    "stolen longer": "the viewer is stopped for 40 ms (SIGSTOP)",
+    "physics": "a step of physics stalls for 250 ms",
     "display": "a swap that returns 30 ms later",
 }
 # Least share of right cases, among the undisturbed cases.
@@ -27,23 +27,23 @@ MOST_BAD, QUIET_WAKE_US = 1e-3, 1e3
 HEAD = f"""Made by
 `python -m tests.long.injected --displays "{{displays}}" --cases {{cases}} --quiet-seconds {{quiet:g}} --out docs/measuring.md`.
 
-The test injects trouble with a known cause into a real viewer, at a known frame. A case is right if the injected
-trouble made at least one frame bad, and if *each* of these bad frames names the right cause and the right part.
-At least {ENOUGH:.0%} of the undisturbed cases must be right.
+The test injects trouble with a known cause into a real viewer, at a known frame. A case is right if two conditions are
+true: the injected trouble made at least one frame bad, and twixt names the right cause and part for *each* of these
+bad frames. At least {ENOUGH:.0%} of the undisturbed cases must be right.
 
-A case is disturbed if other programs or the host took the cores. The test reads this from `/proc/stat` and from the
-kernel's run delay of every thread. The test reads from {MARGIN_NS / 1e6:g} ms before the first frame that the trouble can delay, to
-{MARGIN_NS / 1e6:g} ms after the last of these frames. A case counts as disturbed if the host took any time. A case also counts as
-disturbed if other programs ran for more than {OTHERS_MS:g} ms while twixt waited for a core for more than {WAITED_MS:g} ms.
+A case is *disturbed* if other programs or the host used the cores too much. The test reads this use from `/proc/stat`
+and from the kernel's run delay of every thread. The time of a case is from {MARGIN_NS / 1e6:g} ms before the first frame that the
+trouble can delay, to {MARGIN_NS / 1e6:g} ms after the last of these frames. A case is disturbed if the host took any time. A case is
+also disturbed if other programs ran for more than {OTHERS_MS:g} ms while twixt waited for a core for more than {WAITED_MS:g} ms.
 
 """
 
 CELLS = (
-    "Each cell has the number of right cases among the undisturbed cases. The brackets have the number of right cases "
-    "among all cases.\n\n"
+    "The first two numbers of a cell are the number of right undisturbed cases and the number of all undisturbed "
+    "cases.\nThe numbers in brackets are the number of right cases and the number of all cases.\n\n"
 )
 QUIET = f"""In a quiet run, fewer than {MOST_BAD * 1000:g} in 1,000 undisturbed frames may be bad. A run is quiet if the host took no
-time from it, and if the p99 of its wake error is below {QUIET_WAKE_US / 1000:g} ms. The test does not judge the other runs.
+time from it, and if the p99 of its wake error is below {QUIET_WAKE_US / 1000:g} ms. The test judges only quiet runs.
 """
 
 

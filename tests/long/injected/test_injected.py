@@ -68,7 +68,7 @@ def test_disturbed_cases_are_shown_and_left_out_of_the_share() -> None:
     judged.append(Judged(case, 3, wrong, CLEAR, (0.0, 0.0, 30.0, 0.0, 0.0, 0.0)))
     trial = Trial(judged, frames=9)
     text = page({"xvfb": trial}, {}, ["a condition"], ("xvfb", 50, 60.0))
-    assert "| 30 ms more in the user's drawing | render late: user | 1 of 2 (1 of 3) |" in text
+    assert "| the user's drawing takes 30 ms longer | render late: user | 1 of 2 (1 of 3) |" in text
     assert "| user | user, asleep | 3 | 1 display late | 0 0 30 0 0 0 | no | 0, 0.0 |" in misnamed(trial)
     assert "- a condition" in text
 
@@ -78,7 +78,7 @@ def test_a_limit_that_is_not_met_is_listed_with_its_display_and_figures() -> Non
     right, wrong = Judged(case, 1, (EXPECTED["user"],), CLEAR, ()), Judged(case, 2, ("display late",), CLEAR, ())
     assert broken({"xvfb": Trial([right] * 19 + [wrong])}, {}, 0) == []
     assert broken({"xvfb": Trial([right] * 18 + [wrong])}, {}, 0) == [
-        "xvfb, 30 ms more in the user's drawing: 94.7% of the cases are right, but at least 95% must be right"
+        "xvfb, the user's drawing takes 30 ms longer: 94.7% of the cases are right, but at least 95% must be right"
     ]
     assert len(broken({"xvfb": Trial([right])}, {}, 2)) == len(KINDS), "fewer cases than asked for"
     late = ["render late"]
