@@ -67,8 +67,8 @@ in a few minutes.
 
 ## What is guaranteed
 
-- A reader can read the two newest complete snapshots. It never gets a mixture of two snapshots, and their numbers never
-  decrease.
+- A reader can read the two newest complete snapshots. A reader never gets a mixture of two snapshots, and the
+  numbers of its snapshots never decrease.
 - The writer never waits for a reader, and readers never affect it.
 - An attempt to read fails if the writer overwrites the slot meanwhile. The reader then tries again, at most 16 times
   in one call. If all attempts of a call fail, the viewer draws from the snapshots that it already has. In the stress
@@ -102,7 +102,7 @@ the reader counts it as lost. The writer never waits.
 ## The models
 
 `tests/ipc/model` runs the real `RingWriter`, `RingReader`, `EventWriter` and `EventReader`. It intercepts their loads,
-stores and fences, and tries every order in which loads and stores can take effect, under three memory models:
+stores and fences. It tries every order in which loads and stores can take effect, under three memory models:
 
 - SC: memory keeps the order of all loads and stores.
 - TSO (x86): each processor has a store queue.
@@ -155,8 +155,8 @@ STRESS = """
 
 In a stress run, separate processes read and write real shared memory. Every cache line of every snapshot has a word
 that the reader checks. `python -m tests.ipc.stress` prints each line about pairs. After 16 failed attempts to read a
-pair, the pair is counted as *failed*. `python -m tests.ipc.event_stress` prints each line about events. It checks
-every word of every event. The sum of delivered and lost events must equal the number of appended events.
+pair, the pair is counted as *failed*. `python -m tests.ipc.event_stress` prints each line about events. This
+program checks every word of every event. The sum of delivered and lost events must equal the number of appended events.
 
 """
 
