@@ -370,8 +370,8 @@ def _conditions_in_words(where: dict[str, Any]) -> list[str]:
         return "not known" if ends is None else f"{ends[0]:.2f} to {ends[1]:.2f}"
 
     return [
-        f"each run was measured {where['turns']} times for {where['seconds']:g} s, or for {LONGER:g} times as long if it "
-        "has stalls",
+        f"each run was measured {where['turns']} times; a run took {where['seconds']:g} s, and a run with stalls took "
+        f"{LONGER * where['seconds']:g} s",
         f"{where['processor']}, {where['cores']} cores; OpenGL renderer: {where['renderer']}",
         "; ".join(f"{table}: {about}" for table, about in where["displays"].items()),
         f"twixt {where['twixt']}, Python {where['python']}, numpy {where['numpy']}, {where['system']}",
@@ -379,7 +379,7 @@ def _conditions_in_words(where: dict[str, Any]) -> list[str]:
         f"cores that other programs used during a run: {between(where['others_had_cores'])} (without the busy programs of "
         "the table)",
         f"{where['repeated']} runs were repeated because other programs used more than {MOST_OTHERS:g} cores meanwhile; "
-        f"in {where['disturbed']} runs of the tables, other programs also used more than {MOST_OTHERS:g} cores",
+        f"in {where['disturbed']} runs of the tables, other programs used more than {MOST_OTHERS:g} cores",
         *([where["cut_short"]] if "cut_short" in where else []),
     ]
 

@@ -73,11 +73,11 @@ def allocation_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
     with frames() as made:
         found = measured(made)
     note = f"counted after the first {FRAMES_AT_FIRST} frames"
-    name = "objects made in a frame and there at its end"
-    yield Row(name, "", found.objects, "the target alone", TARGET, COUNTED_FRAMES, note)
+    name = "Python objects that a frame makes and that exist at its end"
+    yield Row(name, "", found.objects, "the target of objects", TARGET, COUNTED_FRAMES, note)
     yield Row(f"{name}, with a snapshot", "", found.objects_with_snapshot, "", None, COUNTED_FRAMES, note)
-    yield Row("objects more after a frame than before", "", found.growth, "", None, GROWTH_FRAMES, note)
-    yield Row("objects in cycles, a frame", "", found.garbage, "", None, GROWTH_FRAMES, note)
+    yield Row("Python memory blocks that each frame adds", "", found.growth, "", None, GROWTH_FRAMES, note)
+    yield Row("Python objects in reference cycles, for each frame", "", found.garbage, "", None, GROWTH_FRAMES, note)
 
 
 class Frames(NamedTuple):

@@ -104,7 +104,7 @@ def channel_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
         say(f"publish {BODIES:,} bodies")
         # If all copies go to one place, they stay in the cache. If they go to as many places as the ring has slots,
         # they do not stay in the cache.
-        for limit_name, places in (("memcpy", 1), (f"memcpy, {slots} places", slots)):
+        for limit_name, places in (("memcpy", 1), (f"memcpy into {slots} places in turn", slots)):
             published, copied = times_us(rounds, channel.publish, Memcpy(size, places))
             yield row(f"publish {BODIES:,} bodies", "us", published, limit_name, copied)
         yield _in_place(channel, rounds)
@@ -135,7 +135,7 @@ def _in_place(channel: Channel, rounds: int) -> Row:
             slot.head = head
 
     published, made = times_us(rounds, publish, lambda: plain.fill(7))
-    return row(f"publish {count:,} bodies in place", "us", published, "the same into an array", made)
+    return row(f"publish {count:,} bodies in place", "us", published, "the same writes into an array", made)
 
 
 def pairs_wanted(asked: str, share: float) -> int:
@@ -172,7 +172,7 @@ def _pairs_read(channel: Channel, reads: int) -> Row:
         f"{retried[0]} of {reads} reads were repeated; "
         f"while a writer publishes without a pause, {failed[1]} of {fewer} reads fail"
     )
-    return Row("failed pair reads of 64 MiB", "reads", failed[0], "all", reads, reads, note, target="figure <= 0")
+    return Row("failed pair reads of 64 MiB", "reads", failed[0], "all reads", reads, reads, note, target="figure <= 0")
 
 
 def _publish_on(channel: Channel, period_s: float, stop: threading.Event) -> None:
@@ -248,7 +248,7 @@ def _wake_rows(share: float, say: Say) -> Iterator[Row]:
         woken, written = times_us(rounds, channel.host._service.wakes.wake_all, write, before=is_waiting)
     wake = row("wake a viewer that waits", "us", woken, "a bare write that wakes", written)
     yield wake
-    note = f"the write that wakes the viewer takes {wake.limit:.1f} us of this time"
+    note = f"the write that wakes the viewer takes {wake.limit:.1f} us of the measured time"
     for count, target in TARGETS.items():
         say(f"publish {count:,} bodies to a viewer that waits")
         slots = Layout.for_bodies(count).slots
@@ -256,7 +256,7 @@ def _wake_rows(share: float, say: Say) -> Iterator[Row]:
             copy = Memcpy(count * BODY.itemsize, slots)
             published, copied = times_us(rounds, channel.publish, copy, before=is_waiting)
         name = f"publish {count:,} bodies and wake"
-        yield row(name, "us", published, f"memcpy, {slots} places", copied, target, note)
+        yield row(name, "us", published, f"memcpy into {slots} places in turn", copied, target, note)
 
 
 @contextmanager

@@ -283,7 +283,7 @@ def mark_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
             ours = partial(bodies.draw_marks, older, newer, matched(older["key"], newer["key"]))
             rounds = rounds_of(MARK_ROUNDS, share)
             times, limits = _pictures_us(ours, partial(bodies.draw, 0.4, PLAINEST), rounds, BUDGET_S)
-            yield row(f"{MARK_COUNT:,} marks of {name}", "us", times, "as many bodies of five kinds", limits)
+            yield row(f"{MARK_COUNT:,} marks of {name}", "us", times, "the same number of bodies of five kinds", limits)
 
 
 def _marks(kinds: Sequence[str], number: int) -> NDArray[np.void]:

@@ -105,10 +105,10 @@ def frame_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
     yield from _wakes(rounds_of(WAKES, share))
     rounds = rounds_of(CALL_ROUNDS, share)
     say("playback clock")
-    yield _call("playback clock, a frame", _clock_frame(), rounds)
+    yield _call("playback clock, work for a frame", _clock_frame(), rounds)
     say("frame log")
     log = FrameLog()
-    yield _call("frame log, row kept", lambda: log.add(_ROW), rounds)
+    yield _call("frame log, storing a row", lambda: log.add(_ROW), rounds)
     with tempfile.TemporaryDirectory() as folder:
         file_log = FrameLog(os.path.join(folder, "log.csv"))
 
@@ -116,7 +116,7 @@ def frame_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
             file_log.add(_ROW)
             file_log.write_some(1)
 
-        yield _call("frame log, row written", write_row, rounds)
+        yield _call("frame log, writing a row", write_row, rounds)
         file_log.close()
 
 
@@ -138,7 +138,16 @@ def _wakes(rounds: int) -> Iterator[Row]:
             f"the spin began {margin_us:.0f} us before the planned instant"
         )
         figure, limit = late["hybrid"][name], late["spun"][name]
-        yield Row(f"wake late, {name}", "us", figure, "its spin alone", limit, rounds, note, target=target)
+        yield Row(
+            f"lateness of a wake, {name}",
+            "us",
+            figure,
+            "the spin of this wait alone",
+            limit,
+            rounds,
+            note,
+            target=target,
+        )
 
 
 def _late_us(wait_until: Callable[[int], object]) -> float:
@@ -220,7 +229,14 @@ def still_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
             many, few = (_still_frame(window, count) for count in (MANY, FEW))
             many(), few()
             times, least = times_us(rounds_of(STILL_ROUNDS, share), many, few)
-        yield row(f"still frame, {MANY:,} bodies", "us", times, f"{FEW} bodies", least, STILL_TARGET)
+        yield row(
+            f"frame without a new snapshot, {MANY:,} bodies",
+            "us",
+            times,
+            f"the same frame with {FEW} bodies",
+            least,
+            STILL_TARGET,
+        )
 
 
 def _still_frame(window: Any, count: int) -> Callable[[], None]:

@@ -202,7 +202,7 @@ def _watched(count: int, seconds: float, flags: tuple[str, ...]) -> Iterator[Row
     slots, ring = Layout.for_bodies(count).slots, gpu_slots(snapshot)
     least = (slots + ring + 1) * snapshot
     yield Row(
-        f"memory of both, {count:,} bodies", "MB", held / MB if held else None,
+        f"memory of physics and viewer, {count:,} bodies", "MB", held / MB if held else None,
         f"({slots} slots + {ring} on the GPU + 1) x {snapshot / MB:.0f} MB", least / MB, 1,
         "" if held else "this system does not report the memory of processes", target=MEMORY_TARGET,
     )  # fmt: skip

@@ -132,7 +132,10 @@ def wrong_in_memory(memory: Mapping[Word, Any], slots: int, segments: int) -> st
             if slots < HOLD_THE_PAIR and number < latest and mark > 2 * number:
                 continue
             if mark != 2 * number or len({*held}) != 1 or held[0] % write.AGAIN != number:
-                return f"`latest` is {latest}, but the slot of {number} is marked {mark} and holds {held}"
+                return (
+                    f"`latest` is {latest}, so snapshot {number} should be complete, "
+                    f"but in its slot `sequence` is {mark} and the blocks are of the snapshots {held}"
+                )
     return None
 
 
@@ -153,7 +156,10 @@ def _wrong_of_latest(outcome: read.Outcome, slots: int) -> str | None:
             named = latest.get(word.segment, 0)
             for number in range(max(1, named - 1), named + 1):
                 if number % slots == word.place and value < 2 * number:
-                    return f"`latest` named {named}, but the slot of {number} was then found marked {value}"
+                    return (
+                        f"a reader reads that `latest` is {named}, "
+                        f"but then that `sequence` in the slot of snapshot {number} is {value}"
+                    )
     return None
 
 
@@ -161,7 +167,8 @@ def _wrong_of_taken(outcome: read.Outcome) -> str | None:
     newest = {"unread": 0, "plan": 0, "pair": 0, "head": 0}
     for what, number, held in outcome.taken:
         if held not in (number, number + write.AGAIN):
-            return f"torn: the {what} given out as {number} held {held}"
+            whose = f"{what} number {number}" if what == "plan" else f"{what} of snapshot {number}"
+            return f"torn: the reader gets the {whose}, but its content is {held}"
         if number < newest[what] + (what == "unread") and what in ("unread", "plan"):
             return f"the {what} of {number} came after that of {newest[what]}"
         newest[what] = number

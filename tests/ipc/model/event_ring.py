@@ -245,7 +245,11 @@ def wrong_in_memory(memory: Mapping[Word, Any], slots: int) -> str | None:
     for number in range(max(1, begun - slots + 1), latest + 1):
         held = memory[Word(0, RECORD, (number - 1) % slots)]
         if held not in (number, number + write.AGAIN):
-            return f"`latest` is {latest}, `begun` {begun}, but the slot of {number} holds {held}"
+            content = f"event {held}" if held else "no event"
+            return (
+                f"`latest` is {latest} and `begun` is {begun}, so event {number} should be readable, "
+                f"but its slot holds {content}"
+            )
     return None
 
 
@@ -260,7 +264,7 @@ def wrong_for_a_reader(outcome: read.Outcome) -> str | None:
             return f"the name of a record was read as {held}"
         if what == RECORD:
             if held not in (number, number + write.AGAIN):
-                return f"torn: the record given out as {number} held {held}"
+                return f"torn: the reader gets the record of event {number}, but its content is {held}"
             if number <= newest:
                 return f"record {number} came after {newest}"
             newest, delivered = number, delivered + 1

@@ -30,26 +30,34 @@ from tests.ipc.model.memory_models import ARM, MODELS
 from twixt.ipc.ring import sequence
 
 STORIES: tuple[tuple[str, Callable[[int], Scenario], tuple[int, ...]], ...] = (
-    ("a pair is copied", channel.pair, SLOTS),
-    ("all unread snapshots are read in place", channel.unread, SLOTS),
-    ("all unread snapshots are read in place, twice by one reader", channel.frames, SLOTS[:2]),
-    ("two readers: a pair is copied; unread snapshots are read in place", channel.two_readers, SLOTS[:1]),
-    ("a snapshot is written in place, a pair is copied", channel.in_place, SLOTS),
-    ("a pair with marks is copied", channel.with_marks, SLOTS[:2]),
-    ("growth: unread snapshots of both segments", channel.growth, SLOTS[:2]),
-    ("growth: a pair from each segment", channel.pair_across_growth, SLOTS[:2]),
-    ("the plan is read twice", channel.plan, SLOTS[:1]),
+    ("a reader copies a pair", channel.pair, SLOTS),
+    ("one reader reads all unread snapshots in place", channel.unread, SLOTS),
+    ("one reader reads all unread snapshots in place, twice", channel.frames, SLOTS[:2]),
+    ("one reader copies a pair; a second reader reads unread snapshots in place", channel.two_readers, SLOTS[:1]),
+    ("the writer writes a snapshot in place; a reader copies a pair", channel.in_place, SLOTS),
+    ("a reader copies a pair with marks", channel.with_marks, SLOTS[:2]),
+    ("memory grows; a reader reads the unread snapshots of both segments", channel.growth, SLOTS[:2]),
+    ("memory grows; a reader copies a pair from each segment", channel.pair_across_growth, SLOTS[:2]),
+    ("one reader reads the plan twice", channel.plan, SLOTS[:1]),
 )
 # An interruption after each event of a publish.
 INTERRUPTIONS = range(1, 9)
 EVENT_STORIES: tuple[tuple[str, Callable[[int], event_ring.Story], tuple[int, ...]], ...] = (
-    ("events: one at a time, until slots are reused", event_ring.one_at_a_time, event_ring.SLOTS),
-    ("events: two at a time, some across the end of the buffer", event_ring.two_at_a_time, event_ring.SLOTS),
-    ("events: more in one append than there are slots, read twice", event_ring.more_than_slots, event_ring.SLOTS),
-    ("events: one at a time, read twice", event_ring.read_twice, event_ring.SLOTS),
-    ("events: one at a time, two readers", event_ring.two_readers, event_ring.SLOTS[:1]),
+    ("events are appended one at a time, until slots are reused", event_ring.one_at_a_time, event_ring.SLOTS),
+    (
+        "events are appended two at a time; some appends cross the end of the buffer",
+        event_ring.two_at_a_time,
+        event_ring.SLOTS,
+    ),
+    (
+        "one append has more events than there are slots; one reader reads twice",
+        event_ring.more_than_slots,
+        event_ring.SLOTS,
+    ),
+    ("events are appended one at a time; one reader reads twice", event_ring.read_twice, event_ring.SLOTS),
+    ("events are appended one at a time; two readers read them", event_ring.two_readers, event_ring.SLOTS[:1]),
 )
-EVENT_INTERRUPTIONS = "events: an append is interrupted after each access, and repeated; read twice"
+EVENT_INTERRUPTIONS = "an append of events is interrupted after each access, and repeated; one reader reads twice"
 
 HEADING = """# The channel
 
@@ -59,21 +67,21 @@ in a few minutes.
 
 ## What is guaranteed
 
-- A reader can read the two newest complete snapshots. It never gets a mixture of two snapshots, and their numbers never
-  decrease.
+- A reader can read the two newest complete snapshots. A reader never gets a mixture of two snapshots, and the
+  numbers of its snapshots never decrease.
 - The writer never waits for a reader, and readers never affect it.
-- An attempt to read can fail, because the writer overwrote a slot meanwhile. The reader then tries again, at most 16
-  times in one call. If all attempts of a call fail, the viewer draws from the snapshots that it already has. In the
-  stress runs below, this happened in at most 0.15 % of the calls, with four slots and a writer that published as fast
-  as it could.
+- An attempt to read fails if the writer overwrites the slot meanwhile. The reader then tries again, at most 16 times
+  in one call. If all attempts of a call fail, the viewer draws from the snapshots that it already has. In the stress
+  runs below, at most 0.15 % of the calls failed. The worst run had four slots and a writer that published without a
+  pause.
 
 ## Why a double buffer has at least four slots
 
-With two slots, only one complete snapshot exists while the other slot is written. With three slots, two complete
-snapshots do not always exist on ARM, because the mark of the next snapshot can become visible before `latest`. With
-four slots, two complete snapshots always exist. A writer that publishes without a pause overwrites slots while they
-are read. With more slots this happens less often. Therefore the channel has 4 to 16 slots. It has fewer slots if the
-snapshots are larger.
+With two slots, only one complete snapshot exists while the other slot is written. With three slots, there are
+sometimes fewer than two complete snapshots on ARM: `sequence` of the next snapshot can become visible before
+`latest`. With four slots, two complete snapshots always exist. A writer that publishes without a pause overwrites
+slots while they are read. With more slots it overwrites them less often. Therefore the channel has 4 to 16 slots: the
+larger the snapshots, the fewer slots.
 
 ## The sequence
 
@@ -84,8 +92,8 @@ snapshots are larger.
 ```
 
 Events are appended to a separate ring buffer (`ipc/ring/events.py`: 32,768 records of 64 bytes, 2 MiB). A reader gets
-each record at most once, in order, complete and with its name. Records that were overwritten before the reader read
-them are counted as lost. The writer never waits.
+each record at most once, in order, complete and with its name. If a record is overwritten before the reader reads it,
+the reader counts it as lost. The writer never waits.
 
 ```text
 {events}
@@ -94,23 +102,23 @@ them are counted as lost. The writer never waits.
 ## The models
 
 `tests/ipc/model` runs the real `RingWriter`, `RingReader`, `EventWriter` and `EventReader`. It intercepts their loads,
-stores and fences, and tries every order in which loads and stores can take effect, under three memory models:
+stores and fences. It tries every order in which loads and stores can take effect, under three memory models:
 
 - SC: memory keeps the order of all loads and stores.
 - TSO (x86): each processor has a store queue.
-- ARM: loads and stores of one thread can change their order if no fence is between them. (The model is multi-copy
-  atomic. It does not rely on address and data dependencies.)
+- ARM: two loads or stores of one thread can change their order if no fence is between them. The model is multi-copy
+  atomic. It does not rely on address and data dependencies.
 
 Tests check the models with the known litmus tests SB, MP, LB, IRIW, WRC, CoRR, CoWR and 2+2W. A snapshot has blocks:
 records, head, instant, marks and vertices. Each block is one word for the models, because all bytes of a block are
 accessed in the same order. Each record of an event and each name is also one word. The writer publishes N + 2
-snapshots, so that it reuses slots. In the scenarios of growth it publishes four snapshots.
+snapshots, so that it reuses slots. In the scenarios in which memory grows, it publishes four snapshots.
 
 ## States explored, without a violation
 
-A state consists of the memory, the stores that are not visible yet, and the position of each side. On ARM, the loads
-of a reader between two fences count as one step. TSO has as many states as SC, because the queue of TSO keeps the
-order of the writer's stores, and readers store nothing. N is the number of slots.
+A state consists of the memory, the stores that are not visible yet, and the positions of writer and readers. On ARM,
+the loads of a reader between two fences count as one step. TSO has as many states as SC, because the queue of TSO
+keeps the order of the writer's stores, and readers store nothing. N is the number of slots.
 
 | scenario | N | {models} |
 |---|---|{dashes}|
@@ -120,35 +128,35 @@ PIECES = """
 ## What each fence and check prevents
 
 Each row shows the first violation that the models find without this fence or check, with {slots} slots.
-`-` means that no state of the scenarios has a violation. A reader compares `sequence` before it reads (*first look*)
-and after it has read (*second look*). The plan has a separate number of this kind, with the fences W3, W4, R3 and R4.
-This number is odd during a write; *plan: odd?* is the check of the reader that it is even. *Look at begun* is the check
-of a reader of events that its records were not overwritten. *Begun never falls* is the rule of the writer that `begun`
-never decreases.
+`-` means that the models find no violation. A reader compares `sequence` before it reads (*first look*) and after it
+has read (*second look*). The plan has a separate number for this, with the fences W3, W4, R3 and R4. This number is
+odd during a write. *plan: odd?* is the check of the reader that the number is even. *Look at begun* is the check of a
+reader of events that its records were not overwritten. *Begun never falls* is the rule of the writer that `begun`
+never decreases. In the violations, *mixed* means blocks of several snapshots.
 
 | removed | {models} |
 |---|{dashes}|
 """
 
 AFTER = """
-With SC and TSO, memory keeps the order, so no fence is needed. On ARM each fence is needed. With all three models, the
-checks are needed, and the rule that `begun` never decreases is needed. The first look is not needed: it only ends a
-failed attempt early. Two more fences would have no effect. A fence between the bytes and 2k is not needed because W2
-orders them. A fence between the first look and the bytes is not needed because R1 orders them.
+With SC and TSO, memory keeps the order, so no fence is needed. On ARM each fence is needed. All three models need the
+rule that `begun` never decreases. They also need each check except the first look, which only ends a failed attempt
+early. Two more fences have no effect. A fence between the bytes and 2k is not needed because W2 orders them. A fence
+between the first look and the bytes is not needed because R1 orders them.
 
 Three slots do not guarantee two complete snapshots on ARM. The model finds this state:
 {three}.
-Four slots guarantee two complete snapshots, and the channel never has fewer slots. With three slots a reader would have
-to try again more often, but it would not get a mixture of two snapshots.
+Four slots guarantee two complete snapshots, and the channel always has at least four. With three slots, more attempts
+of a reader fail, but no reader gets a mixture of two snapshots.
 """
 
 STRESS = """
 ## Stress runs
 
 In a stress run, separate processes read and write real shared memory. Every cache line of every snapshot has a word
-that the reader checks. `python -m tests.ipc.stress` prints each line about pairs. A pair counts as *failed* after 16
-failed attempts. `python -m tests.ipc.event_stress` prints each line about events. It checks every word of every event.
-The number of delivered and lost events must be the number of appended events.
+that the reader checks. `python -m tests.ipc.stress` prints each line about pairs. After 16 failed attempts to read a
+pair, the pair is counted as *failed*. `python -m tests.ipc.event_stress` prints each line about events. This
+program checks every word of every event. The sum of delivered and lost events must equal the number of appended events.
 
 """
 
