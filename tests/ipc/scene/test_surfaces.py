@@ -35,7 +35,9 @@ def test_a_mesh_that_deforms_is_another_shape_and_stays_one_on_its_way_to_a_view
 
 
 def test_a_part_cannot_deform() -> None:
-    with pytest.raises(SceneError, match=r"Part.shape must not deform; make a mesh that deforms the shape of a body"):
+    with pytest.raises(
+        SceneError, match=r"Part.shape must not deform; a mesh that deforms must be the shape of a whole body"
+    ):
         Compound([Part(CLOTH)])
 
 

@@ -17,18 +17,18 @@ FRONT_DOOR = Path(__file__).resolve().parents[3] / "twixt.py"
 @pytest.mark.parametrize(
     ("said", "answer"),
     [
-        (b"\n", b"_view is how a run starts a viewer"),
-        (b"\xff\xfe\n", b"_view is how a run starts a viewer"),
-        (b"[" * 100_000, b"_view is how a run starts a viewer"),
+        (b"\n", b"_view is only for viewers that a run starts"),
+        (b"\xff\xfe\n", b"_view is only for viewers that a run starts"),
+        (b"[" * 100_000, b"_view is only for viewers that a run starts"),
         (
             b'{"name": "a", "config": "{\\"fsp\\": 1}", "spawned_ns": 1, "pid": 1}',
-            b"_view is how a run starts a viewer",
+            b"_view is only for viewers that a run starts",
         ),
         (
             b'{"name": "a", "config": "{\\"fps\\": -1}", "spawned_ns": 1, "pid": 1}',
             b"--fps must be a finite number > 0",
         ),
-        (b'{"name": "a/b", "config": "{}", "spawned_ns": 1, "pid": 1}', b"a simulation's name must be letters"),
+        (b'{"name": "a/b", "config": "{}", "spawned_ns": 1, "pid": 1}', b"a simulation's name must be 1 to 64 letters"),
     ],
     ids=range(6),
 )
