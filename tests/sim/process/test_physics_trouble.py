@@ -274,7 +274,7 @@ def test_widened_steps_stay_in_real_time_at_15_hz_and_narrow_back(make_host: Mak
     lab.host.set_status = told.append  # type: ignore[method-assign]
     lab.run_ms(500)
     assert told[-1]["step_multiple"] == 1
-    assert "4 to 1" in told[-1]["step_reason"]
+    assert "4 -> 1" in told[-1]["step_reason"]
     assert lab.physics.world.bodies.position[0, 0] == pytest.approx(lab.schedule.sim_time_ns / 1e9, rel=1e-4)
 
 

@@ -81,7 +81,7 @@ def test_a_dt_that_changes_later_is_told_once_for_steps_stay_as_long_as_they_wer
         world.dt = 0.5 / step
         guard.check_step(step)
         assert len(said) == 1
-    assert "Still.dt was 0.0166667 and is 0.25 after step 2; steps stay 0.0166667 s long" in said[0]
+    assert "Still.dt was 0.0166667 and is 0.25 after step 2, but steps are still 0.0166667 s long" in said[0]
     other, said = Still(), []
     guard = GuardedWorld(other, lambda: other, 0, said.append)
     other.dt = 0.1
