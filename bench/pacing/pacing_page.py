@@ -217,7 +217,7 @@ def _costlier(rows: Sequence[CaseRow]) -> Iterator[Block]:
     costlier.sort(key=lambda line: line[2].cost - line[1].cost)
     yield (
         f"In {len(costlier)} of {len(compared)} cases, the cost of twixt is more than {COSTLIER_SHARE:g} times the cost of "
-        f"a fixed interval, plus {COSTLIER_MORE}." + (" The worst case is first:" if costlier else "")
+        f"a fixed interval, plus {COSTLIER_MORE}{':' if costlier else '.'}"
     )
     if costlier:
         yield Table(COSTLIER_COLUMNS, costlier)

@@ -129,8 +129,8 @@ PIECES = """
 
 Each row shows the first violation that the models find without this fence or check, with {slots} slots.
 `-` means that the models find no violation. A reader compares `sequence` before it reads (*first look*) and after it
-has read (*second look*). The plan has a separate number for this, with the fences W3, W4, R3 and R4. This number is
-odd during a write. *plan: odd?* is the check of the reader that the number is even. *Look at begun* is the check of a
+has read (*second look*). The plan has its own number instead of `sequence`. The fences W3, W4, R3 and R4 protect the
+plan. Its number is odd during a write. *plan: odd?* is the check of the reader that the number is even. *Look at begun* is the check of a
 reader of events that its records were not overwritten. *Begun never falls* is the rule of the writer that `begun`
 never decreases. In the violations, *mixed* means blocks of several snapshots.
 
