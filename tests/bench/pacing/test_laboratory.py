@@ -178,6 +178,6 @@ def test_the_page_lists_where_a_fixed_interval_costs_much_less() -> None:
         )
     ]
     said = markdown(pacing_page.page(LaboratoryResults(rows, [], [], 1, 4)))
-    assert "In 1 of 2 cases, the cost of twixt is more than 1.25 times the cost of a fixed interval, plus 20." in said
+    assert "In 1 of 2 cases, the cost of twixt is more than 1.25 times the cost of a fixed interval, plus 20:" in said
     assert "| w | 300 / 100 |" in said.partition("### Cost")[2]
     assert "| a screen: w | 300 | 100 |" in said
