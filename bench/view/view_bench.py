@@ -104,7 +104,7 @@ def _figure(title: str, name: str, form: str) -> TableColumn:
         value = row.figures.get(name)
         if value is None:
             return "-" if row.turns else "not measured"
-        return f"{value:{form}}" + (" MISSED" if name in row.misses else "")
+        return f"{value:{form}}" + (" not met" if name in row.misses else "")
 
     return TableColumn(title, text, right=True)
 
