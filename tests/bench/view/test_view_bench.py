@@ -63,8 +63,8 @@ def test_figures_below_what_is_wanted_are_missed(scene: str, figures: ViewFigure
     (still,) = by_case([ran(figures, scene, STILL)])
     assert automatic.misses == misses
     assert still.misses == []
-    assert [column.text_of(automatic) for column in COLUMNS if "MISSED" in column.text_of(automatic)] == [
-        f"{getattr(figures, name):.1f} MISSED" for name in misses
+    assert [column.text_of(automatic) for column in COLUMNS if "not met" in column.text_of(automatic)] == [
+        f"{getattr(figures, name):.1f} not met" for name in misses
     ]
 
 
