@@ -20,7 +20,7 @@ from tests.docs.blocks import blocks_of
 
 # How long a viewer without `seconds` runs, from its first frame: a loop has time to publish, and frames to show it.
 # Programs that draw offscreen wait for their pictures, and end by themselves.
-SECONDS, OFFSCREEN_SECONDS = 0.5, 30.0
+SECONDS, OFFSCREEN_SECONDS = 0.3, 30.0
 SIZE_PX = (320, 240)
 
 

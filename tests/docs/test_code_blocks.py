@@ -138,8 +138,8 @@ def run_twixt(start: Starter, forked: Forks, command: Command, what: str, beside
         return
     if (named in ENDLESS or not named) and not {"--steps", "--help", "--version"} & set(words):
         words += ["--seconds", SECONDS]
-        if named != "sim" and "--size" not in words:
-            words += ["--size", "320x240"]
+        if named != "sim":
+            words += ["--size", "320x240"]  # the last one counts
     run = start(*words, **command.environ) if command.environ else start.forked(forked, *words)
     if "--fail-if" in words and run.end() == LIMIT_BROKEN:
         assert "limit broken" in run.err
