@@ -132,7 +132,7 @@ def measure(
         "--json",
         "json_file",
         metavar="FILE",
-        help="write the figures of physics and the channel to FILE, as JSON; - means standard output",
+        help="write the figures of physics, channel and events to FILE, as JSON; - means standard output",
     ),
     sides=(BOTH, SIM),
 )
