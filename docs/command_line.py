@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from docs.reference import wrapped
+from docs.reference import anchor, wrapped
 from twixt.cli.command_line import HELP_SETTINGS, group
 from twixt.cli.flags import OWN_HEADING
 
@@ -78,7 +78,7 @@ def described(command: click.Command, context: click.Context, rows: list[str], h
     if rows:
         parts.append(table(rows))
     if headings:
-        links = ", ".join(f"[{heading}](#{heading.lower().replace(' ', '-')})" for heading in headings)
+        links = ", ".join(f"[{heading}](#{anchor(heading)})" for heading in headings)
         parts.append(wrapped(f"{'Further options' if rows else 'Options'}: {links}.") + "\n")
     return parts
 

@@ -13,10 +13,12 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-ROOT = Path(__file__).parents[2]
+from docs.reference import anchor
+from tests.docs.blocks import ROOT, pages
+
 DOCS = ROOT / "docs"
 INDEX = DOCS / "index.md"
-PAGES = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")] + sorted(DOCS.rglob("*.md"))
+PAGES = pages()
 IMAGES = {".png", ".svg", ".gif", ".webp", ".jpg", ".apng"}
 ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*:")  # https:, mailto:
 HTML_IMAGE = re.compile(r"<(?:img|source|video)\b[^>]*>")
@@ -56,7 +58,7 @@ def anchors_in(text: str) -> set[str]:
     for token in tokens(text):
         if token.type == "inline" and before is not None and before.type == "heading_open":
             words = "".join(child.content for child in token.children or () if child.type in ("text", "code_inline"))
-            slug = re.sub(r"[^\w\- ]", "", words.lower()).replace(" ", "-")
+            slug = anchor(words)
             found.add(f"{slug}-{used[slug]}" if used[slug] else slug)
             used[slug] += 1
         elif token.type.startswith("html"):
@@ -76,10 +78,10 @@ def broken(page: Path) -> list[str]:
     for link in links_in(page.read_text()):
         if ELSEWHERE.match(link):
             continue
-        path, _, anchor = link.partition("#")
+        path, _, wanted = link.partition("#")
         target = (page.parent / path).resolve() if path else page
         is_there = target.exists() and target.is_relative_to(ROOT)
-        if not is_there or (anchor and (target.suffix != ".md" or anchor not in anchors_of(target))):
+        if not is_there or (wanted and (target.suffix != ".md" or wanted not in anchors_of(target))):
             found.append(link)
     return found
 

@@ -16,6 +16,8 @@ from typing import NamedTuple
 
 import pytest
 
+from docs.reference import anchor
+
 ROOT = Path(__file__).parents[2]
 HEADER = ["what", "measured", "source"]
 SOURCE = re.compile(r"\[(?P<row>[^\]]+?): (?P<columns>[^\]]+)\]\((?P<page>[\w/.-]+\.md)#(?P<anchor>[\w-]+)\)$")
@@ -35,14 +37,14 @@ class Found(NamedTuple):
 def tables_of(text: str) -> list[tuple[str, Table]]:
     """The tables of a page with the anchor of the section in which each is: cells by row, the header first."""
     found: list[tuple[str, Table]] = []
-    anchor, is_table = "", False
+    section, is_table = "", False
     for line in text.splitlines():
         if line.startswith("#"):
-            anchor = re.sub(r"[^\w\- ]", "", line.lstrip("#").strip().lower()).replace(" ", "-")
+            section = anchor(line.lstrip("#").strip())
         if line.startswith("|"):
             cells = [cell.strip() for cell in CELL.split(line.strip().strip("|"))]
             if not is_table:
-                found.append((anchor, []))
+                found.append((section, []))
             if not set("".join(cells)) <= set("-:"):
                 found[-1][1].append(cells)
         is_table = line.startswith("|")
@@ -53,11 +55,11 @@ def numbers_of(text: str) -> list[float]:
     return [float(number.replace(",", "")) for number in NUMBER.findall(text)]
 
 
-def cells_of(page: str, anchor: str, row: str, columns: list[str]) -> list[list[str]]:
+def cells_of(page: str, section: str, row: str, columns: list[str]) -> list[list[str]]:
     """The named cells of each row of this name in the section; a name may stand for several rows."""
     found = []
-    for own_anchor, (header, *rows) in tables_of(page):
-        if own_anchor == anchor and set(columns) <= set(header):
+    for where, (header, *rows) in tables_of(page):
+        if where == section and set(columns) <= set(header):
             found += [[cells[header.index(column)] for column in columns] for cells in rows if cells[0] == row]
     return found
 

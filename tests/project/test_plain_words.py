@@ -17,12 +17,12 @@ import pytest
 
 import twixt
 from bench.commands import benches
+from tests.docs.blocks import pages
 from tests.project.test_docstrings import own_attributes, public_classes
 from twixt.cli.command_line import commands, group
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("bench/commands.py", "cli", "ipc", "render", "sim", "twixt.py", "twixt_viewer.py")
-PAGES = ("*.md", "docs/**/*.md")
 
 # Regular expressions, without regard to case, and what to write instead.
 FORBIDDEN = {
@@ -77,8 +77,7 @@ def test_the_help_of_a_command_is_plain_and_short(name: str) -> None:
 
 
 def test_pages_are_plain() -> None:
-    pages = [path for pattern in PAGES for path in ROOT.glob(pattern)]
-    texts = [(str(path.relative_to(ROOT)), line) for path in pages for line in prose(path.read_text())]
+    texts = [(str(path.relative_to(ROOT)), line) for path in pages() for line in prose(path.read_text())]
     assert [f"{place}: {fault}" for place, line in texts for fault in faults(line)] == []
 
 
