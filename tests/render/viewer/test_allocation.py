@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from bench.costs import allocation
-from bench.costs.allocation import BAR, Allocation, Frames, measured
+from bench.costs.allocation import TARGET, Allocation, Frames, measured
 from twixt.render.viewer import spare_time
 
 # What the clock remembers of the last half minute is not full yet, and each new wording of its reasons is kept: less
@@ -45,8 +45,8 @@ def test_no_frame_leaves_garbage_that_only_the_collector_finds(found: Allocation
 
 
 def test_what_a_frame_makes_and_keeps_is_few_objects(found: Allocation) -> None:
-    assert found.objects <= BAR, found.where
-    assert found.objects_with_snapshot <= 2 * BAR, found.where
+    assert found.objects <= TARGET, found.where
+    assert found.objects_with_snapshot <= 2 * TARGET, found.where
 
 
 def test_what_a_frame_leaves_is_found() -> None:
