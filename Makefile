@@ -5,11 +5,11 @@ BIN    := $(VENV)/bin
 ARGS   ?=
 FUZZ   ?= 100000
 
-# For running: software OpenGL and the display libraries that glfw loads. For the tests: displays (Xvfb, sway) and the
-# reference compiler of shaders.
+# For running: software OpenGL and the display libraries that glfw loads. For the tests: displays (Xvfb, sway), the
+# reference compiler of shaders, and a browser and node for the page.
 GL_PACKAGES      := libgl1 libegl1 libgl1-mesa-dri libglx-mesa0 libx11-6 libxcursor1 libxi6 libxinerama1 libxrandr2 \
                     libwayland-client0 libwayland-cursor0 libwayland-egl1 libxkbcommon0
-DISPLAY_PACKAGES := xvfb sway weston xdotool glslang-tools
+DISPLAY_PACKAGES := xvfb sway weston xdotool glslang-tools chromium nodejs
 RUN_PACKAGES     := $(GL_PACKAGES) python3-venv
 PACKAGES         := $(RUN_PACKAGES) $(DISPLAY_PACKAGES)
 
@@ -75,7 +75,7 @@ docs-packages:
 
 # The package as a folder of its own name, for editors and type checkers: they do not compute `__path__`.
 types:
-	@mkdir -p build/types/twixt && for part in cli ipc sim render py.typed; do \
+	@mkdir -p build/types/twixt && for part in cli ipc sim render relay py.typed; do \
 	  ln -sfn ../../../$$part build/types/twixt/$$part; done
 	@ln -sfn ../../../twixt.py build/types/twixt/__init__.py
 	@ln -sfn ../../../sim/engines/viewers/mujoco_viewer.py build/types/twixt/mujoco_viewer.py
@@ -89,7 +89,7 @@ $(VENV)/ready-to-run: SAYS = into $(VENV), to run twixt: about half a minute, 29
 $(VENV)/ready-to-run: THEN = echo "setup: installing twixt"; \
 	$(call pip_install,--no-deps --no-build-isolation --editable .); \
 	for site in $(VENV)/lib/python*/site-packages; do rm -rf $$site/twixt $$site/twixt-*info $$site/twixt_viewer.py; done; \
-	$(BIN)/python -m compileall -q twixt_viewer.py twixt.py cli ipc sim render bench
+	$(BIN)/python -m compileall -q twixt_viewer.py twixt.py cli ipc sim render relay bench
 
 $(VENV)/ready: requirements-dev.txt requirements.txt $(VENV)/ready-to-run | packages
 $(VENV)/ready: SAYS = into $(VENV), for tests and benches: about a minute, 220 MB more

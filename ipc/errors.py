@@ -53,6 +53,7 @@ REQUIREMENTS = {
     "mujoco": "mujoco>=3.17,<5",
     "PIL": "pillow>=10",
     "trimesh": "trimesh>=4.6,<6",
+    "websockets": "websockets>=13",
 }
 
 DISPLAY_VARIABLES: tuple[str, ...] = ("DISPLAY", "WAYLAND_DISPLAY") if sys.platform == "linux" else ()

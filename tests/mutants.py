@@ -24,7 +24,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 WORK = ROOT / "build" / "mutants"
 PROGRESS = WORK / "progress.txt"
-PARTS = ("cli", "ipc", "sim", "render")
+PARTS = ("cli", "ipc", "sim", "render", "relay")
 MUTATED = ("ipc/*", "sim/schedule/schedule.py")
 TESTS = ("tests/ipc", "tests/sim/schedule/test_schedule.py")
 # mutmut's exit codes: 0 no test failed, None not run; 33 and 5 no test came by. Everything else was noticed, a timeout too.

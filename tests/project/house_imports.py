@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 PRODUCT = "twixt"
-PARTS = ("sim", "render", "ipc", "cli")  # of what is installed, beside the front door
+PARTS = ("sim", "render", "relay", "ipc", "cli")  # of what is installed, beside the front door
 BENCH = "bench"
 
 # How a module is imported, as `Imports` keeps it apart.

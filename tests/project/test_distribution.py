@@ -32,7 +32,7 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-EXTRAS = {extra: PROJECT["optional-dependencies"][extra] for extra in ("plot", "mesh", "mujoco")}
+EXTRAS = {extra: PROJECT["optional-dependencies"][extra] for extra in ("plot", "mesh", "mujoco", "remote")}
 OFFSCREEN = ("metronome", "--offscreen", "--size", "64x48", "--seconds", "0.3")
 MODEL = "<mujoco><worldbody><body><freejoint/><geom size='1'/></body></worldbody></mujoco>"
 # What needs each extra, by the program or in Python.
@@ -41,7 +41,7 @@ USES = {
     "mesh": ("python", "-c", f"import twixt; twixt.Mesh.from_file({str(ROOT / 'examples' / 'gear.stl')!r})"),
     "mujoco": ("twixt", "sim", "model.xml", "--steps", "5", "--hash"),
 }
-NEEDED_BY = {"plot": "matplotlib", "mesh": "trimesh", "mujoco": "mujoco"}
+NEEDED_BY = {"plot": "matplotlib", "mesh": "trimesh", "mujoco": "mujoco", "remote": "websockets"}
 # The other package tells that it was imported.
 OTHER = "print('the other package')\n"
 REMOVED_BY = "-m pip uninstall twixt"
@@ -125,14 +125,25 @@ def test_the_wheel_is_twixt_viewers_and_contains_twixt_and_its_program_alone(whe
     assert message_from_bytes(files[info])["Name"] == "twixt-viewer"
     assert {name.split("/")[0] for name in files} == {"twixt", "twixt_viewer.py", info.split("/")[0]}
     tops = {name.split("/")[1] for name in files if name.startswith("twixt/")}
-    assert tops == {"__init__.py", "__main__.py", "py.typed", "cli", "ipc", "sim", "render", "mujoco_viewer.py"}
+    assert tops == {
+        "__init__.py",
+        "__main__.py",
+        "py.typed",
+        "cli",
+        "ipc",
+        "sim",
+        "render",
+        "relay",
+        "web",
+        "mujoco_viewer.py",
+    }
 
 
 def test_the_sdist_builds_the_same_wheel_and_contains_no_tests(wheel: Path, sdist: Path, tmp_path: Path) -> None:
     with tarfile.open(sdist) as archive:
         tops = {name.split("/")[1] for name in archive.getnames()}
     assert tops == {
-        "twixt_viewer.py", "twixt.py", "cli", "ipc", "sim", "render", "py.typed", "CHANGELOG.md",
+        "twixt_viewer.py", "twixt.py", "cli", "ipc", "sim", "render", "relay", "web", "py.typed", "CHANGELOG.md",
         "README.md", "LICENSE", "pyproject.toml", ".gitignore", "PKG-INFO",
     }  # fmt: skip
     build = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", str(tmp_path)]

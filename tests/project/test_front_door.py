@@ -20,7 +20,7 @@ jedi = pytest.importorskip("jedi")
 ROOT = Path(__file__).parents[2]
 LINE = f"twixt's MuJoCo viewer needs the package mujoco; install it with: {install_command('mujoco')}"
 # Subpackages of twixt. Programs use parts of some of them, such as `twixt.render.playback`.
-PARTS = {"cli", "ipc", "render", "sim"}
+PARTS = {"cli", "ipc", "relay", "render", "sim"}
 
 LOOKS = """
 import inspect, pydoc, rlcompleter, twixt

@@ -17,6 +17,7 @@ ALLOWED_PARTS = {
     "ipc": {"ipc"},
     "sim": {"sim", "ipc"},
     "render": {"render", "ipc"},
+    "relay": {"relay", "ipc"},
     BENCH: {*PARTS, BENCH},
 }
 # Who may import what; a folder stands for all modules in it.
@@ -28,6 +29,7 @@ ROOMS = {
     "click": ("cli", "bench/commands.py"),
     "mujoco": ("sim/engines/mujoco", "bench/peers", "bench/loops", "bench/latency"),
     "trimesh": ("ipc/scene/mesh_files",),
+    "websockets": ("relay/serve", "cli/chromium.py"),
 }
 
 

@@ -48,14 +48,15 @@ def test_packages_in_one_environment_have_one_version() -> None:
 
 
 def test_make_run_installs_what_running_needs_and_what_installs_twixt_alone() -> None:
+    extras = PROJECT["optional-dependencies"]
     assert (
         pins("requirements.txt").keys()
-        == needed([*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["plot"], "hatchling"]).keys()
+        == needed([*PROJECT["dependencies"], *extras["plot"], *extras["remote"], "hatchling"]).keys()
     )
 
 
 def test_no_page_or_message_installs_twixt_from_an_index() -> None:
-    folders = ("ipc", "sim", "render", "cli", "bench", "tests", "docs", "examples")
+    folders = ("ipc", "sim", "render", "relay", "cli", "bench", "tests", "docs", "examples")
     files = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.suffix in (".py", ".md")]
     files += [path for pattern in ("*.py", "*.md", "*.toml", "*.txt", "Makefile") for path in ROOT.glob(pattern)]
     assert len(files) > 400

@@ -57,7 +57,7 @@ def checkout(tmp_path: Path) -> Path:
     (folder / "requirements-dev.txt").write_text("-r requirements.txt\ntests_tried==1.0\n")
     (folder / "twixt.py").write_text("")
     (folder / "twixt_viewer.py").write_text("")
-    for part in ("cli", "ipc", "sim", "render", "bench"):
+    for part in ("cli", "ipc", "sim", "render", "relay", "bench"):
         (folder / part).mkdir()
         (folder / part / "__init__.py").write_text("")
     for name in ("twixt_tried", "tests_tried"):
