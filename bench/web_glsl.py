@@ -94,7 +94,17 @@ def texts_and_programs() -> tuple[dict[str, str], dict[str, dict[str, list[str]]
     for name, shape in CAST_SHAPES.items():
         add(
             name,
-            ["row", "light", "body", f"{name} support", "body end", f"{name} size", "body seen", f"{name} paint", "corners"],
+            [
+                "row",
+                "light",
+                "body",
+                f"{name} support",
+                "body end",
+                f"{name} size",
+                "body seen",
+                f"{name} paint",
+                "corners",
+            ],
             ["light", "finish", "outlined", "ray", f"{name} meet", "ray end"],
             **{
                 f"{name} support": shape.support,
