@@ -81,7 +81,7 @@ class Page {
       address: Object.assign(new URL("ws", location), {protocol: location.protocol.replace("http", "ws"), hash: ""}).href,
       token: () => location.hash.slice(1),
       decode: (buffer) => this.#decoder.decode(buffer),
-      digests: () => this.contents.digests(),
+      digests: () => this.contents.begin(),
       onWelcome: (welcome) => this.#begin(welcome),
       onStream: (message, arrivalMs) => this.#take(message, arrivalMs),
       onControl: (message) => this.#control(message),
@@ -160,6 +160,7 @@ class Page {
 
   #setScene(message) {
     const isFirst = this.scene === null;
+    this.contents.announce(message.head);
     this.scene = new Scene(message, this.contents);
     this.renderer.setScene(this.scene);
     this.#drawn = {};

@@ -128,7 +128,7 @@ const cases = {
       rig.open(); rig.welcome();
       const endedMs = rig.nowMs;
       rig.closed(4400, "no");
-      await rig.pass(6000);
+      await rig.pass(5001);
       waits.push(rig.pair[0].madeMs - endedMs);
     }
     return waits;
