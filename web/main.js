@@ -61,6 +61,7 @@ class Page {
   #newestEpoch = -1;
   #cameraVersion = -1;
   #isFraming = true;  // the camera shows all bodies at the next snapshot
+  #isUpright = false;  // a new camera of the program: on a picture that is taller than wide, it moves back
   #isStale = false;
   #pair = null;
   #drawn = {};
@@ -173,6 +174,7 @@ class Page {
     this.#cameraVersion = version;
     this.camera = OrbitCamera.fromHead(camera);
     this.#isFraming = camera === null;
+    this.#isUpright = camera !== null;
   }
 
   #enterWaiting() {
@@ -264,12 +266,13 @@ class Page {
 
   #fitCamera(aspect) {
     const isDue = this.#timestampMs - this.#surroundMs >= SURROUND_MS;
-    if (!isDue && !this.#isFraming) return;
+    if (!isDue && !this.#isFraming && !this.#isUpright) return;
     this.#surroundMs = this.#timestampMs;
     const bodies = bodiesOf(this.scene, this.store.newest);
     if (this.#isFraming) this.camera.frame(bodies, aspect);
-    else this.camera.surround(bodies);
-    this.#isFraming = false;
+    else if (this.#isUpright && aspect < 1 && !this.camera.locked) this.camera.distanceM /= aspect;
+    this.camera.surround(bodies);
+    this.#isFraming = this.#isUpright = false;
   }
 
   #record(timestampMs, beginMs, presentNs, isRested) {

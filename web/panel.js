@@ -29,6 +29,8 @@ const MESSAGES = {
   damaged: ["A message was damaged", "The page connects again by itself."],
   lost: ["The link is lost", "The page connects again by itself. Does twixt serve still run, and the tunnel to it?"],
 };
+// For these reasons the server's own text says more than the advice.
+const SAYS_MORE = ["ended", "invalid", "damaged"];
 // Evenness: an animation error above this is marked.
 const UNEVEN_MS = 5;
 // Before this time, a page that connects shows no message.
@@ -118,7 +120,7 @@ export class Panel {
     const errorMs = figures.animationErrorMs.p99, ageMs = figures.sampleAgeMs.p50;
     const isPaused = status.paused ?? plan?.rate === 0;
     this.#figure("fps", figures.meanFps === null ? "–" : `${figures.meanFps.toFixed(1)} fps`);
-    this.#figure("error", errorMs === null ? "–" : `${number(errorMs)} ms p99`, errorMs > UNEVEN_MS);
+    this.#figure("error", errorMs === null ? "–" : `${number(errorMs)} ms`, errorMs > UNEVEN_MS);
     this.#figure("age", ageMs === null ? "–" : `${number(ageMs)} ± ${number(state.boundMs)} ms`);
     this.#figure("rate", isPaused ? "paused" : rate === null ? "–" : `${number(rate)} × real time`);
     this.#figure("stream", bytesPerS === null ? "–" : amount(bytesPerS));
@@ -183,7 +185,8 @@ export class Panel {
     message.hidden = title === undefined;
     if (message.hidden) return;
     set(message.querySelector("h2"), title);
-    set(message.querySelector("p"), text && this.#failure === null ? `${text}\n${advice}` : advice);
+    const says = text && SAYS_MORE.includes(reason) && this.#failure === null ? `${text}\n` : "";
+    set(message.querySelector("p"), says + advice);
     this.#element.reload.hidden = !canReload;
   }
 
