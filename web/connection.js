@@ -7,6 +7,7 @@
  */
 
 const PROTOCOL = 1;
+const NONCE_BYTES = 16;
 const ROLES = ["stream", "control"];
 // The first pings, close together, give the clock map its start. Later ones follow drift and a change of the route.
 const FIRST_PINGS = 8, FIRST_PING_MS = 25, PING_MS = 250;
@@ -71,7 +72,7 @@ export class Connection {
    * @param {(sentMs: number, serverNs: number, receivedMs: number) => void} options.onTrip
    * @param {(state: LinkState) => void} options.onState
    * @param {() => Promise<boolean>} options.isServed  whether the server still gives the page
-   * @param {object} platform  `WebSocket`, `setTimeout`, `clearTimeout`, `nowMs`, `random`, `nonce`
+   * @param {object} platform  `WebSocket`, `setTimeout`, `clearTimeout`, `nowMs`, `random`, `randomBytes`
    */
   constructor(options, platform) {
     this.#options = options;
@@ -134,13 +135,13 @@ export class Connection {
   #attempt() {
     this.#drop();
     this.#schedule(null);
-    const {nowMs, WebSocket, nonce} = this.#platform, token = this.#options.token();
+    const {nowMs, WebSocket, randomBytes} = this.#platform, token = this.#options.token();
     if (!token) return this.#become("refused", "no-token");
     this.#attemptMs = nowMs();
     this.#reason = null;
     this.#applied = this.#acknowledged = 0;
     this.#awaitsFrame = false;
-    const hello = {kind: "hello", protocol: PROTOCOL, token, nonce: nonce()};
+    const hello = {kind: "hello", protocol: PROTOCOL, token, nonce: hexOf(randomBytes(NONCE_BYTES))};
     for (const role of ROLES) {
       const socket = new WebSocket(this.#options.address);
       socket.binaryType = "arraybuffer";
@@ -276,4 +277,8 @@ export class Connection {
     this.state = {phase, reason, text};
     this.#options.onState(this.state);
   }
+}
+
+function hexOf(bytes) {
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

@@ -22,9 +22,9 @@ const MODES = ["none", "interpolated", "held", "extrapolated"];
 
 // Columns of numbers. timestampMs: of the animation frame, by the page's clock. Instants in ns are by the server's.
 const NUMBERS = [
-  "timestampMs", "presentNs", "drawNs", "share", "rate", "playRate", "offsetNs", "roomNs", "drawDueNs", "usedPublishedNs",
-  "newestTick", "newestSimNs", "newestDueNs", "newestPublishedNs", "worldEpoch", "planNumber", "planRate",
-  "ageBoundMs", "refreshMs", "workMs", "latenessMs", "messages", "bytes", "held",
+  "timestampMs", "presentNs", "drawNs", "share", "rate", "playRate", "offsetNs", "roomNs", "drawDueNs",
+  "usedPublishedNs", "newestTick", "newestSimNs", "newestDueNs", "newestPublishedNs", "worldEpoch", "planNumber",
+  "planRate", "ageBoundMs", "refreshMs", "workMs", "latenessMs", "messages", "bytes", "held",
 ];
 const TEXTS = ["mode", "reason", "clockMode", "method"];
 

@@ -2,9 +2,9 @@
  * Joins the page's parts: takes messages in, and draws one frame at each refresh of the display.
  *
  * The instant at which a frame will be seen is its timestamp plus one refresh interval, by the server's clock. The
- * playback clock gives the simulated time for it, the store the two snapshots around that time. Always: frames are drawn
- * by their timestamp, never by the time at which the callback runs. Snapshots that wait (for the clock map, or for their
- * scene) are not acknowledged, so at most the credit of them waits.
+ * playback clock gives the simulated time for it, the store the two snapshots around that time. Always: frames are
+ * drawn by their timestamp, never by the time at which the callback runs. Snapshots that wait (for the clock map, or
+ * for their scene) are not acknowledged, so at most the credit of them waits.
  */
 
 import {bodiesOf, OrbitCamera} from "./camera.js";
@@ -13,7 +13,7 @@ import {Connection} from "./connection.js";
 import {Contents} from "./contents.js";
 import {FrameLog, RefreshInterval} from "./frame_log.js";
 import {Hands} from "./hands.js";
-import {Panel} from "./panel.js";
+import {nextScale, onlyInWindow, Panel} from "./panel.js";
 import {MODES, PlaybackClock} from "./playback_clock.js";
 import {Renderer} from "./renderer.js";
 import {Scene} from "./scene.js";
@@ -22,7 +22,7 @@ import {Decoder} from "./wire.js";
 
 const METHODS = ["auto", "hermite", "linear", "none"];
 const CLOCKS = Object.keys(MODES);
-const TIME_SCALES = [0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 16, 50, 100];
+const PREFERENCES = ["latency", "balanced", "smooth"];
 // Snapshots that wait for their scene: with more, they are drawn with the present scene.
 const MOST_WAITING = 16;
 // After a gap of frames longer than this (a hidden page, a sleeping machine), or after a lost link, the picture stands
@@ -63,7 +63,9 @@ class Page {
   #isFraming = true;  // the camera shows all bodies at the next snapshot
   #isUpright = false;  // a new camera of the program: on a picture that is taller than wide, it moves back
   #isStale = false;
+  #isResting = false;  // no frames were made, and nothing fresh was drawn since
   #pair = null;
+  #drawNs = null;
   #drawn = {};
   #timestampMs = null;
   #panelMs = -Infinity;
@@ -79,7 +81,7 @@ class Page {
       this.#panel.fail(error.message);
     }
     this.connection = new Connection({
-      address: Object.assign(new URL("ws", location), {protocol: location.protocol.replace("http", "ws"), hash: ""}).href,
+      address: address(),
       token: () => location.hash.slice(1),
       decode: (buffer) => this.#decoder.decode(buffer),
       digests: () => this.contents.begin(),
@@ -88,9 +90,10 @@ class Page {
       onControl: (message) => this.#control(message),
       onTrip: (...trip) => this.clockMap.addTrip(...trip),
       onState: (state) => this.#linked(state),
-      isServed: () => fetch(location.pathname, {method: "HEAD", cache: "no-store"}).then((answer) => answer.ok, () => false),
+      isServed,
     }, {
-      WebSocket, nowMs: () => performance.now(), random: Math.random, nonce,
+      WebSocket, nowMs: () => performance.now(), random: Math.random,
+      randomBytes: (count) => crypto.getRandomValues(new Uint8Array(count)),
       setTimeout: (...given) => setTimeout(...given), clearTimeout: (timer) => clearTimeout(timer),
     });
     this.#hands = new Hands(this.#canvas, {camera: () => this.camera, moved: () => (this.#isFraming = false)});
@@ -165,6 +168,7 @@ class Page {
     this.scene = new Scene(message, this.contents);
     this.renderer.setScene(this.scene);
     this.#drawn = {};
+    this.#panel.remark([...onlyInWindow(message.head, METHODS), this.contents.trouble].filter(Boolean));
     if (isFirst || message.cameraVersion !== this.#cameraVersion) {
       this.#setCamera(message.cameraVersion, this.scene.head.camera);
     }
@@ -226,12 +230,16 @@ class Page {
     const gapMs = this.#timestampMs === null ? Infinity : timestampMs - this.#timestampMs;
     this.#timestampMs = timestampMs;
     this.#refresh.observe(timestampMs);
-    if (gapMs > STALE_MS && this.store.count) this.#isStale = true;
+    if (gapMs > STALE_MS) {
+      this.#isResting = true;
+      this.#isStale = this.store.count > 0;
+    }
     this.#enterWaiting();
     const presentNs = this.clockMap.isReady ? this.clockMap.toServerNs(timestampMs + this.#refresh.ms) : 0;
     if (this.store.count && this.renderer !== null) this.#draw(presentNs);
     this.connection.frameDrawn();
-    this.#record(timestampMs, beginMs, presentNs, gapMs > STALE_MS);
+    this.#record(timestampMs, beginMs, presentNs);
+    this.#isResting &&= this.#isStale;
     if (timestampMs - this.#panelMs >= PANEL_MS) {
       this.#panelMs = timestampMs;
       this.#panel.show(this.#facts());
@@ -275,7 +283,7 @@ class Page {
     this.#isFraming = this.#isUpright = false;
   }
 
-  #record(timestampMs, beginMs, presentNs, isRested) {
+  #record(timestampMs, beginMs, presentNs) {
     const {state} = this.clock, {newest} = this.store, pair = this.#pair;
     const row = {
       timestampMs, presentNs, refreshMs: this.#refresh.ms, ageBoundMs: this.clockMap.boundMs,
@@ -286,20 +294,19 @@ class Page {
     };
     this.#taken = {messages: this.connection.messages, bytes: this.connection.bytes};
     if (pair !== null && newest !== null) {
-      const isBlended = pair.newer !== pair.older && this.method !== "none";
-      const stands = pair.drawNs === this.#lastDrawNs;
-      this.#lastDrawNs = pair.drawNs;
+      const isBlended = pair.newer !== pair.older && this.method !== "none", stands = pair.drawNs === this.#drawNs;
+      this.#drawNs = pair.drawNs;
       Object.assign(row, {
-        mode: stands && !isBlended ? "held" : "interpolated", drawNs: pair.drawNs, share: isBlended ? pair.share : 0,
+        mode: stands && (!isBlended || this.#isStale) ? "held" : "interpolated",
+        drawNs: pair.drawNs, share: isBlended ? pair.share : 0,
         drawDueNs: this.clock.dueNs(pair.drawNs), usedPublishedNs: (isBlended ? pair.newer : pair.older).publishedNs,
         newestTick: newest.tick, newestSimNs: newest.simNs, newestDueNs: newest.dueNs,
         newestPublishedNs: newest.publishedNs, worldEpoch: newest.worldEpoch, rate: newest.rate,
       });
     }
     row.workMs = performance.now() - beginMs;
-    this.frameLog.add(row, isRested);
+    this.frameLog.add(row, this.#isResting);
   }
-  #lastDrawNs = null;
 
   #facts() {
     const figures = this.frameLog.figures(SHOWN_S);
@@ -322,8 +329,8 @@ class Page {
     return {
       pause: () => this.#command(this.#isPaused ? "resume" : "pause", null, this.#isPaused ? "continues" : "paused"),
       step: () => this.#command("step", null, "one step"),
-      slower: () => this.#scale(TIME_SCALES.findLast((scale) => scale < this.#timeScale * 0.999) ?? TIME_SCALES[0]),
-      faster: () => this.#scale(TIME_SCALES.find((scale) => scale > this.#timeScale * 1.001) ?? TIME_SCALES.at(-1)),
+      slower: () => this.#scale(nextScale(this.#timeScale, false)),
+      faster: () => this.#scale(nextScale(this.#timeScale, true)),
       reset: () => this.#command("reset", null, "reset"),
       method: () => {
         this.method = after(METHODS, this.method);
@@ -332,6 +339,10 @@ class Page {
       clock: () => {
         this.clock.select(after(CLOCKS, this.clock.mode));
         this.#panel.note(`clock: ${this.clock.mode}`);
+      },
+      prefer: () => {
+        this.clock.prefer = after(PREFERENCES, this.clock.prefer);
+        this.#panel.note(`prefer: ${this.clock.prefer}`);
       },
       frame: () => {
         this.#isFraming = !this.camera.locked;
@@ -368,19 +379,24 @@ class Page {
   }
 }
 
-function isSame(asked, drawn) {
-  if (drawn.camera === undefined) return false;
-  const isEqual = (name) => asked.camera[name].every((value, i) => value === drawn.camera[name][i]);
-  return ["before", "older", "newer", "share", "method", "widthPx", "heightPx"].every((name) => asked[name] === drawn[name])
-    && isEqual("view") && isEqual("projection");
+/** True if a picture that is asked for is the one that was drawn last. */
+function isSame({camera, ...asked}, drawn) {
+  const isEqual = (name) => camera[name].every((value, i) => value === drawn.camera?.[name][i]);
+  return Object.keys(asked).every((name) => asked[name] === drawn[name]) && isEqual("view") && isEqual("projection");
 }
 
 function after(choices, chosen) {
   return choices[(choices.indexOf(chosen) + 1) % choices.length];
 }
 
-function nonce() {
-  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+/** Address of the WebSockets, whatever path prefix a proxy has added to the page's. */
+function address() {
+  const url = new URL("ws", location);
+  return Object.assign(url, {protocol: url.protocol.replace("http", "ws"), hash: "", search: ""}).href;
+}
+
+function isServed() {
+  return fetch(location.pathname, {method: "HEAD", cache: "no-store"}).then(({ok}) => ok, () => false);
 }
 
 window.twixt = new Page();

@@ -8,26 +8,50 @@
 const NOTE_MS = 3000;
 // Keys as in the window. Each one is the name of an action.
 const KEYS = {
-  " ": "pause", ".": "step", "[": "slower", "]": "faster", r: "reset", i: "method", c: "clock", f: "frame",
-  h: "overlay",
+  " ": "pause", ".": "step", "[": "slower", "]": "faster", r: "reset", i: "method", c: "clock", p: "prefer",
+  f: "frame", h: "overlay",
 };
 const CONTROL = ["pause", "step", "slower", "faster", "reset"];
+const TIME_SCALES = [0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 16, 50, 100];
+// Elements of the page by their ids.
+const IDS = [
+  "dot", "name", "link", "strip", "remark", "note", "message", "reload", "control", "scale", "method", "clock",
+];
 const PHASES = {
   connecting: "connecting", waiting: "waiting", live: "live", lost: "link lost", refused: "refused", ended: "ended",
 };
 // Message by the reason of the link's state: title, text, and whether the button to reload is offered.
 const MESSAGES = {
-  "no-token": ["The link has no token", "Open the whole link that twixt has printed. The token is its end, after the #."],
-  "wrong-token": ["The token is wrong", "This link belongs to another server, or to an earlier one. Open the link that twixt prints now."],
-  version: ["The page is of another version", "The server speaks another version than this page. Reload the page; if that does not help, empty the browser's cache.", true],
-  "too-many": ["Too many viewers", "The server shows the simulation to no more pages. Close another page; this one tries again by itself."],
-  forbidden: ["The server refuses this address", "It gives the page, but no stream. Open the link as it was printed, or start twixt serve with --allow-host or --allow-origin for this address. A proxy in front must pass WebSockets on."],
+  "no-token": [
+    "The link has no token", "Open the whole link that twixt has printed. The token is its end, after the #.",
+  ],
+  "wrong-token": [
+    "The token is wrong",
+    "This link belongs to another server, or to an earlier one. Open the link that twixt prints now.",
+  ],
+  version: [
+    "The page is of another version",
+    "The server speaks another version than this page. Reload it; if that does not help, empty the browser's cache.",
+    true,
+  ],
+  "too-many": [
+    "Too many viewers",
+    "The server shows the simulation to no more pages. Close another page; this one tries again by itself.",
+  ],
+  forbidden: [
+    "The server refuses this address",
+    "It gives the page, but no stream. Open the link as it was printed, or start twixt serve with --allow-host or "
+    + "--allow-origin for this address. A proxy in front must pass WebSockets on.",
+  ],
   invalid: ["The server did not understand the page", "Reload the page.", true],
   ended: ["The simulation has ended", "The page goes on by itself when it runs again."],
   waiting: ["Waiting for the simulation", "The picture appears as soon as it runs."],
   connecting: ["Connecting", "The server does not answer yet."],
   damaged: ["A message was damaged", "The page connects again by itself."],
-  lost: ["The link is lost", "The page connects again by itself. Does twixt serve still run, and the tunnel to it?"],
+  lost: [
+    "The link is lost",
+    "The page connects again by itself. Does twixt serve still run, and the tunnel to it?",
+  ],
 };
 // For these reasons the server's own text says more than the advice.
 const SAYS_MORE = ["ended", "invalid", "damaged"];
@@ -50,10 +74,7 @@ export class Panel {
 
   constructor(document, actions) {
     this.#document = document;
-    this.#element = Object.fromEntries(
-      ["card", "dot", "name", "link", "strip", "remark", "note", "message", "reload", "bar", "control", "scale", "method", "clock"]
-        .map((id) => [id, document.getElementById(id)]),
-    );
+    this.#element = Object.fromEntries(IDS.map((id) => [id, document.getElementById(id)]));
     this.#actions = {...actions, overlay: () => this.#toggleOverlay(), full: () => this.#toggleFull()};
     for (const button of document.querySelectorAll("[data-action]")) {
       button.addEventListener("click", () => this.#act(button.dataset.action));
@@ -105,10 +126,10 @@ export class Panel {
     if (!isBrief || state.phase === "live") this.#showMessage();
   }
 
-  /** Shows a remark below the figures; "" for none. */
-  remark(text) {
-    set(this.#element.remark, text);
-    this.#element.remark.hidden = !text;
+  /** Shows remarks below the figures. */
+  remark(texts) {
+    set(this.#element.remark, texts.join("\n"));
+    this.#element.remark.hidden = !texts.length;
   }
 
   /** Shows the figures of the last seconds. */
@@ -210,6 +231,27 @@ export class Panel {
     const of = (name) => style.getPropertyValue(name).trim();
     return {interpolated: of("--accent"), held: of("--warn"), none: of("--line"), late: of("--bad")};
   }
+}
+
+/**
+ * Texts about what only the window draws as the program asks: functions and methods that run in Python.
+ * @param {object} head tables of the scene
+ * @param {string[]} methods interpolation methods of the page
+ */
+export function onlyInWindow({columns, groups, color_by: colorBy}, methods) {
+  const drawn = ["scale3", "color", "visible", colorBy?.column];
+  const rules = Object.entries(columns).filter(([name, rule]) => drawn.includes(name) && rule.includes(":"));
+  const others = groups.filter(({interpolation}) => interpolation && !methods.includes(interpolation));
+  return [
+    ...rules.map(([name, rule]) => `column ${name} is blended linearly: ${rule} runs only in the window`),
+    ...others.map((group) => `group ${group.name} moves as the others: ${group.interpolation} runs only in the window`),
+  ];
+}
+
+/** The time scale that follows `scale`, upwards if `isFaster`, as the keys of the window change it. */
+export function nextScale(scale, isFaster) {
+  if (isFaster) return TIME_SCALES.find((step) => step > scale * 1.001) ?? TIME_SCALES.at(-1);
+  return TIME_SCALES.findLast((step) => step < scale * 0.999) ?? TIME_SCALES[0];
 }
 
 /** Text of a number with three significant digits, or two decimals below 10. */

@@ -91,7 +91,9 @@ export class Decoder {
     const block = (bytes) => {
       const begin = offset;
       offset += Math.ceil(bytes / 8) * 8;
-      if (offset > buffer.byteLength) throw damaged(`a snapshot of ${snapshot.count} bodies has ${buffer.byteLength} bytes`);
+      if (offset > buffer.byteLength) {
+        throw damaged(`a snapshot of ${snapshot.count} bodies has ${buffer.byteLength} bytes`);
+      }
       return begin;
     };
     const bodies = block(snapshot.count * RECORD_BYTES), marks = block(snapshot.marks * RECORD_BYTES);
@@ -159,7 +161,9 @@ function contentOf(buffer, view) {
     .map((byte) => byte.toString(16).padStart(2, "0")).join("");
   const offset = view.getUint32(40, true), size = view.getUint32(44, true);
   const bytes = new Uint8Array(buffer, begin);
-  if (offset + bytes.length > size) throw damaged(`a content of ${size} bytes has a piece that ends at ${offset + bytes.length}`);
+  if (offset + bytes.length > size) {
+    throw damaged(`a content of ${size} bytes has a piece that ends at ${offset + bytes.length}`);
+  }
   return {digest, offset, size, bytes};
 }
 

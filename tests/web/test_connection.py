@@ -37,7 +37,7 @@ class Rig {
       onControl: (message) => this.controls.push(message), onTrip: (...trip) => this.trips.push(trip),
       onState: ({phase, reason, text}) => this.states.push([phase, reason, text].filter(Boolean).join(" ")),
     }, {
-      WebSocket, nowMs: () => this.nowMs, random: () => 0.5, nonce: () => "n" + this.sockets.length,
+      WebSocket, nowMs: () => this.nowMs, random: () => 0.5, randomBytes: (count) => new Uint8Array(count).fill(10),
       setTimeout: (call, waitMs) => { this.timers.set(++timer, {call, atMs: this.nowMs + waitMs}); return timer; },
       clearTimeout: (id) => { this.timers.delete(id); },
     });
@@ -213,7 +213,7 @@ def said() -> dict[str, Any]:
 
 def test_both_connections_say_hello_with_one_nonce_and_a_role_each(said: dict[str, Any]) -> None:
     hellos, sockets, states = said["hello"]
-    common = {"kind": "hello", "protocol": 1, "token": "secret", "nonce": "n0"}
+    common = {"kind": "hello", "protocol": 1, "token": "secret", "nonce": "0a" * 16}
     assert hellos == [common | {"role": "stream", "have": ["d1"]}, common | {"role": "control"}]
     assert sockets == [["ws://here/ws", "arraybuffer"]] * 2
     assert states == ["waiting"]
