@@ -120,7 +120,7 @@ def wild_calls(seed: int, count: int) -> PlayedClock:
     generator = random.Random(seed)
     pick, whole = generator.choice, generator.randint
     clock = PlayedClock(pick(list(MODES)), pick(PREFERENCES), pick([None, None, 0.0, 80.0]))
-    present_ns, plans, epoch = START_NS, 0, 0
+    present_ns, plans, epoch = pick([0, START_NS, 1 << 52]), 0, 0
     for _ in range(count):
         verb = pick(
             ["observe"] * 8 + ["draw"] * 8 + ["replan", "replan", "select", "prefer", "buffer", "reach", "anew"]

@@ -36,7 +36,7 @@ def test_pauses_steps_resets_disorder_and_changes_of_settings_are_drawn_alike():
     clocks = [troubled_calls(seed, 5.0) for seed in range(120)]
     assert largest_difference_ns(clocks, map("seed {}".format, range(120))) <= 1000
     seen = {frame[0] for clock in clocks for frame in clock.frames}
-    assert seen == {"ahead", "late", "newest-two", "buffered", "paused"}
+    assert seen >= {"ahead", "late", "newest-two", "buffered", "paused"}
     reasons = {frame[1].split(":")[0] for clock in clocks for frame in clock.frames}
     assert {"steps of uneven length", "simulated time is stopped", "playing to the next snapshot"} <= reasons
 
