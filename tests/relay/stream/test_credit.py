@@ -1,6 +1,7 @@
 """Tests of the credit of one page's stream."""
 
 import pytest
+
 from twixt.relay.stream.credit import LEAST_WINDOW, Credit
 
 
@@ -35,7 +36,7 @@ def test_a_repeated_acknowledgement_has_no_effect() -> None:
     assert credit.bytes_per_second(100) == 1_000
 
 
-@pytest.mark.parametrize("number", (-1, 0, LEAST_WINDOW + 1, 10**9))
+@pytest.mark.parametrize("number", [-1, 0, LEAST_WINDOW + 1, 10**9])
 def test_an_acknowledgement_of_a_message_that_was_not_sent_is_refused(number: int) -> None:
     credit = filled()
     with pytest.raises(ValueError, match=f"acknowledged message {number}"):
