@@ -127,6 +127,11 @@ export class Connection {
     this.#acknowledge();
   }
 
+  /** Sends the first pings again, because the clock map knows nothing any more. */
+  askTime() {
+    if (this.#isVisible) this.#sendPings(FIRST_PINGS);
+  }
+
   /** Sends a command of `ipc/commands.py`. Returns false if there is no link, or no right to send commands. */
   command(name, value = null) {
     return this.#isWelcome && this.welcome.may_control === true && this.#send({kind: "command", name, value});

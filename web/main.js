@@ -33,7 +33,7 @@ const PANEL_MS = 250;
 const SHOWN_S = 5;
 // The camera's planes are fitted to the bodies at most this often.
 const SURROUND_MS = 500;
-// More pixels than this for a CSS pixel cannot be seen, but cost.
+// More pixels than this for a CSS pixel cost, and cannot be seen.
 const MOST_DENSITY = 2;
 
 /** The page. For drivers and tests it is `window.twixt`. */
@@ -88,7 +88,7 @@ class Page {
       onWelcome: (welcome) => this.#begin(welcome),
       onStream: (message, arrivalMs) => this.#take(message, arrivalMs),
       onControl: (message) => this.#control(message),
-      onTrip: (...trip) => this.clockMap.addTrip(...trip),
+      onTrip: (...trip) => this.#time(...trip),
       onState: (state) => this.#linked(state),
       isServed,
     }, {
@@ -99,8 +99,9 @@ class Page {
     this.#hands = new Hands(this.#canvas, {camera: () => this.camera, moved: () => (this.#isFraming = false)});
     addEventListener("hashchange", () => this.connection.connect());
     addEventListener("keydown", (event) => this.#key(event));
-    document.addEventListener("visibilitychange", () => this.#seen(document.visibilityState === "visible"));
-    this.#seen(document.visibilityState === "visible");
+    const see = () => this.connection.setVisible(document.visibilityState === "visible");
+    document.addEventListener("visibilitychange", see);
+    see();
     if (this.renderer !== null) this.connection.connect();
     const frame = (timestampMs) => {
       requestAnimationFrame(frame);
@@ -142,10 +143,15 @@ class Page {
     this.#panel.linked(state);
   }
 
+  #time(...trip) {
+    const wasReady = this.clockMap.isReady;
+    this.clockMap.addTrip(...trip);
+    if (wasReady && !this.clockMap.isReady) this.connection.askTime();  // one of the clocks has jumped
+  }
+
   #take(message, arrivalMs) {
     if (message.kind !== "snapshot") return this.#apply(message);
-    const {snapshot} = message;
-    snapshot.worldEpoch += this.#worldsBefore;
+    message.snapshot.worldEpoch += this.#worldsBefore;
     this.#waiting.push({message, arrivalMs});
     this.#enterWaiting();
   }
@@ -230,12 +236,10 @@ class Page {
     const gapMs = this.#timestampMs === null ? Infinity : timestampMs - this.#timestampMs;
     this.#timestampMs = timestampMs;
     this.#refresh.observe(timestampMs);
-    if (gapMs > STALE_MS) {
-      this.#isResting = true;
-      this.#isStale = this.store.count > 0;
-    }
+    this.#isResting ||= gapMs > STALE_MS;
+    this.#isStale ||= this.store.count > 0 && (gapMs > STALE_MS || !this.clockMap.isReady);
     this.#enterWaiting();
-    const presentNs = this.clockMap.isReady ? this.clockMap.toServerNs(timestampMs + this.#refresh.ms) : 0;
+    const presentNs = this.clockMap.toServerNs(timestampMs + this.#refresh.ms);
     if (this.store.count && this.renderer !== null) this.#draw(presentNs);
     this.connection.frameDrawn();
     this.#record(timestampMs, beginMs, presentNs);
@@ -321,10 +325,6 @@ class Page {
 
   // -- the user
 
-  #seen(isVisible) {
-    this.connection.setVisible(isVisible);
-  }
-
   #actions() {
     return {
       pause: () => this.#command(this.#isPaused ? "resume" : "pause", null, this.#isPaused ? "continues" : "paused"),
@@ -332,18 +332,12 @@ class Page {
       slower: () => this.#scale(nextScale(this.#timeScale, false)),
       faster: () => this.#scale(nextScale(this.#timeScale, true)),
       reset: () => this.#command("reset", null, "reset"),
-      method: () => {
-        this.method = after(METHODS, this.method);
-        this.#panel.note(`interpolation: ${this.method}`);
-      },
+      method: () => this.#panel.note(`interpolation: ${(this.method = after(METHODS, this.method))}`),
       clock: () => {
         this.clock.select(after(CLOCKS, this.clock.mode));
         this.#panel.note(`clock: ${this.clock.mode}`);
       },
-      prefer: () => {
-        this.clock.prefer = after(PREFERENCES, this.clock.prefer);
-        this.#panel.note(`prefer: ${this.clock.prefer}`);
-      },
+      prefer: () => this.#panel.note(`prefer: ${(this.clock.prefer = after(PREFERENCES, this.clock.prefer))}`),
       frame: () => {
         this.#isFraming = !this.camera.locked;
         this.#panel.note(this.camera.locked ? "the program has locked the camera" : "all bodies framed");

@@ -28,7 +28,11 @@ LIVE = "window.twixt && twixt.state.phase === 'live' && twixt.frameLog.count > 5
 
 class Rig(NamedTuple):
     start: Starter
-    page: Page
+    chromium: Chromium
+
+    @property
+    def page(self) -> Page:
+        return self.chromium.page
 
     def serve(self) -> tuple[Run, str]:
         """The server, and the link that it prints."""
@@ -52,7 +56,7 @@ def module_rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
     with xvfb() as display, starter(tmp_path_factory.mktemp("page"), display.environ) as start:
         start("sim", "balls", "--set", "count=40", "--name", NAME)
         with Chromium(display.environ["DISPLAY"], SIZE_PX) as chromium:
-            yield Rig(start, chromium.page)
+            yield Rig(start, chromium)
 
 
 @pytest.fixture
@@ -102,6 +106,23 @@ def test_a_lost_link_is_said_and_the_page_comes_back_by_itself(rig: Rig) -> None
     moved = "twixt.frameLog.rows(1).filter(row => row.worldEpoch > 0 && row.mode === 'interpolated').length > 20"
     rig.page.wait_for(moved)
     assert rig.page.evaluate("twixt.frameLog.figures().reversals") == 0
+
+
+def test_a_hidden_page_costs_nothing_and_returns_with_one_cut(rig: Rig) -> None:
+    rig.open()
+    before = rig.page.evaluate("[twixt.connection.messages, twixt.frameLog.count]")
+    other = rig.chromium.new_page()
+    other.activate()
+    rig.page.wait_for("document.hidden && performance.now() - twixt.frameLog.rows(0.1).at(-1).timestampMs > 2500")
+    during = rig.page.evaluate("[twixt.connection.messages, twixt.frameLog.count]")
+    assert during[0] - before[0] < 30, "it received snapshots while it was hidden"
+    rig.page.activate()
+    rig.page.wait_for(f"twixt.frameLog.count > {during[1] + 60}")
+    rows = [row for row in rig.page.evaluate("twixt.frameLog.rows()") if row["frame"] >= during[1]]
+    steps_ns = [after["drawNs"] - row["drawNs"] for row, after in zip(rows, rows[1:], strict=False)]
+    assert min(steps_ns) >= 0
+    assert sum(step_ns > 1e9 for step_ns in steps_ns) <= 1
+    assert rows[-1]["drawNs"] - rows[0]["drawNs"] > 1e9, "it still shows what was there when it was hidden"
 
 
 def test_a_link_with_a_wrong_token_or_none_says_so_and_is_not_tried_again(rig: Rig) -> None:
