@@ -124,6 +124,7 @@ class Page {
   #begin(welcome) {
     this.#decoder.begin();
     this.#waiting = [];
+    this.status = {};
     document.title = `${welcome.name} · twixt`;
     if (this.#originNs !== welcome.origin_ns) {
       // Another server, with another clock and with world epochs that begin again.
@@ -226,6 +227,8 @@ class Page {
       this.#setCamera(message.version, message.camera);
     } else if (message.kind === "status") {
       this.status = message.status;
+    } else if (message.kind === "end") {
+      this.status = {};
     }
   }
 
@@ -357,13 +360,11 @@ class Page {
   #scale(scale) {
     const end = scale === this.#timeScale ? " (limit)" : "";
     this.#command("time_scale", scale, `time scale ${scale}${end}`);
-    if (this.connection.welcome?.may_control) this.status = {...this.status, time_scale: scale};
+    this.status = {...this.status, time_scale: scale};
   }
 
   #command(name, value, note) {
-    if (this.connection.command(name, value)) return this.#panel.note(note);
-    const mayControl = this.connection.welcome?.may_control ?? true;
-    this.#panel.note(mayControl ? "no link to the simulation" : "this link only watches; control is not allowed");
+    this.#panel.note(this.connection.command(name, value) ? note : "no link to the simulation");
   }
 
   #key(event) {
