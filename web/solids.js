@@ -6,6 +6,7 @@
  * ones, from back to front, and hide nothing.
  */
 
+import { LARGEST_POINT_PX } from "./glsl.js";
 import { pointInput, ROW_BYTES, ROW_INPUTS } from "./gpu.js";
 
 /** Kinds in the order of drawing. */
@@ -59,7 +60,7 @@ export class Solids {
     gl.enable(gl.BLEND);
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
     gl.depthMask(false);
-    this.#instances("shadows", { PARALLEL: frame.isParallel }, 0, this.poses.rows.body.length, this.poses.opaque);
+    this.#instances("shadows", { PARALLEL: frame.isParallel }, 0, this.poses.rows.body.length, this.poses.opaque, 0);
     gl.depthMask(true);
     gl.bindVertexArray(null);
   }
@@ -92,17 +93,27 @@ export class Solids {
   }
 
   #draw(kind, first, count, frame, rows) {
-    // A sphere with a scale along each axis is an ellipsoid.
-    const name = kind === "spheres" && frame.isStretched ? "ellipsoids" : kind;
-    this.#instances(name, {
+    const switches = {
       PARALLEL: frame.isParallel, OUTLINED: frame.isOutlined, PATTERN: "guard.z",
-      TRANSPARENT: Number(frame.isTransparent ?? false), FAINT_BELOW: "0.5", FINISH: 0, WIDE: 0,
-    }, first, count, rows);
+      TRANSPARENT: Number(frame.isTransparent ?? false), FAINT_BELOW: "0.5", FINISH: 0, WIDE: 0, APART: 0,
+    };
+    const draw = (name, widestPx) => this.#instances(name, switches, first, count, rows, widestPx);
+    if (kind !== "spheres") draw(kind, 0);
+    // A sphere with a scale along each axis is an ellipsoid.
+    else if (frame.isStretched) draw("ellipsoids", 0);
+    else if (frame.isTransparent) draw("large spheres", 0);
+    else {
+      draw("spheres", LARGEST_POINT_PX);
+      draw("large spheres", LARGEST_POINT_PX);
+    }
   }
 
-  #instances(name, switches, first, count, rows) {
+  /** Draws rows by a program. widestPx: widest sphere that the program of small spheres draws. */
+  #instances(name, switches, first, count, rows, widestPx) {
     const gl = this.gl;
-    gl.useProgram(this.programs.get(name, switches, ROW_INPUTS).program);
+    const { program, uniforms } = this.programs.get(name, switches, ROW_INPUTS);
+    gl.useProgram(program);
+    if (uniforms.range_px) gl.uniform2f(uniforms.range_px, 0, widestPx);
     for (let at = 0; at < 4; at++) {
       const offset = ROW_BYTES * first + 16 * at;
       pointInput(gl, at, rows.buffer, { size: 4, stride: ROW_BYTES, offset, divisor: 1 });

@@ -91,7 +91,9 @@ def case(shapes: Any, count: int = 24, camera: OrbitCamera | None = None, seed: 
     of_case = {name: more.pop(name) for name in ("method", "share", "scale3") if name in more}
     listed = [shapes[at % len(shapes)] for at in range(count)]
     older, newer = spread(count, seed)
-    return Case(Scene(listed, **more), older, newer, camera or OrbitCamera(distance_m=9.0, elevation_rad=0.5), **of_case)
+    return Case(
+        Scene(listed, **more), older, newer, camera or OrbitCamera(distance_m=9.0, elevation_rad=0.5), **of_case
+    )
 
 
 ALL_SHAPES = [
@@ -115,7 +117,11 @@ def level_floor() -> Case:
 
 
 def see_through() -> Case:
-    clear = [Box((0.8, 0.5, 0.4), (0.9, 0.3, 0.2, 0.5)), Sphere(0.4, (0.2, 0.5, 0.9, 0.4)), Plane((1.5, 1.5), (0.3, 0.8, 0.3, 0.5))]
+    clear = [
+        Box((0.8, 0.5, 0.4), (0.9, 0.3, 0.2, 0.5)),
+        Sphere(0.4, (0.2, 0.5, 0.9, 0.4)),
+        Plane((1.5, 1.5), (0.3, 0.8, 0.3, 0.5)),
+    ]
     made = case([*ALL_SHAPES, *clear], 36)
     for bodies in (made.older, made.newer):
         bodies["color"][3, 3] = 120
