@@ -15,7 +15,7 @@ import re
 from pathlib import Path
 
 from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_COLOR, HAS_VELOCITY, VISIBLE
-from twixt.render.draw.bodies import level_floor
+from twixt.render.draw.bodies import body_programs, level_floor
 from twixt.render.draw.flat import background, dots_and_lines
 from twixt.render.draw.flat.flat_rows import FINITE_GLSL
 from twixt.render.draw.frame import frame_block
@@ -231,6 +231,7 @@ def constants() -> dict[str, object]:
         "FAR_FADE_RADII": level_floor.FAR_FADE_RADII,
         "FEW_CASTERS": level_floor.FEW_CASTERS,
         "LEAN": level_floor.LEAN,
+        "MOST_STILL": body_programs.MOST_STILL,
         "MOST_SHADOWS": shadows.MOST_SHADOWS,
         "FINEST_SHARE": background.FINEST_SHARE,
         "GRID_DISTANCES": background.GRID_DISTANCES,

@@ -11,6 +11,7 @@ export const NEAR_FADE_RADII = 0.9;
 export const FAR_FADE_RADII = 24.0;
 export const FEW_CASTERS = 200;
 export const LEAN = 1e-05;
+export const MOST_STILL = 64;
 export const MOST_SHADOWS = 20000;
 export const FINEST_SHARE = 0.125;
 export const GRID_DISTANCES = 2.2;
