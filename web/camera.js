@@ -32,6 +32,8 @@ const DEFAULT_FOV_Y_DEG = 40;
 const FILLED = 2 / 3;
 const EMPTY_M = 1;
 const CENTRINGS = 4;
+// Shares of the picture's width and height that differ by less than this are equal: the difference is rounding.
+const TIE = 1e-9;
 
 /**
  * View and projection of one picture, row by row. They multiply column vectors.
@@ -148,7 +150,7 @@ export class OrbitCamera {
       this.rollRad = Math.sign(this.rollRad) * Math.max(0, Math.abs(this.rollRad) - uprightRad);
     }
     const azimuthRad = this.azimuthRad - dxPx * turn, whole = 2 * Math.PI;
-    this.azimuthRad = azimuthRad - whole * Math.round(azimuthRad / whole);
+    this.azimuthRad = azimuthRad - whole * roundEven(azimuthRad / whole);
     const elevationRad = this.elevationRad + dyPx * turn;
     this.elevationRad = Math.max(-MAX_ELEVATION_RAD, Math.min(MAX_ELEVATION_RAD, elevationRad));
   }
@@ -343,7 +345,7 @@ export function placeFor(balls, view, filled = FILLED) {
     distanceM = Math.max(...off.map(([, half]) => half / sine));
     const depth = toward.map((deep) => distanceM - deep);
     off = off.map(([at, half], side) => [
-      half / sine < distanceM ? centred(side ? along : across, radius, depth) : at / cosine, half,
+      half / sine < distanceM * (1 - TIE) ? centred(side ? along : across, radius, depth) : at / cosine, half,
     ]);
   }
   const [[rightM], [upM]] = off;
