@@ -11,7 +11,7 @@ import {bodiesOf, OrbitCamera} from "./camera.js";
 import {ClockMap} from "./clock_map.js";
 import {Connection} from "./connection.js";
 import {Contents} from "./contents.js";
-import {FrameLog, RefreshInterval} from "./frame_log.js";
+import {clockColumns, FrameLog, pairColumns, RefreshInterval} from "./frame_log.js";
 import {nextScale, onlyInWindow, Panel} from "./panel.js";
 import {MODES, PlaybackClock} from "./playback_clock.js";
 import {Renderer} from "./renderer.js";
@@ -49,6 +49,8 @@ class Page {
   method = METHODS[0];
   status = {};
   plan = null;
+  isPaused = false;
+  timeScale = 1;
   #decoder = new Decoder();
   #refresh = new RefreshInterval();
   #panel;
@@ -221,12 +223,18 @@ class Page {
         simNs: this.#decoder.simNs(message.sim_time_ns), rate: message.rate,
       };
       this.clock.replan(this.plan);
+      // A plan without an instant is no pause: the simulation waits for its first viewer.
+      this.isPaused = message.rate === 0 && message.wall_ns !== -Number(this.#originNs);
+      this.timeScale = message.rate || this.timeScale;
     } else if (message.kind === "camera") {
       this.#setCamera(message.version, message.camera);
     } else if (message.kind === "status") {
+      if (!("time_scale" in this.status)) this.timeScale = message.status.time_scale ?? this.timeScale;
       this.status = message.status;
     } else if (message.kind === "end") {
       this.status = {};
+    } else if (message.kind === "refused") {
+      this.#panel.note(`${message.name}: ${message.reason}`);
     }
   }
 
@@ -289,28 +297,16 @@ class Page {
   }
 
   #record(timestampMs, beginMs, presentNs) {
-    const {state} = this.clock, {newest} = this.store, pair = this.#pair;
+    const {messages, bytes} = this.connection, {state} = this.clock, pair = this.#pair;
     const row = {
       timestampMs, presentNs, refreshMs: this.#refresh.ms, ageBoundMs: this.clockMap.boundMs,
-      messages: this.connection.messages - this.#taken.messages, bytes: this.connection.bytes - this.#taken.bytes,
-      latenessMs: beginMs - timestampMs, mode: "none", method: this.method, clockMode: state.mode, reason: state.reason,
-      offsetNs: state.offsetNs, roomNs: state.roomNs, playRate: state.rate, held: Number(state.held),
-      planNumber: this.plan?.number ?? 0, planRate: this.plan?.rate ?? 1,
+      messages: messages - this.#taken.messages, bytes: bytes - this.#taken.bytes, latenessMs: beginMs - timestampMs,
+      ...clockColumns(state, this.plan),
+      ...pairColumns(this.store.newest && pair, this.store.newest, this.method, this.#drawNs, this.#isStale),
+      drawDueNs: pair === null ? 0 : this.clock.dueNs(pair.drawNs), workMs: performance.now() - beginMs,
     };
-    this.#taken = {messages: this.connection.messages, bytes: this.connection.bytes};
-    if (pair !== null && newest !== null) {
-      const isBlended = pair.newer !== pair.older && this.method !== "none", stands = pair.drawNs === this.#drawNs;
-      this.#drawNs = pair.drawNs;
-      Object.assign(row, {
-        mode: stands && (!isBlended || this.#isStale) ? "held" : "interpolated",
-        drawNs: pair.drawNs, share: isBlended ? pair.share : 0,
-        drawDueNs: this.clock.dueNs(pair.drawNs), usedPublishedNs: (isBlended ? pair.newer : pair.older).publishedNs,
-        newestTick: newest.tick, newestSimNs: newest.simNs, newestDueNs: newest.dueNs,
-        newestPublishedNs: newest.publishedNs, newestArrivalNs: newest.arrivalNs, worldEpoch: newest.worldEpoch,
-        rate: newest.rate,
-      });
-    }
-    row.workMs = performance.now() - beginMs;
+    this.#taken = {messages, bytes};
+    this.#drawNs = pair?.drawNs ?? null;
     this.frameLog.add(row, this.#isResting);
   }
 
@@ -318,7 +314,7 @@ class Page {
     const figures = this.frameLog.figures(SHOWN_S);
     const bytes = this.frameLog.column("bytes", SHOWN_S);
     return {
-      figures, state: this.state, status: this.status, plan: this.plan,
+      figures, state: this.state, status: this.status, isPaused: this.isPaused, timeScale: this.timeScale,
       modes: this.frameLog.column("mode", SHOWN_S), timestampsMs: this.frameLog.column("timestampMs", SHOWN_S),
       bodies: this.store.newest?.count ?? null, rate: this.store.newest?.rate ?? null,
       bytesPerS: figures.seconds > 0 ? bytes.reduce((sum, value) => sum + value, 0) / figures.seconds : null,
@@ -344,10 +340,10 @@ class Page {
 
   #actions() {
     return {
-      pause: () => this.#command(this.#isPaused ? "resume" : "pause", null, this.#isPaused ? "continues" : "paused"),
+      pause: () => this.#pause(!this.isPaused),
       step: () => this.#command("step", null, "one step"),
-      slower: () => this.#scale(nextScale(this.#timeScale, false)),
-      faster: () => this.#scale(nextScale(this.#timeScale, true)),
+      slower: () => this.#scale(nextScale(this.timeScale, false)),
+      faster: () => this.#scale(nextScale(this.timeScale, true)),
       reset: () => this.#command("reset", null, "reset"),
       method: () => this.#panel.note(`interpolation: ${(this.method = after(METHODS, this.method))}`),
       clock: () => {
@@ -363,18 +359,17 @@ class Page {
     };
   }
 
-  get #isPaused() {
-    return this.status.paused ?? this.plan?.rate === 0;
-  }
-
-  get #timeScale() {
-    return this.status.time_scale ?? (this.plan?.rate || 1);
+  // The next plan confirms both. A second press may come before it.
+  #pause(isPaused) {
+    if (isPaused) this.#command("pause", null, "paused");
+    else this.#command("resume", null, "continues");
+    this.isPaused = isPaused;
   }
 
   #scale(scale) {
-    const end = scale === this.#timeScale ? " (limit)" : "";
+    const end = scale === this.timeScale ? " (limit)" : "";
     this.#command("time_scale", scale, `time scale ${scale}${end}`);
-    this.status = {...this.status, time_scale: scale};
+    this.timeScale = scale;
   }
 
   #command(name, value, note) {

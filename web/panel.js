@@ -134,13 +134,12 @@ export class Panel {
   }
 
   /** Shows the figures of the last seconds. */
-  show({figures, state, status, plan, modes, timestampsMs, bodies, rate, bytesPerS}) {
+  show({figures, state, status, isPaused, timeScale, modes, timestampsMs, bodies, rate, bytesPerS}) {
     if (this.#hasPicture !== (bodies !== null)) {
       this.#hasPicture = bodies !== null;
       this.#showMessage();
     }
     const errorMs = figures.animationErrorMs.p99, ageMs = figures.sampleAgeMs.p50;
-    const isPaused = status.paused ?? plan?.rate === 0;
     const remarks = [...this.#remarks, status.warning].filter(Boolean);
     set(this.#element.remark, remarks.join("\n"));
     this.#element.remark.hidden = !remarks.length;
@@ -156,7 +155,7 @@ export class Panel {
     this.#figure("clock", state.clock.mode);
     set(this.#element.method, state.method);
     set(this.#element.clock, state.clockMode);
-    set(this.#element.scale, `${status.time_scale ?? (plan?.rate || 1)}×`);
+    set(this.#element.scale, `${timeScale}×`);
     const pause = this.#button("pause");
     pause.setAttribute("aria-pressed", String(isPaused));
     pause.setAttribute("aria-label", isPaused ? "Continue" : "Pause");

@@ -35,6 +35,11 @@ class Rig(NamedTuple):
     def page(self) -> Page:
         return self.chromium.page
 
+    @property
+    def faults(self) -> list[str]:
+        """Errors of the page, except those of a server that was ended."""
+        return [error for error in self.page.errors if "ERR_CONNECTION_REFUSED" not in error]
+
     def serve(self) -> tuple[Run, str]:
         """The server, and the link that it prints."""
         run = self.start("serve", NAME)
@@ -63,6 +68,7 @@ def module_rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
 @pytest.fixture
 def rig(module_rig: Rig) -> Iterator[Rig]:
     yield module_rig
+    module_rig.page.evaluate("twixt.connection.command('resume')")
     for run in module_rig.start.runs[1:]:
         run.kill_all()
     del module_rig.start.runs[1:]
@@ -77,7 +83,7 @@ def test_frames_show_moving_balls_each_at_a_later_time(rig: Rig) -> None:
     assert figures["reversals"] == 0
     assert figures["distinctShare"] > 0.9
     assert figures["rate"]["p50"] == pytest.approx(1, abs=0.05)
-    assert rig.page.errors == []
+    assert rig.faults == []
     assert rig.page.evaluate("crossOriginIsolated")
     card, title = rig.page.evaluate("[document.getElementById('card').innerText, document.title]")
     assert NAME in card
@@ -93,6 +99,36 @@ def test_frames_show_moving_balls_each_at_a_later_time(rig: Rig) -> None:
         }))"""
     )
     assert colors > 50, "the picture has a single colour"
+
+
+def test_keys_and_buttons_pause_step_and_change_what_is_drawn(rig: Rig) -> None:
+    rig.open()
+    page = rig.page
+    page.wait_for("!document.getElementById('control').hidden")
+    page.send_key(" ")
+    page.wait_for("twixt.state.clock.mode === 'paused' && twixt.status.paused")
+    page.wait_for("document.querySelector('[data-action=pause]').ariaPressed === 'true'")
+    page.wait_for("twixt.state.clock.reason === 'physics is paused'")
+    drawn_ns = page.evaluate("twixt.frameLog.rows(0).at(-1).drawNs")
+    page.evaluate("document.querySelector('[data-action=step]').click()")
+    page.wait_for(f"twixt.frameLog.rows(0).at(-1).drawNs === twixt.plan.simNs && twixt.plan.simNs > {drawn_ns}")
+    page.send_key("[")
+    page.send_key(" ")
+    page.wait_for("twixt.plan.rate === 0.5 && twixt.state.clock.mode !== 'paused'")
+    page.send_key("]")
+    page.wait_for("twixt.plan.rate === 1")
+    epoch = page.evaluate("twixt.store.newest.worldEpoch")
+    page.send_key("r")
+    page.wait_for(f"twixt.store.newest.worldEpoch > {epoch}")
+    for key, value in (("i", "hermite"), ("i", "linear"), ("i", "none"), ("i", "auto")):
+        page.send_key(key)
+        assert page.evaluate("twixt.method") == value
+    page.send_key("c")
+    page.wait_for("document.getElementById('clock').textContent === 'ahead'")
+    page.send_key("h")
+    assert page.evaluate("getComputedStyle(document.getElementById('card')).display") == "none"
+    page.send_key("h")
+    assert rig.faults == []
 
 
 def test_a_lost_link_is_said_and_the_page_comes_back_by_itself(rig: Rig) -> None:
