@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 # These variables stop numpy's linear algebra from starting one thread per core. Each such thread would spin for 40 ms
 # at the start, even on the core where the physics process starts. A viewer does not need such threads.
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
+# Time in seconds that the server of the browser view has to end by itself after its simulation has ended.
+SERVER_TIMEOUT_S = 3.0
 # Time in seconds that a viewer has to end after SIGTERM, if it still runs at the end of `early_viewer`.
 LEFTOVER_S = 0.2
 
