@@ -197,6 +197,49 @@ def view(name: str | None, wait: bool, web: bool, **values: Any) -> int:
 
 
 @commands.command(
+    argument("name", required=False, shell_complete=complete_simulations),
+    option("--port", type=click.IntRange(1, 65535), metavar="N", help="port [default: the same as the last time]"),
+    option(
+        "--host",
+        default="127.0.0.1",
+        metavar="HOST",
+        show_default=True,
+        help="address to listen on; beyond this machine, it needs --cert and --key",
+    ),
+    option("--cert", metavar="FILE", help="certificate for https (PEM)"),
+    option("--key", metavar="FILE", help="private key of the certificate (PEM)"),
+    option("--plain", is_flag=True, help="allow --host without a certificate; only inside a container"),
+    option(
+        "--allow-host",
+        "hosts",
+        multiple=True,
+        metavar="HOST",
+        help="answer requests for this host name, such as that of a proxy; you may repeat this flag",
+    ),
+    option(
+        "--allow-origin",
+        "origins",
+        multiple=True,
+        metavar="ORIGIN",
+        help="accept pages from this origin, such as https://lab.example; you may repeat this flag",
+    ),
+    option(
+        "--allow-control/--no-control",
+        "may_control",
+        default=None,
+        help="let pages pause, step and reset the simulation and move its sliders [default: only if --host is this machine]",
+    ),
+    option("--seconds", type=click.FloatRange(min=0, min_open=True), metavar="S", help="end after S seconds"),
+)
+def serve(cert: str | None, plain: bool, **values: Any) -> int:
+    """Show a running simulation in a browser. Prints a link to the page."""
+    from twixt.relay.serve.process import ServeOptions
+    from twixt.relay.serve.process import serve as run_server
+
+    return run_server(ServeOptions(certificate=cert, is_plain=plain, **values))
+
+
+@commands.command(
     argument("log", type=EXISTING_FILE),
     option("--json", "json_file", metavar="FILE", help="write the report to FILE, as JSON; - means standard output"),
     option("--plot", metavar="FILE", help="write the frame-pacing plot (PNG)"),
