@@ -15,7 +15,7 @@ import re
 from pathlib import Path
 
 from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_COLOR, HAS_VELOCITY, VISIBLE
-from twixt.render.draw.bodies import level_floor
+from twixt.render.draw.bodies import body_programs, level_floor
 from twixt.render.draw.flat import background, dots_and_lines
 from twixt.render.draw.flat.flat_rows import FINITE_GLSL
 from twixt.render.draw.frame import frame_block
@@ -60,6 +60,16 @@ Pose drawn_pose() {
 float mean_scale(Pose pose) { return pose.scale.x; }
 """
 )
+
+# The text of points gives each ball a square of `point_px` pixels around its middle. Here the square is a rectangle. Its
+# viewport is the picture's, not the guarded one.
+_SQUARE_MAIN = """
+void main() {
+    place_row();
+    vec2 side = vec2((gl_VertexID & 1) * 2 - 1, (gl_VertexID >> 1) * 2 - 1);
+    gl_Position.xy = gl_Position.xy * (lens.xy / guard.xy) + side * (point_px / picture.xy * gl_Position.w);
+}
+"""
 
 CAST_SHAPES = {"boxes": BOX, "capsules": CAPSULE, "cylinders": CYLINDER, "ellipsoids": ELLIPSOID}
 
@@ -113,14 +123,26 @@ def texts_and_programs() -> tuple[dict[str, str], dict[str, dict[str, list[str]]
                 f"{name} meet": shape.quad_fragment,
             },
         )
+    square = without(fine_spheres._POINT_VERTEX).replace("gl_PointSize = 1.0", "point_px = 0.0")
+    square = "float point_px;\n" + square.replace("gl_PointSize", "point_px").replace("void main()", "void place_row()")
     add(
         "spheres",
-        ["row", "ball", "spheres main"],
-        ["light", "finish", "outlined", "spheres pixel"],
+        ["row", "polynomial", "shine", "ball", "spheres main"],
+        ["polynomial", "highlight", "outlined", "spheres pixel"],
         **{
+            "polynomial": light.POLYNOMIAL_GLSL,
             "ball": sphere_common._BALL,
-            "spheres main": joined(fine_spheres._QUAD_VERTEX, fine_spheres._QUAD_GEOMETRY),
-            "spheres pixel": without(fine_spheres._QUAD_FRAGMENT),
+            "spheres main": square + _SQUARE_MAIN,
+            "spheres pixel": without(fine_spheres._POINT_FRAGMENT),
+        },
+    )
+    add(
+        "large spheres",
+        ["row", "ball", "large spheres main"],
+        ["light", "finish", "outlined", "large spheres pixel"],
+        **{
+            "large spheres main": joined(fine_spheres._QUAD_VERTEX, fine_spheres._QUAD_GEOMETRY),
+            "large spheres pixel": without(fine_spheres._QUAD_FRAGMENT),
         },
     )
     add(
@@ -182,7 +204,7 @@ def without(text: str) -> str:
     """Returns a text without the pieces that the page adds itself, and without its version."""
     shared = (
         FRAME_GLSL, light.LIGHT_GLSL, light.FINISH_GLSL, light.OUTLINE_GLSL, light.SHINE_GLSL, light.HIGHLIGHT_GLSL,
-        pose.ROTATE_GLSL, FINITE_GLSL, "#version 330 core\n",
+        light.POLYNOMIAL_GLSL,        pose.ROTATE_GLSL, FINITE_GLSL, "#version 330 core\n",
     )  # fmt: skip
     for piece in shared:
         text = text.replace(piece, "")
@@ -209,6 +231,7 @@ def constants() -> dict[str, object]:
         "FAR_FADE_RADII": level_floor.FAR_FADE_RADII,
         "FEW_CASTERS": level_floor.FEW_CASTERS,
         "LEAN": level_floor.LEAN,
+        "MOST_STILL": body_programs.MOST_STILL,
         "MOST_SHADOWS": shadows.MOST_SHADOWS,
         "FINEST_SHARE": background.FINEST_SHARE,
         "GRID_DISTANCES": background.GRID_DISTANCES,
@@ -219,7 +242,7 @@ def constants() -> dict[str, object]:
         "GRID_COLOR": background.GRID_COLOR,
         "OUTLINE_COLOR": dots_and_lines.OUTLINE_COLOR,
         "OUTLINE_EDGES": dots_and_lines.EDGES.tolist(),
-        "WIDE_STRETCH": sphere_common.WIDE_STRETCH,
+        "LARGEST_POINT_PX": sphere_common.LARGEST_POINT_PX,
     }
 
 

@@ -11,6 +11,7 @@ export const NEAR_FADE_RADII = 0.9;
 export const FAR_FADE_RADII = 24.0;
 export const FEW_CASTERS = 200;
 export const LEAN = 1e-05;
+export const MOST_STILL = 64;
 export const MOST_SHADOWS = 20000;
 export const FINEST_SHARE = 0.125;
 export const GRID_DISTANCES = 2.2;
@@ -21,7 +22,7 @@ export const COARSE_ALPHA = 0.4;
 export const GRID_COLOR = [0.55, 0.6, 0.68];
 export const OUTLINE_COLOR = [158, 173, 199, 140];
 export const OUTLINE_EDGES = [[0, 1], [2, 3], [4, 5], [6, 7], [0, 2], [1, 3], [4, 6], [5, 7], [0, 4], [1, 5], [2, 6], [3, 7]];
-export const WIDE_STRETCH = 1.25;
+export const LARGEST_POINT_PX = 128;
 
 /** Pieces of shader text by name. */
 export const TEXTS = {
@@ -840,6 +841,18 @@ vec3 normal = normalize(q * extent.yzx * extent.zxy);
 return skin(normal, d * extent.xyz, q.xy * per_px);
 }
 `,
+    "polynomial": `const float BASE = 0.612, SQUARE = 0.232;
+vec3 brightness_by_normal(vec3 light, vec3 up) { return 0.236 * light + 0.156 * up; }
+vec3 lit_by_polynomial(vec3 albedo, float linear, float towards, float mirrored, float facing) {
+float brightness = BASE + linear + SQUARE * towards * towards;
+float sun = max(towards * 0.85 + 0.15, 0.0);
+float gloss = max(mirrored, 0.0);
+gloss *= gloss; gloss *= gloss; gloss *= gloss; gloss *= gloss;
+float grazing = 1.0 - facing;
+vec3 tint = vec3(0.93, 0.98, 1.08) + vec3(0.09, 0.02, -0.14) * (sun * sun);
+return albedo * (tint * brightness) + (0.20 * gloss + 0.10 * grazing * grazing);
+}
+`,
     "ball": `const float FULL_CONTRAST = 0.2;
 uniform vec2 range_px;
 vec4 ball_of(Pose pose) {
@@ -883,7 +896,117 @@ float pattern_depth(float px_in_radii) {
 return PATTERN * FULL_CONTRAST * clamp(1.33 - 6.0 * px_in_radii, 0.0, 1.0);
 }
 `,
-    "spheres main": `vec4 vertex_ball, vertex_first, vertex_second, vertex_albedo;
+    "spheres main": `float point_px;
+#if FINISH
+uniform vec4 finish;
+flat out vec3 shine_by;
+#endif
+flat out vec4 outline;
+flat out vec4 middle;
+flat out vec4 front;
+flat out vec4 linear;
+flat out vec4 light;
+flat out vec4 first_axis, second_axis;
+const vec3 COOL = vec3(0.93, 0.99, 1.08), SUNNY = vec3(0.09, 0.0, -0.14);
+void place_row() {
+Pose pose = drawn_pose();
+vec4 ball = ball_of(pose);
+gl_Position = NOWHERE;
+point_px = 0.0;
+#if FINISH
+shine_by = vec3(finish.x, shine_of(finish.y));
+#endif
+bool drawn = is_drawn_as_point(ball);
+float depth = drawn ? -ball.z : 1.0, radius = drawn ? ball.w : 0.1;
+vec3 center = drawn ? ball.xyz : vec3(0.0, 0.0, -1.0);
+vec2 tangent = vec2(0.0), at = center.xy;
+float along = radius, across = radius, sine = 0.0;
+if (!PARALLEL) {
+tangent = center.xy / depth;
+float room2 = depth * depth - radius * radius, distance2 = dot(center, center);
+along = radius * sqrt(distance2 - radius * radius) / room2;
+across = radius * inversesqrt(room2);
+at = tangent * (depth * depth / room2);
+sine = radius * inversesqrt(distance2);
+}
+float per_along = picture.z / along, per_across = picture.z / across;
+float stretch = (per_along - per_across) / max(dot(tangent, tangent), 1e-12);
+outline = vec4(per_across + stretch * tangent.x * tangent.x, stretch * tangent.x * tangent.y,
+per_across + stretch * tangent.y * tangent.y, 0.5 / per_across);
+vec3 to_eye = to_eye_from(center);
+middle = vec4(at / picture.z + 0.5 * picture.xy + grid.zw, sine,
+light_eye.w > 0.5 ? -1.0 : pattern_depth(per_across));
+vec3 tint = light_eye.w > 0.5 ? vec3(1.0) : COOL;
+front = vec4(facing(vec3(0.0, 0.0, 1.0), to_eye), pose.color.r * tint.r);
+linear = vec4(facing(brightness_by_normal(light_eye.xyz, up_eye.xyz), to_eye), pose.color.g * tint.g);
+light = vec4(facing(light_eye.xyz, to_eye), pose.color.b * tint.b);
+vec4 turn = turn_after(view_turn, pose.orientation);
+first_axis = vec4(facing(rotate(turn, vec3(1.0, 0.0, 0.0)), to_eye) / per_across, pose.color.r * SUNNY.r);
+second_axis = vec4(facing(rotate(turn, vec3(0.0, 1.0, 0.0)), to_eye) / per_across, pose.color.b * SUNNY.b);
+#if APART
+if (drawn) {
+point_px = 2.0 * along / picture.z;
+gl_Position = vec4(at * guard.xy, (lens.z * center.z + lens.w) / w_at(depth), 1.0);
+}
+#else
+if (drawn) {
+point_px = 2.0 * along / picture.z + 1.0;
+float radius_depth = -depth_by_metre(depth) * radius;
+gl_Position = vec4(at * guard.xy, (lens.z * center.z + lens.w) / w_at(depth), 1.0) / radius_depth;
+}
+#endif
+}
+void main() {
+place_row();
+vec2 side = vec2((gl_VertexID & 1) * 2 - 1, (gl_VertexID >> 1) * 2 - 1);
+gl_Position.xy = gl_Position.xy * (lens.xy / guard.xy) + side * (point_px / picture.xy * gl_Position.w);
+}
+`,
+    "spheres pixel": `#if FINISH
+flat in vec3 shine_by;
+#endif
+flat in vec4 outline, middle, front, linear, light, first_axis, second_axis;
+out vec4 color;
+void main() {
+vec2 off = gl_FragCoord.xy - middle.xy;
+vec2 side = vec2(outline.x * off.x + outline.y * off.y, outline.y * off.x + outline.z * off.y);
+float off2 = dot(side, side);
+float covered = (1.0 - off2) * outline.w + 0.5;
+float inside_px = covered - 0.5;
+float height = sqrt(max(1.0 - off2, 0.0));
+vec3 normal = vec3(side * (1.0 - middle.z * height), height + middle.z * off2);
+#if APART
+if (covered < 0.5) discard;
+covered = 0.5 + 0.5 * covered;
+#else
+float nearer = dot(normal, front.xyz);
+float depth = gl_FragCoord.z - gl_FragCoord.w * nearer * (1.0 + middle.z * nearer);
+gl_FragDepth = covered < FAINT_BELOW ? max(depth, 1.0 - 2e-6 * covered) : depth;
+#endif
+vec2 turned = clamp(vec2(dot(normal, first_axis.xyz), dot(normal, second_axis.xyz)), -1.0, 1.0);
+float towards = dot(normal, light.xyz), sun = max(towards * 0.85 + 0.15, 0.0), grazing = 1.0 - height;
+#if FINISH
+float gloss = shine_by.x * (highlight(2.0 * height * towards - light.z, shine_by.yz) + 0.5 * grazing * grazing);
+#else
+float gloss = max(2.0 * height * towards - light.z, 0.0);
+gloss *= gloss; gloss *= gloss; gloss *= gloss; gloss *= gloss;
+gloss = 0.20 * gloss + 0.10 * grazing * grazing;
+#endif
+float tone = (1.0 - middle.w) + middle.w * turned.x * turned.y;
+float brightness = (BASE + dot(normal, linear.xyz) + SQUARE * towards * towards) * tone;
+float sunny = sun * sun * brightness;
+vec3 albedo = vec3(front.w, linear.w, light.w), lit_color = albedo * brightness + gloss;
+lit_color.rb += vec2(first_axis.w, second_axis.w) * sunny;
+if (OUTLINED) albedo = with_outline(albedo, inside_px, 4.0 * outline.w);
+#if APART
+covered = min(covered, 1.0);
+color = vec4(min(middle.w < 0.0 ? albedo : lit_color, 1.0) * covered, covered);
+#else
+color = vec4(middle.w < 0.0 ? albedo : lit_color, covered);
+#endif
+}
+`,
+    "large spheres main": `vec4 vertex_ball, vertex_first, vertex_second, vertex_albedo;
 #if TRANSPARENT
 float vertex_alpha;
 #endif
@@ -943,7 +1066,7 @@ gl_Position = vec4(across[corner & 1], along[corner >> 1], 0.0, 1.0);
 }
 }
 `,
-    "spheres pixel": `const float WIDE_PX = 100.0;
+    "large spheres pixel": `const float WIDE_PX = 100.0;
 flat in vec4 ball;
 flat in vec4 first_axis;
 flat in vec4 second_axis;
@@ -1312,7 +1435,8 @@ export const PROGRAMS = {
     "capsules": {"vertex": ["frame", "row", "light", "body", "capsules support", "body end", "capsules size", "body seen", "capsules paint", "corners"], "fragment": ["light", "finish", "outlined", "ray", "capsules meet", "ray end"]},
     "cylinders": {"vertex": ["frame", "row", "light", "body", "cylinders support", "body end", "cylinders size", "body seen", "cylinders paint", "corners"], "fragment": ["light", "finish", "outlined", "ray", "cylinders meet", "ray end"]},
     "ellipsoids": {"vertex": ["frame", "row", "light", "body", "ellipsoids support", "body end", "ellipsoids size", "body seen", "ellipsoids paint", "corners"], "fragment": ["light", "finish", "outlined", "ray", "ellipsoids meet", "ray end"]},
-    "spheres": {"vertex": ["frame", "row", "ball", "spheres main"], "fragment": ["light", "finish", "outlined", "spheres pixel"]},
+    "spheres": {"vertex": ["frame", "row", "polynomial", "shine", "ball", "spheres main"], "fragment": ["polynomial", "highlight", "outlined", "spheres pixel"]},
+    "large spheres": {"vertex": ["frame", "row", "ball", "large spheres main"], "fragment": ["light", "finish", "outlined", "large spheres pixel"]},
     "planes": {"vertex": ["frame", "row", "light", "finish", "shine", "planes main"], "fragment": ["outlined", "highlight", "planes pixel"]},
     "shadows": {"vertex": ["frame", "row", "shadows main"], "fragment": ["shadows pixel"]},
     "grid": {"vertex": ["frame", "grid main"], "fragment": ["grid pixel"]},

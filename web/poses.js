@@ -7,11 +7,14 @@
 
 import { METHODS } from "./glsl.js";
 import { InputBuffer, LAYER_BINDING, POSE_INPUTS, pointInput, ROW_BYTES, ROW_OUTPUTS, UniformBlock } from "./gpu.js";
+import { paintParts } from "./scene.js";
 
 const WORDS = 16;
-/** The last word but four of a record has the flags and, above, the scale: here no flag and a scale that is NaN. */
+/** Word of a record that has the flags and, above, the scale. `MISSING` has no flag, and a scale that is NaN. */
 const MOTION_WORD = 11;
 const MISSING = 0x7e000000;
+const COLOR_WORD = 15;
+const OPAQUE = 255;
 const LAYER_BYTES = 48;
 
 /**
@@ -36,6 +39,7 @@ export function recordsOfRows(words, count, body, into) {
     } else {
       into.fill(0, at, at + WORDS);
       into[at + MOTION_WORD] = MISSING;
+      into[at + COLOR_WORD] = 0xffffffff;
     }
   }
   return into.subarray(0, WORDS * rows);
@@ -57,6 +61,20 @@ export function chosenPair({ before, older, newer, share, method }) {
     before: last, older: first, newer: next,
     share: next !== null && method !== "none" ? alpha : 0, gapS, beforeGapS: last ? beforeGapS : 0,
   };
+}
+
+/**
+ * Returns the numbers of the rows whose shape or record has an alpha below 255; null if there are none.
+ * @param {{color: Uint8Array, body: Uint32Array}} rows
+ * @param {Uint32Array} words records of the rows
+ * @returns {number[] | null}
+ */
+export function transparentRows({ color, body }, words) {
+  const found = [];
+  for (let row = 0; row < body.length; row++) {
+    if (color[4 * row + 3] < OPAQUE || words[WORDS * row + COLOR_WORD] >>> 24 < OPAQUE) found.push(row);
+  }
+  return found.length > 0 ? found : null;
 }
 
 /** Computes and holds the rows' poses. */
@@ -100,9 +118,18 @@ export class Poses {
    */
   upload(snapshot) {
     const held = snapshot.gpu ?? this.spare.pop() ?? { records: new InputBuffer(this.gl), stretch: null };
-    const { body } = this.rows;
-    held.records.write(recordsOfRows(snapshot.words, snapshot.count, body, this.staging));
-    held.rows = this.rows;
+    const { rows } = this;
+    let words = recordsOfRows(snapshot.words, snapshot.count, rows.body, this.staging);
+    if (rows.base || snapshot.columns?.get("visible")?.per === "part") {
+      if (words.buffer !== this.staging.buffer) {
+        this.staging.set(words);
+        words = this.staging.subarray(0, words.length);
+      }
+      paintParts(words, rows, snapshot.columns, snapshot.parts);
+    }
+    held.records.write(words);
+    held.transparent = transparentRows(rows, words);
+    held.rows = rows;
     held.isStretched = this.#uploadStretch(snapshot, held);
     snapshot.gpu = held;
   }
@@ -132,14 +159,17 @@ export class Poses {
 
   /**
    * Computes the poses between two snapshots. The frame's uniform block must be bound.
-   * @param {{before: object?, older: object, newer: object?, share: number, method: string}} asked
-   * @param {boolean} hasTransparent true if transparent rows are drawn apart; they go to the buffer `transparent`
+   * @param {{method: string, keepsColor: boolean, keepsScale3: boolean}} asked
+   * @param {{before: object?, older: object, newer: object?, share: number, gapS: number, beforeGapS: number}} pair
+   *   from `chosenPair`
+   * @returns {{isStretched: boolean, hasTransparent: boolean}} hasTransparent: true if
+   *   transparent rows are drawn apart; their poses are in the buffer `transparent`, and no others
    */
-  run(asked, hasTransparent) {
+  run(asked, pair) {
     const gl = this.gl;
-    const pair = chosenPair(asked);
     const { older, newer, before } = pair;
     for (const one of [older, newer, before]) if (one && one.gpu?.rows !== this.rows) this.upload(one);
+    const hasTransparent = older.gpu.transparent !== null || (newer !== null && newer.gpu.transparent !== null);
     const isStretched = older.gpu.isStretched && (newer === null || newer.gpu.isStretched);
     this.#writeLayer(pair, asked, hasTransparent);
     this.#pointInputs(older.gpu, (newer ?? older).gpu, (before ?? older).gpu, isStretched);
@@ -153,7 +183,7 @@ export class Poses {
     if (hasTransparent) this.#pass({ ...switches, TRANSPARENT: 1 }, this.transparent);
     gl.disable(gl.RASTERIZER_DISCARD);
     gl.bindVertexArray(null);
-    return { isStretched };
+    return { isStretched, hasTransparent };
   }
 
   #pass(switches, into) {
@@ -175,7 +205,7 @@ export class Poses {
     new Float32Array(this.block, 0, 4).set([share, 0, gapS, beforeGapS]);
     new Int32Array(this.block, 16, 8).set([
       count, newer ? count : 0, before ? count : 0, Number(hasTransparent),
-      METHODS.indexOf(method), Number(keepsColor ?? false), Number(keepsScale3 ?? false), 0,
+      METHODS.indexOf(method), Number(keepsColor), Number(keepsScale3), 0,
     ]);
     this.layer.write(new Uint8Array(this.block));
   }

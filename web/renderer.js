@@ -5,11 +5,11 @@
  * snapshots, share and camera determine the picture. Reads no clock.
  */
 
-import { ENDLESS_M, GUARD_PX, MOST_SHADOWS, NEAR_FADE_RADII } from "./glsl.js";
+import { GUARD_PX, MOST_SHADOWS } from "./glsl.js";
 import { FRAME_BINDING, openContext, Programs, UniformBlock } from "./gpu.js";
-import { Ground } from "./ground.js";
-import { Poses } from "./poses.js";
-import { Solids } from "./solids.js";
+import { Ground, groundOf, levelFloor } from "./ground.js";
+import { chosenPair, Poses } from "./poses.js";
+import { backToFront, Solids } from "./solids.js";
 
 const FRAME_FLOATS = 60;
 
@@ -29,17 +29,6 @@ export function quaternionOf(view) {
   ][largest];
   const length = Math.hypot(...turn);
   return turn.map((value) => value / length);
-}
-
-/**
- * The floor of a scene without a floor of its own: an endless one at the height of the ground.
- * @param {object} head the scene's JSON
- * @returns {{middle: number[], along: number[], halfM: number[], fadeRadii: number}}
- */
-export function groundOf(head) {
-  return {
-    middle: [0, 0, head.ground_z ?? 0], along: [1, 0], halfM: [ENDLESS_M, ENDLESS_M], fadeRadii: NEAR_FADE_RADII,
-  };
 }
 
 /**
@@ -149,19 +138,23 @@ export class Renderer {
     if (canvas.width !== widthPx) canvas.width = widthPx;
     if (canvas.height !== heightPx) canvas.height = heightPx;
     const { head } = scene;
+    const { rows } = this.poses;
+    const hasRows = rows.body.length > 0;
+    const pair = chosenPair(asked);
+    const floor = hasRows && head.ground_z === null ? levelFloor(rows, pair.older, pair.newer) : null;
     gl.viewport(0, 0, widthPx, heightPx);
-    this.frame.write(frameBlock(head, camera, widthPx, heightPx));
-    const hasRows = this.poses.rows.body.length > 0;
+    this.frame.write(frameBlock(head, camera, widthPx, heightPx, floor ?? groundOf(head)));
+    const posed = hasRows ? this.poses.run({ ...asked, ...this.#discrete() }, pair) : null;
     const frame = {
-      isParallel: camera.orthographic, isOutlined: head.look === "flat",
-      isStretched: hasRows && this.poses.run({ ...asked, ...this.#discrete() }, false).isStretched,
+      isParallel: camera.orthographic, isOutlined: head.look === "flat", isStretched: posed?.isStretched ?? false,
     };
     this.ground.clear(head.background ?? [0, 0, 0]);
     if (head.ground_z !== null) this.ground.drawGrid(camera);
     if (hasRows) this.solids.drawOpaque(frame);
-    const hasShadows = head.ground_z !== null && head.look === "lit" && this.bodies <= MOST_SHADOWS;
+    const hasShadows = (head.ground_z !== null || floor !== null) && head.look === "lit" && rows.body.length <= MOST_SHADOWS;
     if (hasRows && hasShadows) this.solids.drawShadows(frame);
     if (head.outline) this.ground.drawOutline(head.outline, camera.eye);
+    if (posed?.hasTransparent) this.solids.drawTransparent(frame, backToFront({ rows, camera, ...pair }));
   }
 
   /** Which fields keep the value of the older snapshot, by the rules of the scene's columns. */

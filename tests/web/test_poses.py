@@ -47,7 +47,7 @@ DRAW = """async ({read, write, values}) => {
     const snapshot = async (name, simNs) => {
         const words = new Uint32Array(await read(name)), columns = new Map();
         if (values.hasScale3) columns.set("scale3", {per: "body", width: 3, values: new Float32Array(await read(name + "_scale3"))});
-        const made = {words, count: words.length / 16, simNs, columns};
+        const made = {words, floats: new Float32Array(words.buffer), count: words.length / 16, simNs, columns};
         renderer.upload(made);
         return made;
     };
@@ -88,7 +88,10 @@ def page_poses(
 
 @pytest.fixture(scope="module")
 def pairs() -> tuple[np.ndarray, ...]:
-    return tuple(moving_bodies(np.random.default_rng(30), PAIRS))
+    made = tuple(moving_bodies(np.random.default_rng(30), PAIRS))
+    for bodies in made:
+        bodies["color"][:, 3] = 255  # transparent rows are posed apart
+    return made
 
 
 @pytest.fixture(scope="module")
