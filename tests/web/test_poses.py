@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from tests.render.draw.conftest import Studio, studio
+from tests.render.draw.conftest import studio
 from tests.render.draw.test_agreement import (
     INTERVAL_NS,
     angles_between,
