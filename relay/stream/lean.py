@@ -15,10 +15,10 @@ the originals. Velocities whose flag is not set become 0.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from twixt.ipc.snapshot import BODY, HAS_ANGULAR_VELOCITY, HAS_VELOCITY, RECORD
 
@@ -64,9 +64,9 @@ class Seldom(NamedTuple):
     @classmethod
     def of(cls, bodies: NDArray[np.void]) -> Seldom:
         return cls(
-            np.ascontiguousarray(bodies["color"]).view("<u4").ravel(),
-            bodies["scale"].view("<u2"),
-            bodies["flags"],
+            bodies["color"].copy().view("<u4")[:, 0],
+            bodies["scale"].view("<u2").copy(),
+            bodies["flags"].copy(),
             (bodies["epoch"] >> 16).astype("<u2"),
         )
 
@@ -139,9 +139,9 @@ class LeanEncoder:
         if len(seldom.color) != len(self._changed_in):
             self._changed_in = np.full(len(seldom.color), self.version)
         else:
-            pairs = zip(self._seldom, seldom)
+            pairs = zip(self._seldom, seldom, strict=True)
             self._changed_in[np.logical_or.reduce([before != now for before, now in pairs])] = self.version
-        self._seldom = Seldom(*(array.copy() for array in seldom))
+        self._seldom = seldom
 
 
 class LeanDecoder:
@@ -204,8 +204,8 @@ class _Reader:
         self._block = block
         self._at = 0
 
-    def take(self, shape: int | tuple[int, int], dtype: object) -> NDArray[np.generic]:
-        kind = np.dtype(dtype)  # type: ignore[call-overload]
+    def take(self, shape: int | tuple[int, int], dtype: DTypeLike) -> NDArray[Any]:
+        kind = np.dtype(dtype)
         size = int(np.prod(shape)) * kind.itemsize
         if self._at + size > len(self._block):
             raise ValueError(f"the block has {len(self._block)} bytes, but {self._at + size} are needed")
@@ -219,12 +219,13 @@ class _Reader:
 
 def _columns(positions: NDArray[np.float32], limit: float) -> tuple[list[Floats], Mask]:
     """The coordinates, (n,) for each axis, and the rows in which all are finite and within the limit."""
-    columns = [positions[:, axis].astype(np.float64) for axis in range(3)]
+    with np.errstate(invalid="ignore"):
+        columns = [positions[:, axis].astype(np.float64) for axis in range(3)]
     # NaN compares as False
     return columns, np.logical_and.reduce([np.abs(column) <= limit for column in columns])
 
 
-def _halves(values: NDArray[np.float32], given: NDArray[np.uint16]) -> tuple[NDArray[np.float16], bool, Mask]:
+def _halves(values: NDArray[np.float32], given: NDArray[np.integer]) -> tuple[NDArray[np.float16], bool, Mask]:
     """Half floats of velocities, whether any is given, and the rows whose values fit. Those not given become 0."""
     is_given = given != 0
     if not is_given.any():
@@ -319,7 +320,9 @@ def _quaternions(words: NDArray[np.uint16]) -> Floats:
     """Unit quaternions of `_smallest_three`, (n, 4)."""
     largest = words[:, 0] >> 15 | words[:, 1] >> 15 << 1
     scale = LARGEST_OF_THREE / COMPONENT_LIMIT
-    first, second, third = (((words[:, axis] & 0x7FFF).astype(np.float64) - COMPONENT_LIMIT) * scale for axis in range(3))
+    first, second, third = (
+        ((words[:, axis] & 0x7FFF).astype(np.float64) - COMPONENT_LIMIT) * scale for axis in range(3)
+    )
     rest = np.sqrt(np.maximum(1 - first * first - second * second - third * third, 0))
     return np.stack(
         [
