@@ -6,7 +6,7 @@
  */
 
 import { GUARD_PX, MOST_SHADOWS } from "./glsl.js";
-import { FRAME_BINDING, openContext, Programs, UniformBlock } from "./gpu.js";
+import { FRAME_BINDING, openContext, Programs, Textures, UniformBlock } from "./gpu.js";
 import { Ground, groundOf, levelFloor } from "./ground.js";
 import { chosenPair, Poses } from "./poses.js";
 import { backToFront, Solids } from "./solids.js";
@@ -104,7 +104,8 @@ export class Renderer {
     this.programs = new Programs(this.gl);
     this.frame = new UniformBlock(this.gl, FRAME_BINDING, 4 * FRAME_FLOATS);
     this.poses = new Poses(this.gl, this.programs);
-    this.solids = new Solids(this.gl, this.programs, this.poses);
+    this.textures = new Textures(this.gl);
+    this.solids = new Solids(this.gl, this.programs, this.poses, this.textures);
     this.ground = new Ground(this.gl, this.programs);
   }
 
@@ -118,11 +119,15 @@ export class Renderer {
   /** Replaces the scene. Snapshots that were uploaded stay usable. @param {object} scene see scene.js */
   setScene(scene) {
     this.scene = scene;
+    if (this.isLost) return;
+    this.textures.keep(scene.head.textures ?? [], scene.contents ?? null);
     this.#setRows();
   }
 
   #setRows() {
-    this.poses.setRows(this.scene.rowsFor(this.bodies));
+    const rows = this.scene.rowsFor(this.bodies);
+    this.poses.setRows(rows);
+    this.solids.setScene(this.scene.head, rows);
   }
 
   /** Copies a snapshot to the GPU and sets `snapshot.gpu`. @param {object} snapshot */
