@@ -15,7 +15,7 @@ import re
 from pathlib import Path
 
 from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_COLOR, HAS_VELOCITY, VISIBLE
-from twixt.render.draw.bodies import body_programs, level_floor
+from twixt.render.draw.bodies import body_programs, level_floor, materials
 from twixt.render.draw.flat import background, dots_and_lines
 from twixt.render.draw.flat.flat_rows import FINITE_GLSL
 from twixt.render.draw.frame import frame_block
@@ -242,6 +242,10 @@ def constants() -> dict[str, object]:
         "GRID_COLOR": background.GRID_COLOR,
         "OUTLINE_COLOR": dots_and_lines.OUTLINE_COLOR,
         "OUTLINE_EDGES": dots_and_lines.EDGES.tolist(),
+        "CHECKER_SIDE_PX": materials.LEAST_SIDE_PX,
+        "GLOSS": materials.GLOSS,
+        "RIM": materials.RIM,
+        "EXPONENT": materials.EXPONENT,
         "LARGEST_POINT_PX": sphere_common.LARGEST_POINT_PX,
     }
 

@@ -22,6 +22,10 @@ export const COARSE_ALPHA = 0.4;
 export const GRID_COLOR = [0.55, 0.6, 0.68];
 export const OUTLINE_COLOR = [158, 173, 199, 140];
 export const OUTLINE_EDGES = [[0, 1], [2, 3], [4, 5], [6, 7], [0, 2], [1, 3], [4, 6], [5, 7], [0, 4], [1, 5], [2, 6], [3, 7]];
+export const CHECKER_SIDE_PX = 32;
+export const GLOSS = 0.4;
+export const RIM = 0.2;
+export const EXPONENT = 4.0;
 export const LARGEST_POINT_PX = 128;
 
 /** Pieces of shader text by name. */

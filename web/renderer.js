@@ -6,12 +6,26 @@
  */
 
 import { GUARD_PX, MOST_SHADOWS } from "./glsl.js";
-import { FRAME_BINDING, openContext, Programs, UniformBlock } from "./gpu.js";
+import { FRAME_BINDING, openContext, Programs, Textures, UniformBlock } from "./gpu.js";
 import { Ground, groundOf, levelFloor } from "./ground.js";
 import { chosenPair, Poses } from "./poses.js";
 import { backToFront, Solids } from "./solids.js";
 
 const FRAME_FLOATS = 60;
+/** Most pixels of the picture for each point of the page, along each axis. */
+const MOST_PX_A_POINT = 2;
+
+/**
+ * Returns the size of the picture of a canvas, width and height in px.
+ * @param {number} width in points of the page
+ * @param {number} height
+ * @param {number} pixelRatio `devicePixelRatio`
+ * @returns {[number, number]}
+ */
+export function pictureSize(width, height, pixelRatio) {
+  const ratio = Math.min(pixelRatio, MOST_PX_A_POINT);
+  return [width, height].map((side) => Math.max(1, Math.round(side * ratio)));
+}
 
 /**
  * Converts a rotation to a unit quaternion xyzw (Shepperd 1978), as `quaternion_of` in render/draw/frame/frame_block.py.
@@ -90,7 +104,8 @@ export class Renderer {
     this.programs = new Programs(this.gl);
     this.frame = new UniformBlock(this.gl, FRAME_BINDING, 4 * FRAME_FLOATS);
     this.poses = new Poses(this.gl, this.programs);
-    this.solids = new Solids(this.gl, this.programs, this.poses);
+    this.textures = new Textures(this.gl);
+    this.solids = new Solids(this.gl, this.programs, this.poses, this.textures);
     this.ground = new Ground(this.gl, this.programs);
   }
 
@@ -104,11 +119,15 @@ export class Renderer {
   /** Replaces the scene. Snapshots that were uploaded stay usable. @param {object} scene see scene.js */
   setScene(scene) {
     this.scene = scene;
+    if (this.isLost) return;
+    this.textures.keep(scene.head.textures ?? [], scene.contents ?? null);
     this.#setRows();
   }
 
   #setRows() {
-    this.poses.setRows(this.scene.rowsFor(this.bodies));
+    const rows = this.scene.rowsFor(this.bodies);
+    this.poses.setRows(rows);
+    this.solids.setScene(this.scene.head, rows);
   }
 
   /** Copies a snapshot to the GPU and sets `snapshot.gpu`. @param {object} snapshot */

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +14,7 @@ from PIL import Image
 
 from tests.render.draw.conftest import Studio, studio, upload
 from tests.web.drawing_page import DrawingPage, drawing_page
-from twixt.ipc.scene import Box, Capsule, Compound, Cylinder, Ellipsoid, Part, Plane, Scene, Sphere
+from twixt.ipc.scene import Box, Capsule, Compound, Cylinder, Ellipsoid, Material, Part, Plane, Scene, Sphere, Texture
 from twixt.ipc.scene.scene import packed_scene
 from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY, new_bodies
 from twixt.render.draw.frame.camera import OrbitCamera
@@ -37,7 +38,13 @@ DRAW = """async ({read, write, values}) => {
         version: values.version, head: values.head,
         shapeIndex: new Uint16Array(await read("shapes")), indices: new Uint32Array(await read("indices")),
     };
-    renderer.setScene(new Scene(message, null));
+    const {Contents} = await import("/contents.js"), contents = new Contents();
+    contents.announce(values.head);
+    for (const digest of values.digests) {
+        const bytes = new Uint8Array(await read(digest));
+        contents.add({digest, offset: 0, size: bytes.length, bytes});
+    }
+    renderer.setScene(new Scene(message, contents));
     const snapshot = async (name, simNs) => {
         const words = new Uint32Array(await read(name)), columns = new Map();
         if (values.hasScale3) columns.set("scale3", {per: "body", width: 3, values: new Float32Array(await read("scale3"))});
@@ -127,6 +134,28 @@ def see_through() -> Case:
     return made
 
 
+def textured() -> list[Any]:
+    rng = np.random.default_rng(5)
+    image = Texture(np.kron(rng.integers(40, 255, (8, 8, 3)), np.ones((8, 8, 1))).astype(np.uint8))
+    cube = Texture(np.kron(rng.integers(40, 255, (6, 4, 4, 3)), np.ones((1, 8, 8, 1))).astype(np.uint8))
+    holes = np.full((32, 32, 4), 255, np.uint8)
+    holes[8:24, 8:24, 3] = 60
+    materials = [
+        Material(image), Material(cube, roughness=0.3), Material(image, repeat=(2.0, 3.0), per_metre=True, emission=0.3),
+        Material(roughness=0.2, specular=0.9), Material(Texture(holes)),
+    ]  # fmt: skip
+    return [
+        *(replace(shape, material=materials[at % 5]) for at, shape in enumerate(ALL_SHAPES)),
+        Plane((2.0, 2.0), material=Material(Texture.checker((0.9, 0.9, 0.9), (0.2, 0.3, 0.5)), repeat=(2.0, 2.0), per_metre=True)),
+        Sphere(0.4, material=materials[3]), Sphere(0.4), Plane((1.0, 1.0), material=materials[2]),
+        Plane((1.0, 1.0), material=materials[1]), Box((0.6, 0.6, 0.6), material=materials[4]),
+    ]  # fmt: skip
+
+
+def smooth() -> list[Any]:
+    return [replace(shape, material=Material(roughness=0.25, specular=0.8)) for shape in ALL_SHAPES]
+
+
 CASES = {
     "balls": case([Sphere(0.2), Sphere(0.3)], 200, method="hermite"),
     "large balls": case([Sphere(0.9)], 6, OrbitCamera(distance_m=4.0, elevation_rad=0.2)),
@@ -147,6 +176,8 @@ CASES = {
     ),
     "a level floor that receives shadows": level_floor(),
     "transparent bodies": see_through(),
+    "materials with images": case(textured(), 36),
+    "a smooth material, flat look": case(smooth(), 36, look="flat"),
 }  # fmt: skip
 
 
@@ -168,8 +199,12 @@ class Pictures(NamedTuple):
 
 
 def page_pictures(page: DrawingPage, drawn: Case) -> Pictures:
-    tables = packed_scene(drawn.scene).tables
-    head_bytes, _, indices = tables.partition(b"\n")
+    packed = packed_scene(drawn.scene)
+    head_bytes, _, indices = packed.tables.partition(b"\n")
+    contents = {
+        digest.hex(): np.concatenate([np.frombuffer(array.tobytes(), "u1") for array in arrays])
+        for digest, arrays in packed.contents.items()
+    }
     head = json.loads(head_bytes)
     matrices = drawn.camera.matrices(SIZE_PX)
     arrays = {
@@ -179,10 +214,12 @@ def page_pictures(page: DrawingPage, drawn: Case) -> Pictures:
     }  # fmt: skip
     if drawn.scale3 is not None:
         arrays["scale3"] = drawn.scale3
+    arrays |= contents
     camera = {"eye": matrices.eye, "target": matrices.target, "orthographic": matrices.orthographic}
     error = page.run(
         DRAW, arrays, head=head, version=1, camera=camera, share=drawn.share, method=drawn.method,
         widthPx=SIZE_PX[0], heightPx=SIZE_PX[1], hasScale3=drawn.scale3 is not None,
+        digests=list(contents),
     )  # fmt: skip
     assert error == 0
     size = (*reversed(SIZE_PX), 4)
