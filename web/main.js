@@ -104,8 +104,13 @@ class Page {
     see();
     if (this.renderer !== null) this.connection.connect();
     const frame = (timestampMs) => {
+      try {
+        this.#frame(timestampMs);
+      } catch (error) {
+        this.#panel.fail(`The page has a fault: ${error.message}`);
+        throw error;  // no further frame: each would fail again
+      }
       requestAnimationFrame(frame);
-      this.#frame(timestampMs);
     };
     requestAnimationFrame(frame);
   }
