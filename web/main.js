@@ -7,13 +7,14 @@
  * for their scene) are not acknowledged, so at most the credit of them waits.
  */
 
-import {bodiesOf, OrbitCamera} from "./camera.js";
+import {View} from "./camera.js";
 import {ClockMap} from "./clock_map.js";
 import {Connection} from "./connection.js";
 import {Contents} from "./contents.js";
 import {clockColumns, FrameLog, pairColumns, RefreshInterval} from "./frame_log.js";
 import {nextScale, onlyInWindow, Panel} from "./panel.js";
 import {MODES, PlaybackClock} from "./playback_clock.js";
+import {DrawnPoses, publishedPlaces} from "./pose.js";
 import {Renderer} from "./renderer.js";
 import {Scene} from "./scene.js";
 import {SnapshotStore} from "./snapshots.js";
@@ -30,8 +31,6 @@ const STALE_MS = 1000;
 const PANEL_MS = 250;
 // Figures on the panel are of the last seconds.
 const SHOWN_S = 5;
-// The camera's planes are fitted to the bodies at most this often.
-const SURROUND_MS = 500;
 // More pixels than this for a CSS pixel cost, and cannot be seen.
 const MOST_DENSITY = 2;
 
@@ -45,7 +44,7 @@ class Page {
   connection;
   renderer = null;
   scene = null;
-  camera = new OrbitCamera();
+  view = new View();
   method = METHODS[0];
   status = {};
   plan = null;
@@ -60,8 +59,6 @@ class Page {
   #worldsBefore = 0;
   #newestEpoch = -1;
   #cameraVersion = -1;
-  #isFraming = true;  // the camera shows all bodies at the next snapshot
-  #isUpright = false;  // a new camera of the program: on a picture that is taller than wide, it moves back
   #isStale = false;
   #isResting = false;  // no frames were made, and nothing fresh was drawn since
   #pair = null;
@@ -69,9 +66,9 @@ class Page {
   #drawn = {};
   #timestampMs = null;
   #panelMs = -Infinity;
-  #surroundMs = -Infinity;
   #taken = {messages: 0, bytes: 0};
   #wantsScreenshot = false;
+  #isHeld = false;
 
   constructor() {
     this.#panel = new Panel(document, this.#actions());
@@ -188,9 +185,7 @@ class Page {
 
   #setCamera(version, camera) {
     this.#cameraVersion = version;
-    this.camera = OrbitCamera.fromHead(camera);
-    this.#isFraming = camera === null;
-    this.#isUpright = camera !== null;
+    this.view.setCamera(camera);
   }
 
   #enterWaiting() {
@@ -272,8 +267,8 @@ class Page {
     }
     const {before, older, newer, share} = this.#pair;
     const [widthPx, heightPx] = this.#size();
-    this.#fitCamera(widthPx / heightPx);
-    const camera = this.camera.matrices(widthPx, heightPx);
+    this.#moveCamera(widthPx, heightPx);
+    const camera = this.view.matrices(widthPx, heightPx);
     const asked = {before, older, newer, share, method: this.method, camera, widthPx, heightPx};
     if (this.#wantsScreenshot) {
       this.#wantsScreenshot = false;
@@ -290,15 +285,14 @@ class Page {
     return [Math.max(1, Math.round(clientWidth * density)), Math.max(1, Math.round(clientHeight * density))];
   }
 
-  #fitCamera(aspect) {
-    const isDue = this.#timestampMs - this.#surroundMs >= SURROUND_MS;
-    if (!isDue && !this.#isFraming && !this.#isUpright) return;
-    this.#surroundMs = this.#timestampMs;
-    const bodies = bodiesOf(this.scene, this.store.newest);
-    if (this.#isFraming) this.camera.frame(bodies, aspect);
-    else if (this.#isUpright && aspect < 1 && !this.camera.locked) this.camera.distanceM /= aspect;
-    this.camera.surround(bodies);
-    this.#isFraming = this.#isUpright = false;
+  #moveCamera(widthPx, heightPx) {
+    const {scene} = this, {newest} = this.store;
+    const parentsOf = scene.hasParents ? (snapshot) => scene.parentRows(snapshot.count) : null;
+    const drawn = {
+      scene, newest, poses: new DrawnPoses(this.#pair, this.method, parentsOf),
+      placesOf: () => publishedPlaces(newest, parentsOf),
+    };
+    this.view.advance(this.#timestampMs + this.#refresh.ms, drawn, widthPx, heightPx, this.#isHeld);
   }
 
   #record(timestampMs, beginMs, presentNs) {
@@ -333,13 +327,15 @@ class Page {
     canvas.addEventListener("contextmenu", (event) => event.preventDefault());
     canvas.addEventListener("pointerdown", (event) => canvas.setPointerCapture(event.pointerId));
     canvas.addEventListener("pointermove", (event) => {
-      if (!event.buttons || this.camera.locked) return;
-      const move = event.buttons === 1 && !this.camera.isFlat ? "orbit" : "pan";
-      this.camera[move](event.movementX, event.movementY, canvas.clientHeight);
+      const {orbit} = this.view;
+      this.#isHeld = event.buttons !== 0;
+      if (!event.buttons || orbit.locked) return;
+      const move = event.buttons === 1 && !orbit.isFlat ? "orbitBy" : "pan";
+      this.view[move](event.movementX, event.movementY, canvas.clientHeight);
     });
     canvas.addEventListener("wheel", (event) => {
       event.preventDefault();
-      if (!this.camera.locked) this.camera.zoom(-event.deltaY / (event.deltaMode === 0 ? 100 : 3));
+      if (!this.view.orbit.locked) this.view.zoom(-event.deltaY / (event.deltaMode === 0 ? 100 : 3));
     }, {passive: false});
   }
 
@@ -356,10 +352,7 @@ class Page {
         this.#panel.note(`clock: ${this.clock.mode}`);
       },
       prefer: () => this.#panel.note(`prefer: ${(this.clock.prefer = after(PREFERENCES, this.clock.prefer))}`),
-      frame: () => {
-        this.#isFraming = !this.camera.locked;
-        this.#panel.note(this.camera.locked ? "the program has locked the camera" : "all bodies framed");
-      },
+      frame: () => this.#panel.note(this.view.frameAll() ? "all bodies framed" : "the program has locked the camera"),
       screenshot: () => (this.#wantsScreenshot = true),
     };
   }

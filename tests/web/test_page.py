@@ -92,7 +92,7 @@ def test_frames_show_moving_balls_each_at_a_later_time(rig: Rig) -> None:
     colors = rig.page.evaluate(
         """new Promise(resolve => requestAnimationFrame(() => {
             twixt.renderer.draw({...twixt.store.at(0), method: "none", widthPx: 480, heightPx: 360,
-                                 camera: twixt.camera.matrices(480, 360)});
+                                 camera: twixt.view.matrices(480, 360)});
             const gl = twixt.renderer.gl, pixels = new Uint8Array(4 * 480 * 360);
             gl.readPixels(0, 0, 480, 360, gl.RGBA, gl.UNSIGNED_BYTE, pixels);
             resolve(new Set(new Uint32Array(pixels.buffer)).size);
