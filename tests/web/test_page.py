@@ -24,6 +24,7 @@ pytestmark = pytest.mark.display
 
 NAME = "lab"
 SIZE_PX = (480, 360)
+IS_SILENT = "document.getElementById('message').hidden"
 LIVE = "window.twixt && twixt.state.phase === 'live' && twixt.frameLog.count > 5"
 
 
@@ -40,9 +41,9 @@ class Rig(NamedTuple):
         """Errors of the page, except those of a server that was ended."""
         return [error for error in self.page.errors if "ERR_CONNECTION_REFUSED" not in error]
 
-    def serve(self) -> tuple[Run, str]:
+    def serve(self, name: str = NAME) -> tuple[Run, str]:
         """The server, and the link that it prints."""
-        run = self.start("serve", NAME)
+        run = self.start("serve", name)
         run.hear("#")
         found = re.search(r"http://\S+", run.out)
         assert found
@@ -139,10 +140,27 @@ def test_a_lost_link_is_said_and_the_page_comes_back_by_itself(rig: Rig) -> None
     _, again = rig.serve()
     assert again == link
     rig.page.wait_for(LIVE)
-    rig.page.wait_for("document.getElementById('message').hidden")
+    rig.page.wait_for(IS_SILENT)
     moved = "twixt.frameLog.rows(1).filter(row => row.worldEpoch > 0 && row.mode === 'interpolated').length > 20"
     rig.page.wait_for(moved)
     assert rig.page.evaluate("twixt.frameLog.figures().reversals") == 0
+
+
+def test_the_page_waits_for_a_simulation_and_for_its_return(rig: Rig) -> None:
+    _, link = rig.serve("guest")
+    rig.page.open("about:blank")
+    rig.page.open(link)
+    message = "document.getElementById('message').innerText"
+    rig.page.wait_for(f"!{IS_SILENT} && {message}.includes('Waiting for the simulation')")
+    run = rig.start("sim", "balls", "--set", "count=10", "--name", "guest")
+    rig.page.wait_for(f"{LIVE} && {IS_SILENT}")
+    run.interrupt()
+    rig.page.wait_for(f"twixt.state.phase === 'waiting' && {message}.includes('has ended')")
+    rig.start("sim", "balls", "--set", "count=20", "--name", "guest")
+    rig.page.wait_for(f"{LIVE} && {IS_SILENT} && twixt.store.newest.count === 20")
+    rig.page.wait_for("twixt.frameLog.rows(0.3).every(row => row.worldEpoch > 0 && row.mode === 'interpolated')")
+    assert rig.page.evaluate("twixt.frameLog.figures().reversals") == 0
+    assert rig.faults == []
 
 
 def test_a_hidden_page_costs_nothing_and_returns_with_one_cut(rig: Rig) -> None:
@@ -169,7 +187,7 @@ def test_a_link_with_a_wrong_token_or_none_says_so_and_is_not_tried_again(rig: R
         rig.page.open("about:blank")
         rig.page.open(f"{address}#{fragment}")
         rig.page.wait_for("window.twixt && twixt.state.phase === 'refused'")
-        rig.page.wait_for("!document.getElementById('message').hidden")
+        rig.page.wait_for(f"!{IS_SILENT}")
         assert title in rig.page.evaluate("document.getElementById('message').innerText")
     rig.page.evaluate(f"location.hash = '{token}'")
     rig.page.wait_for(LIVE)
