@@ -83,6 +83,15 @@ export class DrawnPoses {
     return pose;
   }
 
+  /** Scale of a body along its own axes, from the column `scale3`; the pose's `scale` multiplies it. */
+  stretchOf(body) {
+    const {older, newer, share} = this.#pair;
+    const start = stretchIn(older, body);
+    if (newer === null || newer === older || this.#method === "none" || !mayBeBlended(older, newer, body)) return start;
+    const end = stretchIn(newer, body);
+    return start.map((from, axis) => (from * end[axis] < 0 ? from : from + (end[axis] - from) * share));
+  }
+
   /** Positions of all bodies, 3 a body, metres. */
   places() {
     const found = new Float64Array(3 * this.count);
@@ -205,6 +214,11 @@ function placed(pose, parent) {
     ...pose, position, orientation: normalized(multiply(parent.orientation, pose.orientation)),
     isVisible: pose.isVisible && isDrawable, isDrawable,
   };
+}
+
+function stretchIn({columns}, body) {
+  const column = columns?.get("scale3");
+  return column?.per === "body" && column.width === 3 ? Array.from(column.values.subarray(3 * body, 3 * body + 3)) : [1, 1, 1];
 }
 
 function parentIn(parentsOf, snapshot, body) {
