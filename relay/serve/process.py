@@ -107,7 +107,8 @@ async def _serve_until_refused(options: ServeOptions, tls: ssl.SSLContext | None
         rules = Access(kept.token, scheme, *(tuple(map(str.lower, one)) for one in (options.hosts, options.origins)))
         pages = Pages(os.path.join(twixt.__path__[0], "web"), rules.origins)
         simulation = Simulation(name, time.perf_counter_ns())
-        server = Server(simulation, rules, pages, None)
+        may_control = access.is_loopback(options.host) if options.may_control is None else options.may_control
+        server = Server(simulation, rules, pages, may_control)
         opened = await server.listen(listening, tls)
         try:
             _print_link(options, access.link(scheme, options.host, port, kept.token), port)
