@@ -16,6 +16,8 @@ import {
 
 const CONTINUITY_MASK = 0xffff;
 const NS_PER_S = 1e9;
+// Number of scenes whose parents are kept. Only a few scenes arrive while their snapshots wait to be drawn.
+const MOST_SCENES = 16;
 // Limits of the methods `hermite` and `auto`, see render/interpolation/poses.py.
 const MOST_TURN_RAD = 128 * Math.PI;
 const ACCELERATION_CHANGE = 0.7, POSITION_MISMATCH = 0.07, SWING = 3, LARGEST_COMPARED = 1e15;
@@ -92,6 +94,28 @@ export class DrawnPoses {
     return start.map((from, axis) => (from * end[axis] < 0 ? from : from + (end[axis] - from) * share));
   }
 
+  /** True if a body has a parent in one of the two snapshots. The GPU cannot blend it. */
+  isChild(body) {
+    return [this.#pair.older, this.#pair.newer].some((one) => one !== null && this.#parentIn(one, body) >= 0);
+  }
+
+  /**
+   * Writes the drawn poses of bodies with a parent into the records of rows. Do this in each frame with the rows of both
+   * snapshots: the GPU blends the poses of both, which are then equal, and still blends colours and scales.
+   * @param {Uint32Array} body Body of each row.
+   * @param {Uint32Array} words Records of the rows, 16 words each, copied from the snapshot's; changed in place.
+   * @param {Float32Array} floats View of the same bytes.
+   */
+  placeRows(body, words, floats) {
+    for (let row = 0; row < body.length; row++) {
+      if (body[row] >= this.count || !this.isChild(body[row])) continue;
+      const {position, orientation, isDrawable} = this.of(body[row]), at = RECORD_WORDS * row;
+      floats.set(isDrawable ? position : [NaN, NaN, NaN], at);
+      floats.set(orientation, at + ORIENTATION);
+      words[at + FLAGS] &= ~(HAS_VELOCITY | HAS_ANGULAR_VELOCITY);
+    }
+  }
+
   /** Positions of all bodies, 3 a body, metres. */
   places() {
     const found = new Float64Array(3 * this.count);
@@ -102,16 +126,20 @@ export class DrawnPoses {
   #drawn(body) {
     const own = this.#found.get(body);
     if (this.#parentsOf === null) return own;
-    const {older, newer} = this.#pair;
-    const parent = parentIn(this.#parentsOf, older, body);
-    if (newer === null || newer === older || body >= newer.count) return parent < 0 ? own : placed(own, this.of(parent));
-    if (parentIn(this.#parentsOf, newer, body) === parent) return parent < 0 ? own : placed(own, this.of(parent));
+    const {older, newer, share} = this.#pair;
+    const parent = this.#parentIn(older, body);
+    const isOther = newer !== null && body < newer.count && this.#parentIn(newer, body) !== parent;
+    if (!isOther) return parent < 0 ? own : placed(own, this.of(parent));
     const start = publishedPose(older, body, this.#parentsOf), end = publishedPose(newer, body, this.#parentsOf);
     if (this.#method === "none" || !mayBeBlended(older, newer, body) || !end.isDrawable) return start;
     return {
-      ...start, position: straight(start.position, end.position, this.#pair.share), scale: own.scale,
-      orientation: slerp(start.orientation, end.orientation, this.#pair.share),
+      ...start, position: straight(start.position, end.position, share), scale: own.scale,
+      orientation: slerp(start.orientation, end.orientation, share),
     };
+  }
+
+  #parentIn(snapshot, body) {
+    return this.#parentsOf === null ? -1 : parentIn(this.#parentsOf, snapshot, body);
   }
 }
 
@@ -149,22 +177,31 @@ export function atRest(snapshot) {
   return {before: null, older: snapshot, newer: null, share: 0};
 }
 
-/**
- * Writes a record that draws a pose without blending: both snapshots of the GPU get the same record.
- * @param {Object} snapshot Snapshot whose record has the other fields.
- * @param {number} body
- * @param {Pose} pose
- * @param {Uint32Array} words The record is written here.
- * @param {Float32Array} floats View of the same bytes.
- * @param {number} at First word of the record.
- */
-export function writePosed(snapshot, body, pose, words, floats, at) {
-  const from = RECORD_WORDS * body;
-  words.set(snapshot.words.subarray(from, from + RECORD_WORDS), at);
-  floats.set(pose.position, at);
-  floats.set(pose.orientation, at + ORIENTATION);
-  const cleared = pose.isVisible ? HAS_VELOCITY | HAS_ANGULAR_VELOCITY : HAS_VELOCITY | HAS_ANGULAR_VELOCITY | VISIBLE;
-  words[at + FLAGS] &= ~cleared;
+/** Parents of the bodies in the latest scenes, because a snapshot may be older than the newest scene. */
+export class ParentLog {
+  #scenes = [];  // the oldest first
+  #found = new WeakMap();
+
+  /** Adds a scene that has arrived. */
+  add(scene) {
+    this.#scenes = [...this.#scenes.filter(({version}) => version < scene.version), scene].slice(-MOST_SCENES);
+    this.#found = new WeakMap();
+  }
+
+  /** Function for `DrawnPoses`; null if no body has a parent. */
+  get parentsOf() {
+    return this.#scenes.some((scene) => scene.hasParents) ? (snapshot) => this.#of(snapshot) : null;
+  }
+
+  #of(snapshot) {
+    let rows = this.#found.get(snapshot);
+    if (rows === undefined) {
+      const scene = this.#scenes.findLast(({version}) => version <= snapshot.sceneVersion) ?? this.#scenes[0];
+      rows = scene.parentRows(snapshot.count);
+      this.#found.set(snapshot, rows);
+    }
+    return rows;
+  }
 }
 
 /**

@@ -79,6 +79,7 @@ export class Scene {
   #partsOf;  // for each distinct shape: its parts, with the index in `#groups`
   #groups;  // kind, material and mesh of rows that are drawn alike
   #rows = null;
+  #parentRows = null;
   #bodyCount = 0;
 
   /**
@@ -137,10 +138,12 @@ export class Scene {
 
   /**
    * @param {number} bodyCount
-   * @returns {Int32Array} The parent of each body; -1 if it has none, or if the parent does not exist.
+   * @returns {Int32Array} The parent of each body; -1 if it has none, or if the parent does not exist. The same array
+   *   until the number of bodies changes.
    */
   parentRows(bodyCount) {
-    const rows = new Int32Array(bodyCount).fill(-1);
+    if (this.#parentRows?.length === bodyCount) return this.#parentRows;
+    const rows = (this.#parentRows = new Int32Array(bodyCount).fill(-1));
     for (let at = 0; at < this.#children.length; at++) {
       const child = this.#children[at], parent = this.#parents[at];
       if (child < bodyCount && parent < bodyCount) rows[child] = parent;
