@@ -12,9 +12,10 @@ import {ClockMap} from "./clock_map.js";
 import {Connection} from "./connection.js";
 import {Contents} from "./contents.js";
 import {clockColumns, FrameLog, pairColumns, RefreshInterval} from "./frame_log.js";
+import {Hands} from "./hands.js";
 import {nextScale, onlyInWindow, Panel} from "./panel.js";
 import {MODES, PlaybackClock} from "./playback_clock.js";
-import {DrawnPoses, publishedPlaces} from "./pose.js";
+import {DrawnPoses, ParentLog, publishedPlaces} from "./pose.js";
 import {Renderer} from "./renderer.js";
 import {Scene} from "./scene.js";
 import {SnapshotStore} from "./snapshots.js";
@@ -53,6 +54,8 @@ class Page {
   #decoder = new Decoder();
   #refresh = new RefreshInterval();
   #panel;
+  #hands;
+  #parents = new ParentLog();
   #canvas = document.getElementById("view");
   #waiting = [];
   #originNs = null;
@@ -62,13 +65,13 @@ class Page {
   #isStale = false;
   #isResting = false;  // no frames were made, and nothing fresh was drawn since
   #pair = null;
+  #shown = null;  // scene, poses and draw time of the last frame
   #drawNs = null;
   #drawn = {};
   #timestampMs = null;
   #panelMs = -Infinity;
   #taken = {messages: 0, bytes: 0};
   #wantsScreenshot = false;
-  #isHeld = false;
 
   constructor() {
     this.#panel = new Panel(document, this.#actions());
@@ -93,7 +96,12 @@ class Page {
       randomBytes: (count) => crypto.getRandomValues(new Uint8Array(count)),
       setTimeout: (...given) => setTimeout(...given), clearTimeout: (timer) => clearTimeout(timer),
     });
-    this.#hold(this.#canvas);
+    this.#hands = new Hands(this.#canvas, {
+      view: this.view, drawn: () => this.#shown, mayPull: () => false, onPull: () => false,
+      onClick: ({clicks, body}) => {
+        if (clicks === 2) this.#panel.note(body === null ? "no body is followed" : `body ${body} is followed`);
+      },
+    });
     addEventListener("hashchange", () => this.connection.connect());
     addEventListener("keydown", (event) => this.#key(event));
     const see = () => this.connection.setVisible(document.visibilityState === "visible");
@@ -133,6 +141,7 @@ class Page {
       if (this.#originNs !== null) {
         this.#worldsBefore = this.#newestEpoch + 1;
         this.clockMap = new ClockMap();
+        this.#parents = new ParentLog();
         this.#cameraVersion = -1;
       }
       this.#originNs = welcome.origin_ns;
@@ -175,6 +184,7 @@ class Page {
     const isFirst = this.scene === null;
     this.contents.announce(message.head);
     this.scene = new Scene(message, this.contents);
+    this.#parents.add(this.scene);
     this.renderer.setScene(this.scene);
     this.#drawn = {};
     this.#panel.remark([...onlyInWindow(message.head, METHODS), this.contents.trouble].filter(Boolean));
@@ -200,7 +210,10 @@ class Page {
   #enter({message, arrivalMs}) {
     const {snapshot} = message;
     if (this.#isStale) this.#cut();
-    this.#newestEpoch = Math.max(this.#newestEpoch, snapshot.worldEpoch);
+    if (snapshot.worldEpoch > this.#newestEpoch) {
+      this.#newestEpoch = snapshot.worldEpoch;
+      this.#hands.forget();
+    }
     const arrivalNs = snapshot.arrivalNs = this.clockMap.toServerNs(arrivalMs);
     this.clock.observe(snapshot.simNs, snapshot.dueNs, arrivalNs, snapshot.worldEpoch, snapshot.planNumber);
     if (this.store.add(snapshot)) this.renderer.upload(snapshot);
@@ -231,6 +244,7 @@ class Page {
     } else if (message.kind === "status") {
       if (!("time_scale" in this.status)) this.timeScale = message.status.time_scale ?? this.timeScale;
       this.status = message.status;
+      this.#hands.draggable = new Set(message.status.draggable);
     } else if (message.kind === "end") {
       this.status = {};
     } else if (message.kind === "refused") {
@@ -265,11 +279,14 @@ class Page {
       this.#pair = this.store.at(drawNs);
       for (const snapshot of this.store.dropBefore(drawNs)) this.renderer.release(snapshot);
     }
-    const {before, older, newer, share} = this.#pair;
-    const [widthPx, heightPx] = this.#size();
-    this.#moveCamera(widthPx, heightPx);
+    const {before, older, newer, share, drawNs} = this.#pair, {scene, method} = this, {newest} = this.store;
+    const {parentsOf} = this.#parents, [widthPx, heightPx] = this.#size();
+    const poses = new DrawnPoses(this.#pair, method, parentsOf), placesOf = () => publishedPlaces(newest, parentsOf);
+    this.#shown = {scene, poses, drawNs};
+    const presentMs = this.#timestampMs + this.#refresh.ms;
+    this.view.advance(presentMs, {scene, newest, poses, placesOf}, widthPx, heightPx, this.#hands.isHeld);
     const camera = this.view.matrices(widthPx, heightPx);
-    const asked = {before, older, newer, share, method: this.method, camera, widthPx, heightPx};
+    const asked = {before, older, newer, share, method, camera, widthPx, heightPx, poses: parentsOf && poses};
     if (this.#wantsScreenshot) {
       this.#wantsScreenshot = false;
       this.renderer.screenshot(asked).then((picture) => this.#panel.save(picture));
@@ -277,22 +294,13 @@ class Page {
       this.renderer.draw(asked);
     }
     this.#drawn = asked;
+    this.#hands.report(this.#timestampMs);
   }
 
   #size() {
     const density = Math.min(devicePixelRatio, MOST_DENSITY);
     const {clientWidth, clientHeight} = this.#canvas;
     return [Math.max(1, Math.round(clientWidth * density)), Math.max(1, Math.round(clientHeight * density))];
-  }
-
-  #moveCamera(widthPx, heightPx) {
-    const {scene} = this, {newest} = this.store;
-    const parentsOf = scene.hasParents ? (snapshot) => scene.parentRows(snapshot.count) : null;
-    const drawn = {
-      scene, newest, poses: new DrawnPoses(this.#pair, this.method, parentsOf),
-      placesOf: () => publishedPlaces(newest, parentsOf),
-    };
-    this.view.advance(this.#timestampMs + this.#refresh.ms, drawn, widthPx, heightPx, this.#isHeld);
   }
 
   #record(timestampMs, beginMs, presentNs) {
@@ -321,23 +329,6 @@ class Page {
   }
 
   // -- the user
-
-  /** Lets the pointer move the camera. */
-  #hold(canvas) {
-    canvas.addEventListener("contextmenu", (event) => event.preventDefault());
-    canvas.addEventListener("pointerdown", (event) => canvas.setPointerCapture(event.pointerId));
-    canvas.addEventListener("pointermove", (event) => {
-      const {orbit} = this.view;
-      this.#isHeld = event.buttons !== 0;
-      if (!event.buttons || orbit.locked) return;
-      const move = event.buttons === 1 && !orbit.isFlat ? "orbitBy" : "pan";
-      this.view[move](event.movementX, event.movementY, canvas.clientHeight);
-    });
-    canvas.addEventListener("wheel", (event) => {
-      event.preventDefault();
-      if (!this.view.orbit.locked) this.view.zoom(-event.deltaY / (event.deltaMode === 0 ? 100 : 3));
-    }, {passive: false});
-  }
 
   #actions() {
     return {

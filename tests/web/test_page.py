@@ -129,6 +129,8 @@ def test_keys_and_buttons_pause_step_and_change_what_is_drawn(rig: Rig) -> None:
     page.send_key("h")
     assert page.evaluate("getComputedStyle(document.getElementById('card')).display") == "none"
     page.send_key("h")
+    page.evaluate("document.querySelector('[data-action=screenshot]').click()")
+    page.wait_for("/twixt-.*png saved/.test(document.getElementById('note').textContent)")
     assert rig.faults == []
 
 
@@ -191,3 +193,21 @@ def test_a_link_with_a_wrong_token_or_none_says_so_and_is_not_tried_again(rig: R
         assert title in rig.page.evaluate("document.getElementById('message').innerText")
     rig.page.evaluate(f"location.hash = '{token}'")
     rig.page.wait_for(LIVE)
+
+
+def test_drags_and_the_wheel_move_the_camera_and_f_shows_all_bodies_again(rig: Rig) -> None:
+    rig.open()
+    page, view = rig.page, "twixt.view.orbit"
+    azimuth, distance, target = page.evaluate(f"[{view}.azimuthRad, {view}.distanceM, {view}.target]")
+    for button in ("left", "right"):
+        page.send_mouse("mousePressed", 100, 50, button)
+        page.send_mouse("mouseMoved", 140, 70, button)
+        page.send_mouse("mouseReleased", 140, 70, button)
+    page.send_mouse("mouseWheel", 200, 100, deltaX=0, deltaY=-300)
+    page.wait_for(f"{view}.distanceM < {distance}")
+    assert page.evaluate(f"[{view}.azimuthRad, {view}.target]") != [azimuth, target]
+    page.evaluate("twixt.view.follow(3)")
+    page.wait_for("twixt.view.followed === 3")
+    page.send_key("f")
+    page.wait_for("twixt.view.followed === null")
+    assert rig.faults == []
