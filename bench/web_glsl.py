@@ -19,8 +19,9 @@ from twixt.render.draw.bodies import body_programs, level_floor, materials
 from twixt.render.draw.flat import background, dots_and_lines
 from twixt.render.draw.flat.flat_rows import FINITE_GLSL
 from twixt.render.draw.frame import frame_block
-from twixt.render.draw.glsl import light, pose
+from twixt.render.draw.glsl import light, mesh_pose, pose
 from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL, METHODS, PoseVariant
+from twixt.render.draw.meshes import mesh_drawing, mesh_geometry, mesh_programs
 from twixt.render.draw.shapes import planes, ray_cast, shadows
 from twixt.render.draw.shapes.boxes import BOX
 from twixt.render.draw.shapes.capsules import CAPSULE
@@ -165,6 +166,32 @@ def texts_and_programs() -> tuple[dict[str, str], dict[str, dict[str, list[str]]
             "shadows pixel": without(shadows._with_constants(shadows._FRAGMENT)),
         },
     )
+    # The programs of meshes read the row of a body, and compute from it what the native pass writes for meshes.
+    texts["mesh row"] = re.sub(r"(?m)^out ", "", mesh_pose._POSE_MAIN).replace("void main()", "void read_pose()")
+    texts["mesh vertex"] = mesh_pose.VERTEX_GLSL.replace(mesh_pose.POSE_INPUTS_GLSL, "")
+    texts["flat tone"] = mesh_pose.FLAT_TONE_GLSL
+    for name, vertex, fragment in (
+        ("smooth faces", mesh_programs._SMOOTH_VERTEX, mesh_programs._SMOOTH_FRAGMENT),
+        ("flat faces", mesh_programs._FLAT_VERTEX, mesh_programs._FLAT_FRAGMENT),
+        ("surfaces", mesh_programs._SURFACE_VERTEX, mesh_programs._SURFACE_FRAGMENT),
+    ):
+        tone = ["flat tone"] if name == "flat faces" else []
+        add(
+            name,
+            ["row", "light", "mesh row", "mesh vertex", *tone, f"{name} main"],
+            ["frame", "light", *(["finish"] if name == "surfaces" else tone), f"{name} pixel"],
+            **{f"{name} main": reading_pose(without(vertex)), f"{name} pixel": without(fragment)},
+        )
+    add(
+        "mesh shadows",
+        ["row", "mesh row", "mesh shadows main"],
+        ["shadows pixel"],
+        **{
+            "mesh shadows main": reading_pose(
+                shadows._with_constants(joined(mesh_programs._SHADOW_VERTEX, shadows._GEOMETRY)), "place_row"
+            )
+        },
+    )
     add(
         "grid",
         ["grid main"],
@@ -200,11 +227,16 @@ def joined(vertex: str, geometry: str) -> str:
     return vertex + geometry.replace("void main() {\n", "void main() {\n    place_row();\n")
 
 
+def reading_pose(vertex: str, main: str = "main") -> str:
+    """Returns a vertex text of meshes that reads the row of its body first."""
+    return vertex.replace(f"void {main}() {{\n", f"void {main}() {{\n    read_pose();\n")
+
+
 def without(text: str) -> str:
     """Returns a text without the pieces that the page adds itself, and without its version."""
     shared = (
         FRAME_GLSL, light.LIGHT_GLSL, light.FINISH_GLSL, light.OUTLINE_GLSL, light.SHINE_GLSL, light.HIGHLIGHT_GLSL,
-        light.POLYNOMIAL_GLSL,        pose.ROTATE_GLSL, FINITE_GLSL, "#version 330 core\n",
+        light.POLYNOMIAL_GLSL,        pose.ROTATE_GLSL, FINITE_GLSL, mesh_pose.POSE_INPUTS_GLSL, mesh_pose.FLAT_TONE_GLSL, "#version 330 core\n",
     )  # fmt: skip
     for piece in shared:
         text = text.replace(piece, "")
@@ -243,6 +275,8 @@ def constants() -> dict[str, object]:
         "OUTLINE_COLOR": dots_and_lines.OUTLINE_COLOR,
         "OUTLINE_EDGES": dots_and_lines.EDGES.tolist(),
         "CHECKER_SIDE_PX": materials.LEAST_SIDE_PX,
+        "PLATE_SHARE": mesh_geometry.PLATE_SHARE,
+        "SMALLEST_M": mesh_drawing.SMALLEST_M,
         "GLOSS": materials.GLOSS,
         "RIM": materials.RIM,
         "EXPONENT": materials.EXPONENT,

@@ -23,6 +23,8 @@ export const GRID_COLOR = [0.55, 0.6, 0.68];
 export const OUTLINE_COLOR = [158, 173, 199, 140];
 export const OUTLINE_EDGES = [[0, 1], [2, 3], [4, 5], [6, 7], [0, 2], [1, 3], [4, 6], [5, 7], [0, 4], [1, 5], [2, 6], [3, 7]];
 export const CHECKER_SIDE_PX = 32;
+export const PLATE_SHARE = 0.1;
+export const SMALLEST_M = 1e-09;
 export const GLOSS = 0.4;
 export const RIM = 0.2;
 export const EXPONENT = 4.0;
@@ -1361,6 +1363,207 @@ float spot = max(1.0 - dot(from_spot, from_spot) * (1.0 / (1.25 * 1.25)), 0.0);
 color = vec4(0.0, 0.0, 0.0, strength.x * foot * foot + strength.y * spot * spot);
 }
 `,
+    "mesh row": `vec3 pose_place, pose_x, pose_y, pose_z;
+vec4 pose_color;
+void read_pose() {
+Pose pose = drawn_pose();
+vec4 turn = turn_after(view_turn, pose.orientation);
+pose_place = view * pose.position;
+pose_x = rotate(turn, vec3(pose.scale.x, 0.0, 0.0));
+pose_y = rotate(turn, vec3(0.0, pose.scale.y, 0.0));
+pose_z = rotate(turn, vec3(0.0, 0.0, pose.scale.z));
+pose_color = vec4(pose.color, pose.visible && all(greaterThan(pose.scale, vec3(0.0))) ? pose.alpha : 0.0);
+gl_Position = vec4(0.0, 0.0, 1.0, 1.0);
+}
+`,
+    "mesh vertex": `in vec3 place, normal;
+vec3 place_in_eye_space() { return pose_place + pose_x * place.x + pose_y * place.y + pose_z * place.z; }
+vec3 normal_in_eye_space() {
+vec3 scaled = normal / vec3(dot(pose_x, pose_x), dot(pose_y, pose_y), dot(pose_z, pose_z));
+vec3 turned = pose_x * scaled.x + pose_y * scaled.y + pose_z * scaled.z;
+return turned * inversesqrt(max(dot(turned, turned), 1e-30));
+}
+vec4 projected(vec3 at) {
+return pose_color.w > 0.0 ? clip_of(at) : vec4(0.0, 0.0, 2.0, 1.0);
+}
+`,
+    "flat tone": `vec3 tone_of(vec3 albedo, vec3 facing) {
+return light_eye.w > 0.5 ? albedo : lit(albedo, facing, 1.0, light_eye.xyz, up_eye.xyz);
+}
+float grazing_light(vec3 normal, vec3 at) {
+float grazing = 1.0 - abs(dot(normal, normalize(sight_to(at))));
+return light_eye.w > 0.5 ? 0.0 : 0.10 * grazing * grazing;
+}
+`,
+    "smooth faces main": `out vec3 at, turned;
+flat out vec3 albedo;
+#if TRANSPARENT
+flat out float alpha;
+#endif
+void main() {
+read_pose();
+at = place_in_eye_space();
+turned = normal_in_eye_space();
+#if TRANSPARENT
+alpha = pose_color.a;
+#endif
+albedo = pose_color.rgb;
+gl_Position = projected(at);
+}
+`,
+    "smooth faces pixel": `in vec3 at, turned;
+flat in vec3 albedo;
+#if TRANSPARENT
+flat in float alpha;
+#else
+const float alpha = 1.0;
+#endif
+out vec4 color;
+void main() {
+color = vec4(albedo, alpha);
+if (light_eye.w > 0.5) return;
+vec3 facing = normalize(gl_FrontFacing ? turned : -turned);
+color.rgb = lit(albedo, facing, clamp(-dot(facing, normalize(sight_to(at))), 0.0, 1.0), light_eye.xyz, up_eye.xyz);
+}
+`,
+    "flat faces main": `out vec3 at;
+flat out vec3 turned, tone;
+#if TRANSPARENT
+flat out float alpha;
+#endif
+void main() {
+read_pose();
+#if TRANSPARENT
+alpha = pose_color.a;
+#endif
+at = place_in_eye_space();
+turned = normal_in_eye_space();
+tone = tone_of(pose_color.rgb, dot(turned, sight_to(at)) > 0.0 ? -turned : turned);
+gl_Position = projected(at);
+}
+`,
+    "flat faces pixel": `in vec3 at;
+flat in vec3 turned, tone;
+#if TRANSPARENT
+flat in float alpha;
+#else
+const float alpha = 1.0;
+#endif
+out vec4 color;
+void main() { color = vec4(tone + grazing_light(turned, at), alpha); }
+`,
+    "surfaces main": `in vec2 uv;
+out vec3 at, on_body;
+out vec2 in_image;
+SHADING out vec3 turned;
+flat out vec4 albedo;
+void main() {
+read_pose();
+at = place_in_eye_space();
+on_body = place;
+in_image = uv;
+turned = normal_in_eye_space();
+albedo = pose_color;
+gl_Position = projected(at);
+}
+`,
+    "surfaces pixel": `uniform vec3 half_size;
+in vec3 at, on_body;
+in vec2 in_image;
+SHADING in vec3 turned;
+flat in vec4 albedo;
+out vec4 color;
+void main() {
+#if FINISH == 2
+vec4 there = mapping.w > 0.5 ? texture(image, vec2(in_image.x, 1.0 - in_image.y))
+: texel(on_body / half_size, half_size);
+#else
+vec4 there = texel(on_body, half_size);
+#endif
+color = albedo * there;
+if (light_eye.w > 0.5) return;
+vec3 to_eye = normalize(-sight_to(at)), normal = normalize(turned);
+color.rgb = finished(color.rgb, dot(normal, to_eye) < 0.0 ? -normal : normal, to_eye, light_eye.xyz, up_eye.xyz);
+}
+`,
+    "mesh shadows main": `vec3 caster;
+vec2 dark;
+vec4 middles;
+vec3 foot_square;
+vec3 spot_square;
+vec2 on_floor(vec2 way) { return vec2(dot(way, floor_at.zw), dot(way, vec2(-floor_at.w, floor_at.z))); }
+vec3 square_of(vec2 rod) { return vec3(rod.x * rod.x, rod.x * rod.y, rod.y * rod.y); }
+void cast_shadow(vec3 position, mat3 axes, vec3 size, bool visible) {
+float radius = (size.x + size.y + size.z) / 3.0, height = position.z - up_eye.w;
+float thin = max(min(size.x, min(size.y, size.z)), 1e-3 * radius);
+vec3 rods = sqrt(max(size * size - thin * thin, 0.0)), steep = rods * vec3(axes[0].z, axes[1].z, axes[2].z);
+vec3 below = abs(steep);
+float gap = (height - thin - below.x - below.y - below.z) / radius;
+float raised = clamp((height / radius - 0.05) / (2.0 * 0.05), 0.0, 1.0);
+vec2 near = clamp(1.0 - max(gap, 0.0) / vec2(1.9 - 1.0, floor_half.z), 0.0, 1.0);
+caster = position;
+dark = visible && radius > 0.0 ? vec2(0.42 * near.x * near.x, 0.34 * near.y) * raised : vec2(0.0);
+vec2 slope = -light_world.xy / max(light_world.z, 0.4);
+foot_square = spot_square = thin * thin * vec3(1.0, 0.0, 1.0);
+middles = vec4(0.0, 0.0, on_floor(slope * height));
+for (int axis = 0; axis < 3; axis++) {
+vec3 rod = axes[axis] * rods[axis];
+float share = min(0.5 * radius / max(below[axis], 1e-6 * radius), 1.0);
+vec2 lower = on_floor(steep[axis] > 0.0 ? -rod.xy : rod.xy);
+middles.xy += lower * (1.0 - share);
+foot_square += square_of(lower * share);
+spot_square += square_of(on_floor(rod.xy + slope * rod.z));
+}
+gl_Position = vec4(0.0, 0.0, 1.0, 1.0);
+}
+uniform vec3 middle, half_size;
+void place_row() {
+read_pose();
+vec3 at = pose_place + pose_x * middle.x + pose_y * middle.y + pose_z * middle.z;
+vec3 scale = max(vec3(length(pose_x), length(pose_y), length(pose_z)), 1e-30);
+mat3 to_world = transpose(view), axes = to_world * mat3(pose_x / scale.x, pose_y / scale.y, pose_z / scale.z);
+cast_shadow(to_world * at, axes, half_size * scale, pose_color.w > 0.0);
+}
+flat out vec2 strength;
+out vec2 from_foot;
+out vec2 from_spot;
+vec2 in_circle(vec2 at, vec3 square) {
+float across = sqrt(square.x), lean = square.y / across;
+at.x /= across;
+return vec2(at.x, (at.y - lean * at.x) * inversesqrt(max(square.z - lean * lean, 1e-6 * square.z)));
+}
+void main() {
+place_row();
+if (dark.y <= 0.0) return;
+vec3 c = caster;
+float side = (PARALLEL ? up_eye.z > 0.0 : up_eye.w < 0.0) ? 1.0 : -1.0;
+float lift = PARALLEL ? lens.z * picture.z * 0.33 : lens.w * 0.0004;
+vec2 seen = vec2(1.5, 1.25) * sqrt(max(1.0 - sqrt(light_world.w / max(dark, 1e-6)), 0.0));
+if (seen.y <= 0.0) return;
+vec2 foot = middles.xy, spot = middles.zw;
+vec2 reach = seen.y * sqrt(spot_square.xz), low = spot - reach, high = spot + reach;
+if (seen.x > 0.0) {
+reach = seen.x * sqrt(foot_square.xz);
+low = min(low, foot - reach);
+high = max(high, foot + reach);
+}
+vec2 along = floor_at.zw, across = vec2(-along.y, along.x), off = floor_at.xy - c.xy;
+vec2 middle = vec2(dot(off, along), dot(off, across));
+low = max(low, middle - floor_half.xy);
+high = min(high, middle + floor_half.xy);
+if (any(greaterThanEqual(low, high))) return;
+int corner = gl_VertexID;
+{
+vec2 place = vec2((corner & 1) == 0 ? low.x : high.x, (corner >> 1) == 0 ? low.y : high.y);
+from_foot = in_circle(place - foot, foot_square);
+from_spot = in_circle(place - spot, spot_square);
+strength = dark;
+vec3 at = view * vec3(c.xy + along * place.x + across * place.y, up_eye.w);
+gl_Position = clip_of(at);
+gl_Position.z += side * (lift - 4.76837158203125e-07 * gl_Position.w);
+}
+}
+`,
     "grid main": `uniform int lines_each_way;
 uniform float spacing;
 uniform vec2 nearest;
@@ -1443,6 +1646,10 @@ export const PROGRAMS = {
     "large spheres": {"vertex": ["frame", "row", "ball", "large spheres main"], "fragment": ["light", "finish", "outlined", "large spheres pixel"]},
     "planes": {"vertex": ["frame", "row", "light", "finish", "shine", "planes main"], "fragment": ["outlined", "highlight", "planes pixel"]},
     "shadows": {"vertex": ["frame", "row", "shadows main"], "fragment": ["shadows pixel"]},
+    "smooth faces": {"vertex": ["frame", "row", "light", "mesh row", "mesh vertex", "smooth faces main"], "fragment": ["frame", "light", "smooth faces pixel"]},
+    "flat faces": {"vertex": ["frame", "row", "light", "mesh row", "mesh vertex", "flat tone", "flat faces main"], "fragment": ["frame", "light", "flat tone", "flat faces pixel"]},
+    "surfaces": {"vertex": ["frame", "row", "light", "mesh row", "mesh vertex", "surfaces main"], "fragment": ["frame", "light", "finish", "surfaces pixel"]},
+    "mesh shadows": {"vertex": ["frame", "row", "mesh row", "mesh shadows main"], "fragment": ["shadows pixel"]},
     "grid": {"vertex": ["frame", "grid main"], "fragment": ["grid pixel"]},
     "lines": {"vertex": ["frame", "finite", "lines main"], "fragment": ["lines pixel"]},
 };

@@ -8,8 +8,9 @@
 import { GUARD_PX, MOST_SHADOWS } from "./glsl.js";
 import { FRAME_BINDING, openContext, Programs, Textures, UniformBlock } from "./gpu.js";
 import { Ground, groundOf, levelFloor } from "./ground.js";
+import { Meshes } from "./meshes.js";
 import { chosenPair, Poses } from "./poses.js";
-import { backToFront, Solids } from "./solids.js";
+import { backToFront, SOLID_KINDS, Solids } from "./solids.js";
 
 const FRAME_FLOATS = 60;
 /** Most pixels of the picture for each point of the page, along each axis. */
@@ -106,6 +107,7 @@ export class Renderer {
     this.poses = new Poses(this.gl, this.programs);
     this.textures = new Textures(this.gl);
     this.solids = new Solids(this.gl, this.programs, this.poses, this.textures);
+    this.meshes = new Meshes(this.gl, this.programs, this.poses, this.textures);
     this.ground = new Ground(this.gl, this.programs);
   }
 
@@ -128,6 +130,7 @@ export class Renderer {
     const rows = this.scene.rowsFor(this.bodies);
     this.poses.setRows(rows);
     this.solids.setScene(this.scene.head, rows);
+    this.meshes.setScene(this.scene, rows);
   }
 
   /** Copies a snapshot to the GPU and sets `snapshot.gpu`. @param {object} snapshot */
@@ -169,11 +172,21 @@ export class Renderer {
     };
     this.ground.clear(head.background ?? [0, 0, 0]);
     if (head.ground_z !== null) this.ground.drawGrid(camera);
-    if (hasRows) this.solids.drawOpaque(frame);
+    if (hasRows) {
+      this.solids.drawOpaque(frame, true);
+      this.meshes.drawOpaque(frame);
+      this.solids.drawOpaque(frame, false);
+    }
     const hasShadows = (head.ground_z !== null || floor !== null) && head.look === "lit" && rows.body.length <= MOST_SHADOWS;
-    if (hasRows && hasShadows) this.solids.drawShadows(frame);
+    if (hasRows && hasShadows) {
+      this.solids.drawShadows(frame);
+      this.meshes.drawShadows(frame);
+    }
     if (head.outline) this.ground.drawOutline(head.outline, camera.eye);
-    if (posed?.hasTransparent) this.solids.drawTransparent(frame, backToFront({ rows, camera, ...pair }));
+    for (const run of posed?.hasTransparent ? backToFront({ rows, camera, ...pair }) : []) {
+      if (run.kind === "meshes") this.meshes.drawTransparent(run, frame);
+      else if (SOLID_KINDS.includes(run.kind)) this.solids.drawTransparent(run, frame);
+    }
   }
 
   /** Which fields keep the value of the older snapshot, by the rules of the scene's columns. */

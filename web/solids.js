@@ -27,11 +27,11 @@ const groupOf = (groups, row) => groups.find(({ first, count }) => row >= first 
  * Returns the transparent rows from back to front, as `back_to_front` in render/draw/transparency.py: by the distance of
  * their centres, and planes divide the order.
  * @param {{rows: object, older: object, newer: object?, camera: object}} picture snapshots with their rows on the GPU
- * @returns {number[]?} null if there are more than MOST_SORTED
+ * @returns {object[]} groups of one row each; if there are more than MOST_SORTED, whole groups, unsorted
  */
 export function backToFront({ rows, older, newer, camera }) {
   const lists = [older.gpu.transparent ?? [], newer?.gpu.transparent ?? []];
-  if (Math.max(...lists.map(({ length }) => length)) > MOST_SORTED) return null;
+  if (Math.max(...lists.map(({ length }) => length)) > MOST_SORTED) return rows.groups;
   const listed = [...new Set(lists.flat())];
   const { view, eye, orthographic } = camera;
   const toEye = [view[8], view[9], view[10]];
@@ -43,7 +43,7 @@ export function backToFront({ rows, older, newer, camera }) {
   const sorted = listed.sort((one, other) => found.get(one).nearness - found.get(other).nearness);
   const planes = rows.groups.filter(({ kind }) => kind === "planes");
   const dividing = sorted.filter((row) => groupOf(planes, row)).slice(0, MOST_DIVIDING);
-  return divided(sorted, dividing);
+  return divided(sorted, dividing).map((row) => ({ ...groupOf(rows.groups, row), first: row, count: 1 }));
 
   function divided(order, left) {
     const plane = left.find((row) => order.includes(row));
@@ -99,19 +99,19 @@ export class Solids {
   }
 
   /**
-   * Draws all opaque rows. The frame's uniform block must be bound.
+   * Draws all opaque planes, or all other opaque rows. The frame's uniform block must be bound.
    * @param {{isParallel: boolean, isOutlined: boolean, isStretched: boolean}} frame
+   * @param {boolean} arePlanes
    */
-  drawOpaque(frame) {
+  drawOpaque(frame, arePlanes) {
     const gl = this.gl;
     gl.bindVertexArray(this.array);
     gl.enable(gl.DEPTH_TEST);
-    gl.depthFunc(gl.LESS);
     gl.depthMask(true);
-    gl.disable(gl.BLEND);
+    if (arePlanes) gl.disable(gl.BLEND);  // planes have no soft edges
+    else this.#blend();
     for (const group of this.order) {
-      if (group.kind !== "planes") this.#blend();  // planes have no soft edges
-      this.#draw(group, frame, this.poses.opaque);
+      if ((group.kind === "planes") === arePlanes) this.#draw(group, frame, this.poses.opaque);
     }
     gl.bindVertexArray(null);
   }
@@ -134,21 +134,17 @@ export class Solids {
   }
 
   /**
-   * Draws transparent rows.
+   * Draws transparent rows of one group. They hide nothing.
+   * @param {object} run a group, or some of its rows
    * @param {{isParallel: boolean, isOutlined: boolean, isStretched: boolean}} frame
-   * @param {number[]?} order row numbers from back to front; null: whole groups are drawn, unsorted
    */
-  drawTransparent(frame, order) {
+  drawTransparent(run, frame) {
     const gl = this.gl;
     gl.bindVertexArray(this.array);
     gl.enable(gl.DEPTH_TEST);
     gl.depthMask(false);
     this.#blend();
-    const { groups } = this.poses.rows;
-    const runs = order?.map((row) => ({ ...groupOf(groups, row), first: row, count: 1 })) ?? groups;
-    for (const run of runs) {
-      if (SOLID_KINDS.includes(run.kind)) this.#draw(run, { ...frame, isTransparent: true }, this.poses.transparent);
-    }
+    this.#draw(run, { ...frame, isTransparent: true }, this.poses.transparent);
     gl.depthMask(true);
     gl.bindVertexArray(null);
   }
