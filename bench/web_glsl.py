@@ -72,6 +72,23 @@ void main() {
 }
 """
 
+_EDGE_MAIN = """
+in vec3 edge_0, edge_1, edge_2, edge_3;
+void main() {
+    read_pose();
+    vec3 ends[4] = vec3[4](edge_0, edge_1, edge_2, edge_3);
+    for (int corner = 0; corner < 4; corner++) {
+        place = ends[corner];
+        place_corner();
+        places[corner] = corner_at;
+        tones[corner] = corner_tone;
+        clips[corner] = gl_Position;
+    }
+    gl_Position = vec4(0.0, 0.0, 2.0, 1.0);
+    draw_edge();
+}
+"""
+
 CAST_SHAPES = {"boxes": BOX, "capsules": CAPSULE, "cylinders": CYLINDER, "ellipsoids": ELLIPSOID}
 
 
@@ -183,6 +200,20 @@ def texts_and_programs() -> tuple[dict[str, str], dict[str, dict[str, list[str]]
             **{f"{name} main": reading_pose(without(vertex)), f"{name} pixel": without(fragment)},
         )
     add(
+        "silhouettes",
+        ["row", "light", "mesh row", "edge places", "flat tone", "silhouettes main"],
+        ["silhouettes pixel"],
+        **{
+            "edge places": mesh_pose.VERTEX_GLSL.replace(mesh_pose.POSE_INPUTS_GLSL, "").replace(
+                "in vec3 place, normal;", "in vec3 normal;\nvec3 place;"
+            ),
+            "silhouettes main": silhouette_text(),
+            "silhouettes pixel": mesh_programs._EDGE_FRAGMENT.replace("noperspective ", "").replace(
+                "vec4(tone, covered)", "vec4(tone, covered * gl_FragCoord.w)"
+            ),
+        },
+    )
+    add(
         "mesh shadows",
         ["row", "mesh row", "mesh shadows main"],
         ["shadows pixel"],
@@ -225,6 +256,23 @@ def joined(vertex: str, geometry: str) -> str:
     geometry = re.sub(r"(?m)^ *(EmitVertex|EndPrimitive)\(\);\n", "", geometry)
     geometry = geometry.replace("for (int corner = 0; corner < 4; corner++) {", "int corner = gl_VertexID;\n    {")
     return vertex + geometry.replace("void main() {\n", "void main() {\n    place_row();\n")
+
+
+def silhouette_text() -> str:
+    """Returns the vertex text of soft silhouettes. A vertex has the four places of its edge, in the order of OpenGL's
+    lines with adjacency. The last two bits of its number tell which end of the edge it is, and on which side."""
+    corner = re.sub(r"(?m)^out ", "", mesh_programs._EDGE_VERTEX).replace("void main()", "void place_corner()")
+    edge = re.sub(r"(?m)^(in|layout)\b.*\n", "", without(mesh_programs._EDGE_GEOMETRY)).replace("noperspective ", "")
+    for old, new in {
+        "gl_in[corner].gl_Position": "clips[corner]", "corner_at[": "places[", "corner_albedo[0]": "corner_albedo",
+        "corner_tone[": "tones[", "for (int side = 0; side < 2; side++) {": "int side = gl_VertexID & 1;\n    {",
+        "covered = 1.0 - float(side);": "covered = (1.0 - float(side)) * gl_Position.w;",
+        "        EmitVertex();\n": "", "    EndPrimitive();\n": "", "    emit_side(2, outward);\n": "",
+        "emit_side(1, outward);": "emit_side(1 + ((gl_VertexID >> 1) & 1), outward);",
+        "void main()": "void draw_edge()",
+    }.items():  # fmt: skip
+        edge = edge.replace(old, new)
+    return f"{corner}vec3 places[4], tones[4];\nvec4 clips[4];\n{edge}{_EDGE_MAIN}"
 
 
 def reading_pose(vertex: str, main: str = "main") -> str:
@@ -275,6 +323,8 @@ def constants() -> dict[str, object]:
         "OUTLINE_COLOR": dots_and_lines.OUTLINE_COLOR,
         "OUTLINE_EDGES": dots_and_lines.EDGES.tolist(),
         "CHECKER_SIDE_PX": materials.LEAST_SIDE_PX,
+        "MOST_EDGES_SOFTWARE": mesh_drawing.MOST_EDGES_SOFTWARE,
+        "MOST_EDGES_GPU": mesh_drawing.MOST_EDGES_GPU,
         "PLATE_SHARE": mesh_geometry.PLATE_SHARE,
         "SMALLEST_M": mesh_drawing.SMALLEST_M,
         "GLOSS": materials.GLOSS,

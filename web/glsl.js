@@ -23,6 +23,8 @@ export const GRID_COLOR = [0.55, 0.6, 0.68];
 export const OUTLINE_COLOR = [158, 173, 199, 140];
 export const OUTLINE_EDGES = [[0, 1], [2, 3], [4, 5], [6, 7], [0, 2], [1, 3], [4, 6], [5, 7], [0, 4], [1, 5], [2, 6], [3, 7]];
 export const CHECKER_SIDE_PX = 32;
+export const MOST_EDGES_SOFTWARE = 20000;
+export const MOST_EDGES_GPU = 4000000;
 export const PLATE_SHARE = 0.1;
 export const SMALLEST_M = 1e-09;
 export const GLOSS = 0.4;
@@ -1486,6 +1488,88 @@ vec3 to_eye = normalize(-sight_to(at)), normal = normalize(turned);
 color.rgb = finished(color.rgb, dot(normal, to_eye) < 0.0 ? -normal : normal, to_eye, light_eye.xyz, up_eye.xyz);
 }
 `,
+    "edge places": `in vec3 normal;
+vec3 place;
+vec3 place_in_eye_space() { return pose_place + pose_x * place.x + pose_y * place.y + pose_z * place.z; }
+vec3 normal_in_eye_space() {
+vec3 scaled = normal / vec3(dot(pose_x, pose_x), dot(pose_y, pose_y), dot(pose_z, pose_z));
+vec3 turned = pose_x * scaled.x + pose_y * scaled.y + pose_z * scaled.z;
+return turned * inversesqrt(max(dot(turned, turned), 1e-30));
+}
+vec4 projected(vec3 at) {
+return pose_color.w > 0.0 ? clip_of(at) : vec4(0.0, 0.0, 2.0, 1.0);
+}
+`,
+    "silhouettes main": `vec3 corner_at, corner_albedo, corner_tone;
+void place_corner() {
+corner_at = place_in_eye_space();
+corner_albedo = pose_color.rgb;
+corner_tone = corner_albedo;
+#if !FLAT
+vec3 facing = normal_in_eye_space();
+if (dot(facing, sight_to(corner_at)) > 0.0) facing = -facing;
+if (light_eye.w < 0.5)
+corner_tone = lit(corner_albedo, facing, -dot(facing, normalize(sight_to(corner_at))), light_eye.xyz, up_eye.xyz);
+#endif
+gl_Position = projected(corner_at);
+}
+vec3 places[4], tones[4];
+vec4 clips[4];
+out float covered;
+out vec3 tone;
+vec2 px_of(int corner) { return clips[corner].xy / clips[corner].w * (0.5 * picture.xy); }
+vec3 tone_at(int corner) {
+#if FLAT
+vec3 start = places[1], along = places[2] - start;
+vec3 first = cross(along, places[0] - start), second = cross(places[3] - start, along);
+vec3 facing = normalize(dot(first, sight_to(start)) < 0.0 ? first : second);
+if (dot(facing, sight_to(start)) > 0.0) facing = -facing;
+return tone_of(corner_albedo, facing) + grazing_light(facing, places[corner]);
+#else
+return tones[corner];
+#endif
+}
+void emit_side(int corner, vec2 outward) {
+int side = gl_VertexID & 1;
+{
+gl_Position = clips[corner];
+gl_Position.xy += outward * (float(side) * gl_Position.w);
+covered = (1.0 - float(side)) * gl_Position.w;
+tone = tone_at(corner);
+}
+}
+void draw_edge() {
+for (int corner = 0; corner < 4; corner++) {
+vec4 place = clips[corner];
+if (place.w <= 0.0 || place.z <= -place.w || place.z >= place.w) return;
+}
+vec2 start = px_of(1), along = px_of(2) - start;
+vec2 across = normalize(vec2(-along.y, along.x) + 1e-12);
+float one = dot(px_of(0) - start, across), other = dot(px_of(3) - start, across);
+if (one * other < 0.0) return;
+vec2 outward = across * ((one + other > 0.0 ? -2.0 : 2.0) / picture.xy);
+emit_side(1 + ((gl_VertexID >> 1) & 1), outward);
+}
+in vec3 edge_0, edge_1, edge_2, edge_3;
+void main() {
+read_pose();
+vec3 ends[4] = vec3[4](edge_0, edge_1, edge_2, edge_3);
+for (int corner = 0; corner < 4; corner++) {
+place = ends[corner];
+place_corner();
+places[corner] = corner_at;
+tones[corner] = corner_tone;
+clips[corner] = gl_Position;
+}
+gl_Position = vec4(0.0, 0.0, 2.0, 1.0);
+draw_edge();
+}
+`,
+    "silhouettes pixel": `in float covered;
+in vec3 tone;
+out vec4 color;
+void main() { color = vec4(tone, covered * gl_FragCoord.w); }
+`,
     "mesh shadows main": `vec3 caster;
 vec2 dark;
 vec4 middles;
@@ -1649,6 +1733,7 @@ export const PROGRAMS = {
     "smooth faces": {"vertex": ["frame", "row", "light", "mesh row", "mesh vertex", "smooth faces main"], "fragment": ["frame", "light", "smooth faces pixel"]},
     "flat faces": {"vertex": ["frame", "row", "light", "mesh row", "mesh vertex", "flat tone", "flat faces main"], "fragment": ["frame", "light", "flat tone", "flat faces pixel"]},
     "surfaces": {"vertex": ["frame", "row", "light", "mesh row", "mesh vertex", "surfaces main"], "fragment": ["frame", "light", "finish", "surfaces pixel"]},
+    "silhouettes": {"vertex": ["frame", "row", "light", "mesh row", "edge places", "flat tone", "silhouettes main"], "fragment": ["silhouettes pixel"]},
     "mesh shadows": {"vertex": ["frame", "row", "mesh row", "mesh shadows main"], "fragment": ["shadows pixel"]},
     "grid": {"vertex": ["frame", "grid main"], "fragment": ["grid pixel"]},
     "lines": {"vertex": ["frame", "finite", "lines main"], "fragment": ["lines pixel"]},

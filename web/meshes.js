@@ -2,16 +2,22 @@
  * Bodies whose shape is a mesh: one instanced draw call for each group of rows, and their soft shadows.
  *
  * A mesh is on the GPU once, whatever its colours. A group whose mesh has not arrived is not drawn. Faces are visible
- * from both sides; transparent closed meshes show their fronts only. Silhouettes are hard.
+ * from both sides; transparent closed meshes show their fronts only. Faces have hard edges. Soft silhouettes are drawn
+ * over all bodies; they are left out if a picture has too many edges.
  */
 
-import { PLATE_SHARE, SMALLEST_M } from "./glsl.js";
-import { pointInput, ROW_BYTES } from "./gpu.js";
+import { MOST_EDGES_GPU, MOST_EDGES_SOFTWARE, PLATE_SHARE, SMALLEST_M } from "./glsl.js";
+import { isSoftware, pointInput, ROW_BYTES } from "./gpu.js";
 import { applyMaterial, finishOf } from "./solids.js";
 
 const INPUTS = ["row_place", "row_turn", "row_size", "row_tint", "place", "normal", "uv"];
 const [PLACE, NORMAL, UV] = [4, 5, 6];
+const EDGE_INPUTS = ["row_place", "row_turn", "row_size", "row_tint", "edge_0", "edge_1", "edge_2", "edge_3", "normal"];
 const SHADOW_CORNERS = 4;
+/** Most faces of a mesh with soft silhouettes. An edge takes some 300 bytes on the GPU. */
+const MOST_SOFT_FACES = 30_000;
+/** Floats of a vertex of an edge: four places and a normal. */
+const EDGE_FLOATS = 15;
 
 /**
  * Returns what the GPU needs of a mesh. A mesh without normals is flat: each face has three vertices of its own, with
@@ -81,6 +87,56 @@ export function meshBounds({ vertices, faces }) {
   return { middle: high.map((value, axis) => (value + low[axis]) / 2), halfSize, isPlate: thin <= PLATE_SHARE * next };
 }
 
+/** For each vertex, the number of the first vertex at the same place. */
+function weldedVertices(places) {
+  const first = new Map();
+  return Uint32Array.from({ length: places.length / 3 }, (_, vertex) => {
+    const key = `${places[3 * vertex] + 0},${places[3 * vertex + 1] + 0},${places[3 * vertex + 2] + 0}`;
+    if (!first.has(key)) first.set(key, vertex);
+    return first.get(key);
+  });
+}
+
+/**
+ * The edges of a mesh, as `silhouette_edges` in render/draw/meshes/mesh_geometry.py: the opposite corner of one face, both
+ * ends, the opposite corner of the other face.
+ * @param {{places: Float32Array, triangles: Uint32Array?}} geometry
+ * @returns {number[][]} four vertices each
+ */
+export function silhouetteEdges({ places, triangles }) {
+  const welded = weldedVertices(places);
+  const corners = triangles ?? welded.map((_, vertex) => vertex);
+  const edges = new Map();
+  for (const [from, to, opposite] of [[0, 1, 2], [1, 2, 0], [2, 0, 1]]) {
+    for (let face = 0; face < corners.length; face += 3) {
+      const [start, end, across] = [corners[face + from], corners[face + to], corners[face + opposite]];
+      const [low, high] = [Math.min(welded[start], welded[end]), Math.max(welded[start], welded[end])];
+      if (low === high) continue;
+      const key = low * welded.length + high;
+      const edge = edges.get(key);
+      if (edge === undefined) edges.set(key, [across, start, end, across, 1]);
+      else if (edge[4]++ === 1) edge[3] = across;
+    }
+  }
+  return [...edges.values()];
+}
+
+/** The vertices of all edges: four for each edge, with the edge's places and the normal at their end. */
+function edgeVertices(edges, { places, normals }) {
+  const floats = new Float32Array(4 * EDGE_FLOATS * edges.length);
+  edges.forEach((edge, at) => {
+    for (let vertex = 0; vertex < 4; vertex++) {
+      const into = EDGE_FLOATS * (4 * at + vertex);
+      for (let corner = 0; corner < 4; corner++) {
+        floats.set(places.subarray(3 * edge[corner], 3 * edge[corner] + 3), into + 3 * corner);
+      }
+      const end = edge[vertex < 2 ? 1 : 2];
+      floats.set(normals.subarray(3 * end, 3 * end + 3), into + 12);
+    }
+  });
+  return floats;
+}
+
 /**
  * True if the faces enclose a volume, with all fronts outside, as `is_closed` in render/draw/meshes/mesh_geometry.py.
  * @param {import("./contents.js").Mesh} mesh
@@ -88,12 +144,7 @@ export function meshBounds({ vertices, faces }) {
  */
 export function isClosed({ vertices, faces }, { triangles }) {
   const corners = triangles ?? faces;
-  const placeOf = new Map();
-  const welded = Uint32Array.from({ length: vertices.length / 3 }, (_, vertex) => {
-    const key = `${vertices[3 * vertex] + 0},${vertices[3 * vertex + 1] + 0},${vertices[3 * vertex + 2] + 0}`;
-    if (!placeOf.has(key)) placeOf.set(key, vertex);
-    return placeOf.get(key);
-  });
+  const welded = weldedVertices(vertices);
   const open = new Map();  // how many more times an edge was passed forth than back
   let volume = 0;
   for (let face = 0; face < corners.length; face += 3) {
@@ -129,6 +180,7 @@ export class Meshes {
     this.head = null;
     this.groups = [];
     this.rows = gl.createVertexArray();
+    this.mostEdges = isSoftware(gl) ? MOST_EDGES_SOFTWARE : MOST_EDGES_GPU;
   }
 
   /** Uploads the meshes that have arrived. @param {object} scene see scene.js. @param {{groups: object[]}} rows */
@@ -198,6 +250,59 @@ export class Meshes {
     gl.depthMask(true);
   }
 
+  /** Draws the soft silhouettes of all opaque meshes without a material. @param {{isParallel: boolean}} frame */
+  drawSilhouettes({ isParallel }) {
+    const gl = this.gl;
+    const drawn = this.groups.filter((group) => (this.#meshOf(group)?.geometry.mayBeSoft ?? false) && group.material === null);
+    const edges = drawn.reduce((sum, group) => sum + this.#edgesOf(group).count * group.count, 0);
+    if (edges === 0 || edges > this.mostEdges) return;
+    gl.enable(gl.DEPTH_TEST);
+    gl.enable(gl.BLEND);
+    gl.blendFuncSeparate(gl.SRC_ALPHA, gl.ONE_MINUS_SRC_ALPHA, gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
+    gl.depthMask(false);
+    for (const group of drawn) {
+      const { array, count } = this.#edgesOf(group);
+      const isFlat = Number(this.#meshOf(group).geometry.isFlat);
+      gl.useProgram(this.programs.get("silhouettes", { PARALLEL: isParallel, FLAT: isFlat }, EDGE_INPUTS).program);
+      gl.bindVertexArray(array);
+      this.#pointRows(group, this.poses.opaque);
+      gl.drawElementsInstanced(gl.TRIANGLES, 6 * count, gl.UNSIGNED_INT, 0, group.count);
+    }
+    gl.bindVertexArray(null);
+    gl.depthMask(true);
+  }
+
+  /** The edges of a group's mesh on the GPU; they are made when they are first drawn. */
+  #edgesOf(group) {
+    const held = this.#meshOf(group);
+    held.edges ??= this.#uploadEdges(held);
+    return held.edges;
+  }
+
+  #uploadEdges({ geometry, buffers }) {
+    const gl = this.gl;
+    const edges = silhouetteEdges(geometry);
+    const array = gl.createVertexArray();
+    gl.bindVertexArray(array);
+    const vertices = this.#buffer(gl.ARRAY_BUFFER, edgeVertices(edges, geometry), buffers);
+    for (let at = 0; at < 5; at++) {
+      pointInput(gl, PLACE + at, vertices, { size: 3, stride: 4 * EDGE_FLOATS, offset: 12 * at });
+    }
+    const indices = Uint32Array.from({ length: 6 * edges.length }, (_, at) => 4 * Math.floor(at / 6) + [0, 1, 2, 2, 1, 3][at % 6]);
+    this.#buffer(gl.ELEMENT_ARRAY_BUFFER, indices, buffers);
+    gl.bindVertexArray(null);
+    return { array, count: edges.length };
+  }
+
+  #buffer(target, values, buffers) {
+    const gl = this.gl;
+    const buffer = gl.createBuffer();
+    gl.bindBuffer(target, buffer);
+    gl.bufferData(target, values, gl.STATIC_DRAW);
+    buffers.push(buffer);
+    return buffer;
+  }
+
   #meshOf({ mesh }) {
     return this.held.get(this.head.meshes[mesh].digest) ?? null;
   }
@@ -236,15 +341,9 @@ export class Meshes {
 
   #upload(mesh) {
     const gl = this.gl;
-    const geometry = meshGeometry(mesh);
+    const geometry = { ...meshGeometry(mesh), mayBeSoft: mesh.faces.length <= 3 * MOST_SOFT_FACES };
     const buffers = [];
-    const made = (target, values) => {
-      const buffer = gl.createBuffer();
-      gl.bindBuffer(target, buffer);
-      gl.bufferData(target, values, gl.STATIC_DRAW);
-      buffers.push(buffer);
-      return buffer;
-    };
+    const made = (target, values) => this.#buffer(target, values, buffers);
     const array = gl.createVertexArray();
     gl.bindVertexArray(array);
     const point = (location, values, size) => pointInput(
@@ -257,8 +356,9 @@ export class Meshes {
     return { mesh, geometry, bounds: meshBounds(mesh), array, buffers, triangles, corners: mesh.faces.length };
   }
 
-  #delete({ array, buffers }) {
+  #delete({ array, edges, buffers }) {
     this.gl.deleteVertexArray(array);
+    if (edges) this.gl.deleteVertexArray(edges.array);
     for (const buffer of buffers) this.gl.deleteBuffer(buffer);
   }
 }

@@ -182,6 +182,7 @@ export class Renderer {
       this.solids.drawShadows(frame);
       this.meshes.drawShadows(frame);
     }
+    if (hasRows) this.meshes.drawSilhouettes(frame);
     if (head.outline) this.ground.drawOutline(head.outline, camera.eye);
     for (const run of posed?.hasTransparent ? backToFront({ rows, camera, ...pair }) : []) {
       if (run.kind === "meshes") this.meshes.drawTransparent(run, frame);
