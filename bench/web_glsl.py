@@ -229,6 +229,12 @@ def texts_and_programs() -> tuple[dict[str, str], dict[str, dict[str, list[str]]
         ["grid pixel"],
         **{"grid main": without(background._GRID_VERTEX), "grid pixel": without(background._GRID_FRAGMENT)},
     )
+    add(
+        "sky",
+        ["sky main"],
+        ["sky pixel"],
+        **{"sky main": without(background._VERTEX), "sky pixel": without(background._FRAGMENT)},
+    )
     # There is no `noperspective`. A value times w, divided by the interpolated w, is the same.
     line = joined(dots_and_lines._LINE_VERTEX, dots_and_lines._LINE_GEOMETRY).replace("noperspective ", "")
     line = line.replace("gl_Position.xy += side", "across *= gl_Position.w;\n        gl_Position.xy += side")
@@ -313,6 +319,8 @@ def constants() -> dict[str, object]:
         "LEAN": level_floor.LEAN,
         "MOST_STILL": body_programs.MOST_STILL,
         "MOST_SHADOWS": shadows.MOST_SHADOWS,
+        "MOST_CUBE_PX": background.MOST_CUBE_PX,
+        "HEIGHT_SHARE": background.HEIGHT_SHARE,
         "FINEST_SHARE": background.FINEST_SHARE,
         "GRID_DISTANCES": background.GRID_DISTANCES,
         "FINE_DISTANCES": background.FINE_DISTANCES,

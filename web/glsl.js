@@ -13,6 +13,8 @@ export const FEW_CASTERS = 200;
 export const LEAN = 1e-05;
 export const MOST_STILL = 64;
 export const MOST_SHADOWS = 20000;
+export const MOST_CUBE_PX = 1024;
+export const HEIGHT_SHARE = 0.5;
 export const FINEST_SHARE = 0.125;
 export const GRID_DISTANCES = 2.2;
 export const FINE_DISTANCES = 0.75;
@@ -1673,6 +1675,18 @@ float inside = max(1.0 - dot(from_middle, from_middle), 0.0);
 color = vec4(tint.rgb, tint.a * inside * inside);
 }
 `,
+    "sky main": `out vec3 way;
+void main() {
+vec2 corner = vec2((gl_VertexID & 1) * 4 - 1, (gl_VertexID >> 1) * 4 - 1);
+way = sight_to(vec3(corner / lens.xy, -1.0)) * view;
+gl_Position = vec4(corner, 0.0, 1.0);
+}
+`,
+    "sky pixel": `uniform samplerCube sky;
+in vec3 way;
+out vec4 color;
+void main() { color = vec4(texture(sky, way).rgb, 1.0); }
+`,
     "lines main": `in vec3 start;
 in vec3 end;
 in vec4 color;
@@ -1736,5 +1750,6 @@ export const PROGRAMS = {
     "silhouettes": {"vertex": ["frame", "row", "light", "mesh row", "edge places", "flat tone", "silhouettes main"], "fragment": ["silhouettes pixel"]},
     "mesh shadows": {"vertex": ["frame", "row", "mesh row", "mesh shadows main"], "fragment": ["shadows pixel"]},
     "grid": {"vertex": ["frame", "grid main"], "fragment": ["grid pixel"]},
+    "sky": {"vertex": ["frame", "sky main"], "fragment": ["sky pixel"]},
     "lines": {"vertex": ["frame", "finite", "lines main"], "fragment": ["lines pixel"]},
 };

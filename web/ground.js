@@ -5,9 +5,9 @@
 
 import {
   COARSE_ALPHA, ENDLESS_M, FAR_FADE_RADII, FEW_CASTERS, FINE_ALPHA, FINE_DISTANCES, FINE_SHARE, FINEST_SHARE, GRID_COLOR,
-  GRID_DISTANCES, LEAN, MOST_STILL, NEAR_FADE_RADII, OUTLINE_COLOR, OUTLINE_EDGES, VISIBLE,
+  GRID_DISTANCES, HEIGHT_SHARE, LEAN, MOST_CUBE_PX, MOST_STILL, NEAR_FADE_RADII, OUTLINE_COLOR, OUTLINE_EDGES, VISIBLE,
 } from "./glsl.js";
-import { InputBuffer, pointInput } from "./gpu.js";
+import { InputBuffer, pointInput, sidesOf } from "./gpu.js";
 import { halfFloat } from "./scene.js";
 
 const LINE_INPUTS = ["start", "end", "color"];
@@ -149,6 +149,50 @@ export function outlineRows([low, high], eye) {
   return bytes;
 }
 
+/** Directions of a pixel of each side of a cube, in OpenGL's layout. right, down: -1 to 1. */
+const CUBE_DIRECTIONS = [
+  (right, down) => [1, -down, -right], (right, down) => [-1, -down, right], (right, down) => [right, 1, down],
+  (right, down) => [right, -1, -down], (right, down) => [right, -down, 1], (right, down) => [-right, -down, -1],
+];
+
+/**
+ * Projects an image of all directions onto a cube, as `on_cube` in render/draw/flat/background.py.
+ * @param {{pixels: Uint8Array, shape: number[]}} image
+ * @returns {{pixels: Uint8Array, shape: number[]}[]} six sides, red, green and blue
+ */
+export function onCube({ pixels, shape: [heightPx, widthPx, channels] }) {
+  const side = Math.min(Math.max(Math.floor(heightPx * HEIGHT_SHARE), 1), MOST_CUBE_PX);
+  const clipped = (value, most) => Math.min(Math.max(Math.trunc(value), 0), most);
+  return CUBE_DIRECTIONS.map((directionOf) => {
+    const projected = new Uint8Array(3 * side * side);
+    for (let at = 0; at < side * side; at++) {
+      const right = ((at % side) + 0.5) / side * 2 - 1;
+      const down = (Math.floor(at / side) + 0.5) / side * 2 - 1;
+      const [x, y, z] = directionOf(right, down);
+      const row = clipped((0.5 - Math.atan2(z, Math.hypot(x, y)) / Math.PI) * heightPx, heightPx - 1);
+      const column = clipped((0.5 + Math.atan2(-y, x) / (2 * Math.PI)) * widthPx, widthPx - 1);
+      const from = (row * widthPx + column) * channels;
+      for (let channel = 0; channel < 3; channel++) projected[3 * at + channel] = pixels[from + channel];
+    }
+    return { pixels: projected, shape: [side, side, 3] };
+  });
+}
+
+/** The digest of the texture that a scene has as its background; null if it has a colour. */
+export function skyDigest({ background, shapes, materials, textures }) {
+  if (background) return null;
+  const material = materials?.[shapes?.at(-1)?.material];
+  return material === undefined || material.texture === null ? null : textures[material.texture].digest;
+}
+
+/** Mean colour of an image, each channel from 0 to 1. */
+function meanColor({ pixels, shape }) {
+  const channels = shape.at(-1);
+  const sum = [0, 0, 0];
+  for (let at = 0; at < pixels.length; at += channels) for (let axis = 0; axis < 3; axis++) sum[axis] += pixels[at + axis];
+  return sum.map((value) => value / 255 / (pixels.length / channels));
+}
+
 /** Draws the background and the lines. The frame's uniform block must be bound. */
 export class Ground {
   /**
@@ -161,10 +205,43 @@ export class Ground {
     this.empty = gl.createVertexArray();
     this.lines = gl.createVertexArray();
     this.edges = new InputBuffer(gl);
+    this.sky = null;
   }
 
-  /** Fills the picture with one colour and the farthest depth. @param {number[]} color rgb, 0 to 1 */
-  clear([red, green, blue]) {
+  /**
+   * Takes over the background of a scene. A texture is drawn as soon as its pixels have arrived.
+   * @param {object} scene see scene.js
+   * @param {import("./gpu.js").Textures} textures
+   */
+  setScene({ head, contents }, textures) {
+    const digest = skyDigest(head);
+    if (digest === this.sky?.digest) return;
+    if (this.sky) this.gl.deleteTexture(this.sky.texture);
+    this.sky = null;
+    const image = digest === null ? null : contents?.texture(digest) ?? null;
+    if (image === null) return;
+    const sides = image.shape.length === 4 ? sidesOf(image) : onCube(image);
+    this.sky = { digest, texture: textures.upload(sides, false), meanColor: meanColor(image) };
+  }
+
+  /** Fills the picture with the background and the farthest depth. @param {number[]?} color rgb, 0 to 1 */
+  drawBackground(color) {
+    this.#clear(color ?? [0, 0, 0]);
+    if (color || !this.sky) return;
+    const gl = this.gl;
+    const { program, uniforms } = this.programs.get("sky", {}, []);
+    gl.useProgram(program);
+    gl.uniform1i(uniforms.sky, 0);
+    gl.activeTexture(gl.TEXTURE0);
+    gl.bindTexture(gl.TEXTURE_CUBE_MAP, this.sky.texture);
+    gl.disable(gl.DEPTH_TEST);
+    gl.disable(gl.BLEND);
+    gl.bindVertexArray(this.empty);
+    gl.drawArrays(gl.TRIANGLES, 0, 3);
+    gl.bindVertexArray(null);
+  }
+
+  #clear([red, green, blue]) {
     const gl = this.gl;
     gl.depthMask(true);
     gl.clearColor(red, green, blue, 1);

@@ -54,9 +54,10 @@ export function quaternionOf(view) {
  * @param {number} widthPx
  * @param {number} heightPx
  * @param {{middle: number[], along: number[], halfM: number[], fadeRadii: number}} [floor]
+ * @param {number[]?} [skyColor] mean colour of a background that is a texture
  * @returns {Float32Array}
  */
-export function frameBlock(head, camera, widthPx, heightPx, floor = groundOf(head)) {
+export function frameBlock(head, camera, widthPx, heightPx, floor = groundOf(head), skyColor = null) {
   const { view, projection, eye, target } = camera;
   const isLit = head.look === "lit";
   const length = Math.hypot(...head.light);
@@ -64,7 +65,7 @@ export function frameBlock(head, camera, widthPx, heightPx, floor = groundOf(hea
   const inView = (v) => [0, 4, 8].map((row) => view[row] * v[0] + view[row + 1] * v[1] + view[row + 2] * v[2]);
   const eyeHigh = eye.map(Math.fround);
   const lens = [projection[0], projection[5], projection[10], projection[11]];
-  const background = head.background ?? [1, 1, 1];
+  const background = head.background ?? skyColor ?? [1, 1, 1];
   const faintest = 1.5 / 255 / (head.ground_z === null ? 1 : Math.max(...background, 0.1));
   return Float32Array.of(
     view[0], view[4], view[8], 0, view[1], view[5], view[9], 0, view[2], view[6], view[10], 0,
@@ -82,6 +83,12 @@ export function frameBlock(head, camera, widthPx, heightPx, floor = groundOf(hea
     floor.middle[0] - eye[0], floor.middle[1] - eye[1], ...floor.along,
     ...floor.halfM, floor.fadeRadii, 0,
   );
+}
+
+/** The entries of the textures that a scene's rows have. */
+function texturesOf({ materials, textures }, { groups }) {
+  const used = groups.map(({ material }) => (material === null || material === undefined ? null : materials[material].texture));
+  return [...new Set(used)].filter((texture) => texture !== null).map((texture) => textures[texture]);
 }
 
 /** Draws scenes into a canvas. Throws an Error with a text for the user if the browser offers no WebGL2. */
@@ -122,13 +129,14 @@ export class Renderer {
   setScene(scene) {
     this.scene = scene;
     if (this.isLost) return;
-    this.textures.keep(scene.head.textures ?? [], scene.contents ?? null);
+    this.ground.setScene(scene, this.textures);
     this.#setRows();
   }
 
   #setRows() {
     const rows = this.scene.rowsFor(this.bodies);
     this.poses.setRows(rows);
+    this.textures.keep(texturesOf(this.scene.head, rows), this.scene.contents ?? null);
     this.solids.setScene(this.scene.head, rows);
     this.meshes.setScene(this.scene, rows);
   }
@@ -165,12 +173,13 @@ export class Renderer {
     const pair = chosenPair(asked);
     const floor = hasRows && head.ground_z === null ? levelFloor(rows, pair.older, pair.newer) : null;
     gl.viewport(0, 0, widthPx, heightPx);
-    this.frame.write(frameBlock(head, camera, widthPx, heightPx, floor ?? groundOf(head)));
+    const skyColor = this.ground.sky?.meanColor ?? null;
+    this.frame.write(frameBlock(head, camera, widthPx, heightPx, floor ?? groundOf(head), skyColor));
     const posed = hasRows ? this.poses.run({ ...asked, ...this.#discrete() }, pair) : null;
     const frame = {
       isParallel: camera.orthographic, isOutlined: head.look === "flat", isStretched: posed?.isStretched ?? false,
     };
-    this.ground.clear(head.background ?? [0, 0, 0]);
+    this.ground.drawBackground(head.background);
     if (head.ground_z !== null) this.ground.drawGrid(camera);
     if (hasRows) {
       this.solids.drawOpaque(frame, true);

@@ -14,7 +14,20 @@ from PIL import Image
 
 from tests.render.draw.conftest import Studio, studio, upload
 from tests.web.drawing_page import DrawingPage, drawing_page
-from twixt.ipc.scene import Box, Capsule, Compound, Cylinder, Ellipsoid, Material, Mesh, Part, Plane, Scene, Sphere, Texture
+from twixt.ipc.scene import (
+    Box,
+    Capsule,
+    Compound,
+    Cylinder,
+    Ellipsoid,
+    Material,
+    Mesh,
+    Part,
+    Plane,
+    Scene,
+    Sphere,
+    Texture,
+)
 from twixt.ipc.scene.scene import packed_scene
 from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY, new_bodies
 from twixt.render.draw.frame.camera import OrbitCamera
@@ -152,6 +165,12 @@ def textured() -> list[Any]:
     ]  # fmt: skip
 
 
+def sky(shape: tuple[int, ...]) -> Texture:
+    rng = np.random.default_rng(8)
+    return Texture(np.kron(rng.integers(60, 250, (*(side // 8 if side > 6 else side for side in shape[:-1]), shape[-1])),
+        np.ones((*(8 if side > 6 else 1 for side in shape[:-1]), 1))).astype(np.uint8))  # fmt: skip
+
+
 def smooth() -> list[Any]:
     return [replace(shape, material=Material(roughness=0.25, specular=0.8)) for shape in ALL_SHAPES]
 
@@ -193,6 +212,8 @@ CASES = {
     "materials with images": case(textured(), 36),
     "meshes": case(meshes(), 28),
     "transparent meshes": case([*meshes(0.5), *ALL_SHAPES], 26),
+    "a sky that is an image": case(ALL_SHAPES, 24, background=sky((64, 128, 3)), ground_z=-0.5),
+    "a sky that is a cube": case(ALL_SHAPES, 24, background=sky((6, 32, 32, 4)), ground_z=-0.5),
     "a smooth material, flat look": case(smooth(), 36, look="flat"),
 }  # fmt: skip
 
