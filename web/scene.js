@@ -68,6 +68,7 @@ const FLOWN_OFF_M = 1e7, FLOWN_OFF_SPREADS = 1000, FARTHEST_FRAMED_M = 1e13;
  * @typedef {Object} Balls
  * @property {Float64Array} place Centres x, y, z; 3 a ball.
  * @property {Float64Array} radius
+ * @property {number[]} bodies Body of each of the first balls. The corners of the outline come last.
  */
 
 export class Scene {
@@ -303,21 +304,19 @@ export class Scene {
     let bodies = [];
     const position = places ?? positionsOf(snapshot);
     for (let body = 0; body < snapshot.count; body++) {
-      const isSeen = (flagsOf(snapshot, body) & VISIBLE) !== 0 && isChosen(body);
-      if (!isSeen || !Number.isFinite(this.#radius(snapshot, body))) continue;
-      const [x, y, z] = position.subarray(3 * body, 3 * body + 3);
-      if (Math.abs(x) < FARTHEST && Math.abs(y) < FARTHEST && Math.abs(z) < FARTHEST) bodies.push(body);
+      if ((flagsOf(snapshot, body) & VISIBLE) === 0 || !isChosen(body)) continue;
+      if (Number.isFinite(this.#radius(snapshot, body)) && isNear(position, body)) bodies.push(body);
     }
     bodies = withinSight(bodies, position);
     const corners = this.head.outline === null ? [] : cornersOf(this.head.outline);
     const place = new Float64Array(3 * (bodies.length + corners.length));
     const radius = new Float64Array(bodies.length + corners.length);
-    bodies.forEach((body, at) => {
-      place.set(position.subarray(3 * body, 3 * body + 3), 3 * at);
-      radius[at] = Math.abs(this.#radius(snapshot, body));
-    });
+    for (let at = 0; at < bodies.length; at++) {
+      for (let axis = 0; axis < 3; axis++) place[3 * at + axis] = position[3 * bodies[at] + axis];
+      radius[at] = Math.abs(this.#radius(snapshot, bodies[at]));
+    }
     corners.forEach((corner, at) => place.set(corner, 3 * (bodies.length + at)));
-    return {place, radius};
+    return {place, radius, bodies};
   }
 }
 
@@ -467,8 +466,16 @@ function colorOfPart(own, part, isByte, base, row) {
   });
 }
 
-function cornersOf([low, high]) {
+/** The eight corners of a box. */
+export function cornersOf([low, high]) {
   return [...Array(8).keys()].map((bit) => [1, 2, 4].map((mask, axis) => (bit & mask ? high : low)[axis]));
+}
+
+/** True if all coordinates of a body are finite and small enough to be drawn. */
+function isNear(position, body) {
+  const at = 3 * body;
+  return Math.abs(position[at]) < FARTHEST && Math.abs(position[at + 1]) < FARTHEST &&
+    Math.abs(position[at + 2]) < FARTHEST;
 }
 
 /** The bodies to frame: all, or those near the median position if some are too far away. */
