@@ -9,25 +9,11 @@ import { GUARD_PX, MOST_SHADOWS } from "./glsl.js";
 import { FRAME_BINDING, openContext, Programs, Textures, UniformBlock } from "./gpu.js";
 import { Ground, groundOf, levelFloor } from "./ground.js";
 import { Meshes } from "./meshes.js";
+import { DrawnPoses } from "./pose.js";
 import { chosenPair, Poses } from "./poses.js";
 import { backToFront, SOLID_KINDS, Solids } from "./solids.js";
 
 const FRAME_FLOATS = 60;
-/** Most pixels of the picture for each point of the page, along each axis. */
-const MOST_PX_A_POINT = 2;
-
-/**
- * Returns the size of the picture of a canvas, width and height in px.
- * @param {number} width in points of the page
- * @param {number} height
- * @param {number} pixelRatio `devicePixelRatio`
- * @returns {[number, number]}
- */
-export function pictureSize(width, height, pixelRatio) {
-  const ratio = Math.min(pixelRatio, MOST_PX_A_POINT);
-  return [width, height].map((side) => Math.max(1, Math.round(side * ratio)));
-}
-
 /**
  * Converts a rotation to a unit quaternion xyzw (Shepperd 1978), as `quaternion_of` in render/draw/frame/frame_block.py.
  * @param {ArrayLike<number>} view 4 x 4, row by row
@@ -175,7 +161,7 @@ export class Renderer {
     gl.viewport(0, 0, widthPx, heightPx);
     const skyColor = this.ground.sky?.meanColor ?? null;
     this.frame.write(frameBlock(head, camera, widthPx, heightPx, floor ?? groundOf(head), skyColor));
-    const posed = hasRows ? this.poses.run({ ...asked, ...this.#discrete() }, pair) : null;
+    const posed = hasRows ? this.poses.run({ ...asked, ...this.#discrete() }, pair, this.#posed(pair, asked.method)) : null;
     const frame = {
       isParallel: camera.orthographic, isOutlined: head.look === "flat", isStretched: posed?.isStretched ?? false,
     };
@@ -197,6 +183,15 @@ export class Renderer {
       if (run.kind === "meshes") this.meshes.drawTransparent(run, frame);
       else if (SOLID_KINDS.includes(run.kind)) this.solids.drawTransparent(run, frame);
     }
+  }
+
+  /** Bodies with a parent and their drawn poses; null if the scene has none. */
+  #posed(pair, method) {
+    const { scene } = this;
+    if (!scene.hasParents) return null;
+    const parents = scene.parentRows(this.bodies);
+    const poses = new DrawnPoses(pair, method, (snapshot) => scene.parentRows(snapshot.count));
+    return { isPosed: (body) => parents[body] >= 0, poses };
   }
 
   /** Which fields keep the value of the older snapshot, by the rules of the scene's columns. */
