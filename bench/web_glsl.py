@@ -14,18 +14,19 @@ import json
 import re
 from pathlib import Path
 
-from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_COLOR, HAS_VELOCITY, VISIBLE
+from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_COLOR, HAS_VELOCITY, MARK_KINDS, VISIBLE
 from twixt.render.draw.bodies import body_programs, level_floor, materials
 from twixt.render.draw.flat import background, dots_and_lines
 from twixt.render.draw.flat.flat_rows import FINITE_GLSL
 from twixt.render.draw.frame import frame_block
 from twixt.render.draw.glsl import light, mesh_pose, pose
 from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL, METHODS, PoseVariant
+from twixt.render.draw.marks import mark_solids
 from twixt.render.draw.meshes import mesh_drawing, mesh_geometry, mesh_programs
 from twixt.render.draw.shapes import planes, ray_cast, shadows
 from twixt.render.draw.shapes.boxes import BOX
 from twixt.render.draw.shapes.capsules import CAPSULE
-from twixt.render.draw.shapes.cylinders import CYLINDER
+from twixt.render.draw.shapes.cylinders import CONE, CYLINDER
 from twixt.render.draw.shapes.ellipsoids import ELLIPSOID
 from twixt.render.draw.spheres import fine_spheres, sphere_common
 
@@ -89,7 +90,7 @@ void main() {
 }
 """
 
-CAST_SHAPES = {"boxes": BOX, "capsules": CAPSULE, "cylinders": CYLINDER, "ellipsoids": ELLIPSOID}
+CAST_SHAPES = {"boxes": BOX, "capsules": CAPSULE, "cylinders": CYLINDER, "ellipsoids": ELLIPSOID, "cones": CONE}
 
 
 def texts_and_programs() -> tuple[dict[str, str], dict[str, dict[str, list[str]]]]:
@@ -331,6 +332,14 @@ def constants() -> dict[str, object]:
         "OUTLINE_COLOR": dots_and_lines.OUTLINE_COLOR,
         "OUTLINE_EDGES": dots_and_lines.EDGES.tolist(),
         "CHECKER_SIDE_PX": materials.LEAST_SIDE_PX,
+        "MARK_KINDS": tuple(MARK_KINDS),
+        "HEAD_RADIUS": mark_solids.HEAD_RADIUS,
+        "HEAD_LENGTH": mark_solids.HEAD_LENGTH,
+        "HEAD_SHARE": mark_solids.HEAD_SHARE,
+        "AXIS_RADIUS": mark_solids.AXIS_RADIUS,
+        "AXIS_COLORS": mark_solids.AXIS_COLORS.tolist(),
+        "TO_AXES": mark_solids.TO_AXES.tolist(),
+        "THINNEST": mark_solids.THINNEST,
         "MOST_EDGES_SOFTWARE": mesh_drawing.MOST_EDGES_SOFTWARE,
         "MOST_EDGES_GPU": mesh_drawing.MOST_EDGES_GPU,
         "PLATE_SHARE": mesh_geometry.PLATE_SHARE,

@@ -25,6 +25,14 @@ export const GRID_COLOR = [0.55, 0.6, 0.68];
 export const OUTLINE_COLOR = [158, 173, 199, 140];
 export const OUTLINE_EDGES = [[0, 1], [2, 3], [4, 5], [6, 7], [0, 2], [1, 3], [4, 6], [5, 7], [0, 4], [1, 5], [2, 6], [3, 7]];
 export const CHECKER_SIDE_PX = 32;
+export const MARK_KINDS = ["sphere", "box", "capsule", "cylinder", "ellipsoid", "arrow", "line", "axes", "text"];
+export const HEAD_RADIUS = 2.5;
+export const HEAD_LENGTH = 6.0;
+export const HEAD_SHARE = 0.3333333333333333;
+export const AXIS_RADIUS = 0.05;
+export const AXIS_COLORS = [[230.0, 60.0, 50.0], [70.0, 200.0, 70.0], [60.0, 110.0, 240.0]];
+export const TO_AXES = [[0.0, 0.7071067811865476, 0.0, 0.7071067811865476], [-0.7071067811865476, 0.0, 0.0, 0.7071067811865476], [0.0, 0.0, 0.0, 1.0]];
+export const THINNEST = 0.0001;
 export const MOST_EDGES_SOFTWARE = 20000;
 export const MOST_EDGES_GPU = 4000000;
 export const PLATE_SHARE = 0.1;
@@ -849,6 +857,73 @@ along = d * half_size;
 vec3 shade(vec3 q, vec3 d, float per_px) {
 vec3 normal = normalize(q * extent.yzx * extent.zxy);
 return skin(normal, d * extent.xyz, q.xy * per_px);
+}
+`,
+    "cones support": `float support(vec3 size, vec3 along) { return size.z * abs(along.z) + size.x * length(along.xy); }
+`,
+    "cones size": `vec3 size_of(Pose pose) {
+float around = 0.5 * (pose.scale.x + pose.scale.y);
+return shape_size * vec3(around, around, pose.scale.z);
+}
+`,
+    "cones paint": `void paint_skin(Body body, float radius) {
+float px = (PARALLEL ? 1.0 : max(body.depth, radius)) * picture.z / radius;
+tone_x = vec4(body.color.rgb, light_eye.w > 0.5 ? -1.0 : PATTERN * 0.20 * clamp(1.2 - 3.0 * px, 0.0, 1.0));
+tone_y.xyz = body.right * light_eye.x + body.up * light_eye.y + body.back * light_eye.z;
+tone_z.xyz = body.right * up_eye.x + body.up * up_eye.y + body.back * up_eye.z;
+}
+void paint(Body body) {
+paint_skin(body, body.size.x);
+extent.xyz = vec3(body.size.x, detail(body), body.size.z);
+}
+`,
+    "cones meet": `vec3 skin(vec3 normal, vec3 d, vec2 from_z) {
+if (tone_x.w < 0.0) return tone_x.rgb;
+vec2 side = clamp(from_z, -1.0, 1.0);
+float tone = 1.0 - tone_x.w * (1.0 - side.x * side.y);
+float facing = -dot(normal, d), towards = dot(normal, tone_y.xyz);
+float mirrored = 2.0 * facing * towards + dot(tone_y.xyz, d);
+return lit_by(tone_x.rgb * tone, towards, dot(normal, tone_z.xyz), mirrored, facing);
+}
+bool is_disc;
+void meet(vec3 p, vec3 d, float per_px, out float t, out float covered) {
+float radius = extent.x, half_height = extent.z, slope = 0.5 * radius / half_height, slope2 = slope * slope;
+vec3 q = vec3(p.xy, p.z - half_height);
+float a = dot(d.xy, d.xy) - slope2 * d.z * d.z, b = dot(q.xy, d.xy) - slope2 * q.z * d.z;
+float c = dot(q.xy, q.xy) - slope2 * q.z * q.z, room = b * b - a * c;
+a = abs(a) < 1e-9 ? 1e-9 : a;
+float middle = -b / a, enter = middle - sqrt(max(room, 0.0)) / a;
+if (a < 0.0 && d.z > 0.0) enter = -1e30;
+covered = 0.0;
+float z = p.z + d.z * middle;
+if (a > 0.0 && abs(z) <= half_height) {
+vec2 by_b = vec2(dot(across.xy, d.xy) - slope2 * across.z * d.z, dot(upward.xy, d.xy) - slope2 * upward.z * d.z);
+vec2 by_c = vec2(dot(q.xy, across.xy) - slope2 * q.z * across.z, dot(q.xy, upward.xy) - slope2 * q.z * upward.z);
+vec2 steep = (b * by_b - a * by_c) * (2.0 * px_move);
+covered = max(room * inversesqrt(max(dot(steep, steep), 1e-30)) + 0.5, 0.0);
+}
+float per_z = 1.0 / (d.z + (d.z < 0.0 ? -1e-9 : 1e-9)), at_disc = (-half_height - p.z) * per_z;
+vec2 past = p.xy + d.xy * at_disc;
+float from_axis = max(length(past), 1e-9);
+vec2 right = across.xy - d.xy * (across.z * per_z), up = upward.xy - d.xy * (upward.z * per_z);
+vec2 steep = vec2(dot(past, right), dot(past, up)) * (px_move / from_axis);
+covered = max(covered, (radius - from_axis) * inversesqrt(max(dot(steep, steep), 1e-30)) + 0.5);
+is_disc = d.z > 0.0 && at_disc > enter;
+t = is_disc ? at_disc : max(enter, -1e9);
+}
+vec3 shade(vec3 q, vec3 d, float per_px) {
+float slope = 0.5 * extent.x / extent.z;
+vec3 side = vec3(q.xy, slope * slope * (extent.z - q.z));
+vec3 normal = is_disc ? vec3(0.0, 0.0, -1.0) : side * inversesqrt(max(dot(side, side), 1e-30));
+vec3 tone = skin(normal, d, q.xy * per_px);
+if (!OUTLINED) return tone;
+float from_axis = max(length(q.xy), 1e-9), slant = sqrt(1.0 + slope * slope);
+vec2 outward = q.xy / from_axis;
+vec3 inward = is_disc ? vec3(outward, 0.0) : vec3(-outward * slope, 1.0) / slant, slide = d / dot(normal, d);
+float px = abs(dot(inward, across.xyz - slide * dot(normal, across.xyz)))
++ abs(dot(inward, upward.xyz - slide * dot(normal, upward.xyz)));
+float inside = (is_disc ? extent.x - from_axis : (q.z + extent.z) * slant) / max(px * px_move, 1e-9);
+return with_outline(tone, inside + 0.75, -tone_x.w);
 }
 `,
     "polynomial": `const float BASE = 0.612, SQUARE = 0.232;
@@ -1740,6 +1815,7 @@ export const PROGRAMS = {
     "capsules": {"vertex": ["frame", "row", "light", "body", "capsules support", "body end", "capsules size", "body seen", "capsules paint", "corners"], "fragment": ["light", "finish", "outlined", "ray", "capsules meet", "ray end"]},
     "cylinders": {"vertex": ["frame", "row", "light", "body", "cylinders support", "body end", "cylinders size", "body seen", "cylinders paint", "corners"], "fragment": ["light", "finish", "outlined", "ray", "cylinders meet", "ray end"]},
     "ellipsoids": {"vertex": ["frame", "row", "light", "body", "ellipsoids support", "body end", "ellipsoids size", "body seen", "ellipsoids paint", "corners"], "fragment": ["light", "finish", "outlined", "ray", "ellipsoids meet", "ray end"]},
+    "cones": {"vertex": ["frame", "row", "light", "body", "cones support", "body end", "cones size", "body seen", "cones paint", "corners"], "fragment": ["light", "finish", "outlined", "ray", "cones meet", "ray end"]},
     "spheres": {"vertex": ["frame", "row", "polynomial", "shine", "ball", "spheres main"], "fragment": ["polynomial", "highlight", "outlined", "spheres pixel"]},
     "large spheres": {"vertex": ["frame", "row", "ball", "large spheres main"], "fragment": ["light", "finish", "outlined", "large spheres pixel"]},
     "planes": {"vertex": ["frame", "row", "light", "finish", "shine", "planes main"], "fragment": ["outlined", "highlight", "planes pixel"]},

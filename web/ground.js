@@ -11,7 +11,8 @@ import { InputBuffer, pointInput, sidesOf } from "./gpu.js";
 import { halfFloat } from "./scene.js";
 
 const LINE_INPUTS = ["start", "end", "color"];
-const LINE_BYTES = 28;
+/** Bytes of a line: start and end relative to the eye, colour. */
+export const LINE_BYTES = 28;
 
 const WORDS = 16;
 /** Indices in a record: the word with flags and scale, that of the colour, the velocities' first words. */
@@ -27,12 +28,14 @@ export function rotated([x, y, z, w], [a, b, c]) {
   return [a + 2 * (y * r - z * q), b + 2 * (z * p - x * r), c + 2 * (x * q - y * p)];
 }
 
-function unit(turn) {
+/** A quaternion of length 1; no rotation for one of length 0. */
+export function unit(turn) {
   const length = Math.hypot(...turn);
   return length > 0 ? turn.map((value) => value / length) : [0, 0, 0, 1];
 }
 
-function turnAfter([x, y, z, w], [a, b, c, d]) {
+/** The quaternion of two rotations, the second argument first. */
+export function turnAfter([x, y, z, w], [a, b, c, d]) {
   return [
     w * a + d * x + y * c - z * b, w * b + d * y + z * a - x * c, w * c + d * z + x * b - y * a,
     w * d - x * a - y * b - z * c,
@@ -276,13 +279,22 @@ export class Ground {
   }
 
   /**
-   * Draws the twelve edges of a box; bodies hide them, and they hide nothing.
+   * Draws the twelve edges of a box.
    * @param {[number[], number[]]} corners lowest and highest corner in the world, metres
    * @param {number[]} eye
    */
   drawOutline(corners, eye) {
+    this.drawLines(outlineRows(corners, eye), OUTLINE_EDGES.length);
+  }
+
+  /**
+   * Draws lines one pixel wide; bodies hide them, and they hide nothing.
+   * @param {Uint8Array} rows LINE_BYTES a line
+   * @param {number} count
+   */
+  drawLines(rows, count) {
     const gl = this.gl;
-    this.edges.write(outlineRows(corners, eye));
+    this.edges.write(rows);
     gl.useProgram(this.programs.get("lines", {}, LINE_INPUTS).program);
     gl.bindVertexArray(this.lines);
     const layout = { stride: LINE_BYTES, divisor: 1 };
@@ -293,7 +305,7 @@ export class Ground {
     gl.enable(gl.BLEND);
     gl.blendFuncSeparate(gl.SRC_ALPHA, gl.ONE_MINUS_SRC_ALPHA, gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
     gl.depthMask(false);
-    gl.drawArraysInstanced(gl.TRIANGLE_STRIP, 0, 4, OUTLINE_EDGES.length);
+    gl.drawArraysInstanced(gl.TRIANGLE_STRIP, 0, 4, count);
     gl.depthMask(true);
     gl.bindVertexArray(null);
   }

@@ -8,6 +8,7 @@
 import { GUARD_PX, MOST_SHADOWS } from "./glsl.js";
 import { FRAME_BINDING, openContext, Programs, Textures, UniformBlock } from "./gpu.js";
 import { Ground, groundOf, levelFloor } from "./ground.js";
+import { blendedMarks, Marks, placedMarks } from "./marks.js";
 import { Meshes } from "./meshes.js";
 import { DrawnPoses } from "./pose.js";
 import { chosenPair, Poses } from "./poses.js";
@@ -102,6 +103,7 @@ export class Renderer {
     this.solids = new Solids(this.gl, this.programs, this.poses, this.textures);
     this.meshes = new Meshes(this.gl, this.programs, this.poses, this.textures);
     this.ground = new Ground(this.gl, this.programs);
+    this.marks = new Marks(this.gl, this.solids, this.ground);
   }
 
   /** Makes everything on the GPU anew. Snapshots are uploaded again when they are drawn. */
@@ -165,6 +167,8 @@ export class Renderer {
     const frame = {
       isParallel: camera.orthographic, isOutlined: head.look === "flat", isStretched: posed?.isStretched ?? false,
     };
+    const poses = new DrawnPoses(pair, asked.method, this.#parentsOf());
+    this.marks.begin(placedMarks(blendedMarks(pair), poses), camera.eye, head.look === "lit" ? head.brightness : 1);
     this.ground.drawBackground(head.background);
     if (head.ground_z !== null) this.ground.drawGrid(camera);
     if (hasRows) {
@@ -172,15 +176,19 @@ export class Renderer {
       this.meshes.drawOpaque(frame);
       this.solids.drawOpaque(frame, false);
     }
+    this.marks.drawOpaque(frame);
     const hasShadows = (head.ground_z !== null || floor !== null) && head.look === "lit" && rows.body.length <= MOST_SHADOWS;
     if (hasRows && hasShadows) {
       this.solids.drawShadows(frame);
       this.meshes.drawShadows(frame);
     }
     if (hasRows) this.meshes.drawSilhouettes(frame);
+    this.marks.drawLines();
     if (head.outline) this.ground.drawOutline(head.outline, camera.eye);
-    for (const run of posed?.hasTransparent ? backToFront({ rows, camera, ...pair }) : []) {
-      if (run.kind === "meshes") this.meshes.drawTransparent(run, frame);
+    const hasTransparent = posed?.hasTransparent || this.marks.through.length > 0;
+    for (const run of hasTransparent ? backToFront({ rows, camera, ...pair }, this.marks.through) : []) {
+      if (run.mark !== undefined) this.marks.drawTransparent(run.mark, frame);
+      else if (run.kind === "meshes") this.meshes.drawTransparent(run, frame);
       else if (SOLID_KINDS.includes(run.kind)) this.solids.drawTransparent(run, frame);
     }
   }
@@ -190,8 +198,12 @@ export class Renderer {
     const { scene } = this;
     if (!scene.hasParents) return null;
     const parents = scene.parentRows(this.bodies);
-    const poses = new DrawnPoses(pair, method, (snapshot) => scene.parentRows(snapshot.count));
-    return { isPosed: (body) => parents[body] >= 0, poses };
+    return { isPosed: (body) => parents[body] >= 0, poses: new DrawnPoses(pair, method, this.#parentsOf()) };
+  }
+
+  #parentsOf() {
+    const { scene } = this;
+    return scene.hasParents ? (snapshot) => scene.parentRows(snapshot.count) : null;
   }
 
   /** Which fields keep the value of the older snapshot, by the rules of the scene's columns. */
