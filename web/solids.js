@@ -27,23 +27,32 @@ const groupOf = (groups, row) => groups.find(({ first, count }) => row >= first 
  * Returns the transparent rows from back to front, as `back_to_front` in render/draw/transparency.py: by the distance of
  * their centres, and planes divide the order.
  * @param {{rows: object, older: object, newer: object?, camera: object}} picture snapshots with their rows on the GPU
- * @returns {number[]?} null if there are more than MOST_SORTED
+ * @param {{place: number[]}[]} marks transparent solids of marks, relative to the eye
+ * @returns {object[]} groups of one row each, or `{mark}`; if there are more than MOST_SORTED, whole groups, unsorted
  */
-export function backToFront({ rows, older, newer, camera }) {
+export function backToFront({ rows, older, newer, camera }, marks) {
   const lists = [older.gpu.transparent ?? [], newer?.gpu.transparent ?? []];
-  if (Math.max(...lists.map(({ length }) => length)) > MOST_SORTED) return null;
+  const ofMarks = marks.map((_, mark) => ({ mark }));
+  if (Math.max(marks.length, ...lists.map(({ length }) => length)) > MOST_SORTED) return [...rows.groups, ...ofMarks];
   const listed = [...new Set(lists.flat())];
   const { view, eye, orthographic } = camera;
   const toEye = [view[8], view[9], view[10]];
+  const nearnessOf = (place) => (orthographic ? dot(place, toEye) : -dot(place, place));
   const found = new Map(listed.map((row) => {
     const part = placedPart(rows, row, newer !== null && rows.body[row] < newer.count ? newer : older);
     const place = part.position.map((value, axis) => value - eye[axis]);
-    return [row, { place, normal: rotated(part.turn, [0, 0, 1]), nearness: orthographic ? dot(place, toEye) : -dot(place, place) }];
+    return [row, { place, normal: rotated(part.turn, [0, 0, 1]), nearness: nearnessOf(place) }];
   }));
+  for (const { mark } of ofMarks) {
+    const { place } = marks[mark];
+    listed.push(-1 - mark);
+    found.set(-1 - mark, { place, nearness: nearnessOf(place) });
+  }
   const sorted = listed.sort((one, other) => found.get(one).nearness - found.get(other).nearness);
   const planes = rows.groups.filter(({ kind }) => kind === "planes");
   const dividing = sorted.filter((row) => groupOf(planes, row)).slice(0, MOST_DIVIDING);
-  return divided(sorted, dividing);
+  return divided(sorted, dividing).map((row) => (
+    row < 0 ? { mark: -1 - row } : { ...groupOf(rows.groups, row), first: row, count: 1 }));
 
   function divided(order, left) {
     const plane = left.find((row) => order.includes(row));
@@ -99,19 +108,19 @@ export class Solids {
   }
 
   /**
-   * Draws all opaque rows. The frame's uniform block must be bound.
+   * Draws all opaque planes, or all other opaque rows. The frame's uniform block must be bound.
    * @param {{isParallel: boolean, isOutlined: boolean, isStretched: boolean}} frame
+   * @param {boolean} arePlanes
    */
-  drawOpaque(frame) {
+  drawOpaque(frame, arePlanes) {
     const gl = this.gl;
     gl.bindVertexArray(this.array);
     gl.enable(gl.DEPTH_TEST);
-    gl.depthFunc(gl.LESS);
     gl.depthMask(true);
-    gl.disable(gl.BLEND);
+    if (arePlanes) gl.disable(gl.BLEND);  // planes have no soft edges
+    else this.#blend();
     for (const group of this.order) {
-      if (group.kind !== "planes") this.#blend();  // planes have no soft edges
-      this.#draw(group, frame, this.poses.opaque);
+      if ((group.kind === "planes") === arePlanes) this.#draw(group, frame, this.poses.opaque);
     }
     gl.bindVertexArray(null);
   }
@@ -134,23 +143,45 @@ export class Solids {
   }
 
   /**
-   * Draws transparent rows.
+   * Draws transparent rows of one group. They hide nothing.
+   * @param {object} run a group, or some of its rows
    * @param {{isParallel: boolean, isOutlined: boolean, isStretched: boolean}} frame
-   * @param {number[]?} order row numbers from back to front; null: whole groups are drawn, unsorted
    */
-  drawTransparent(frame, order) {
+  drawTransparent(run, frame) {
     const gl = this.gl;
     gl.bindVertexArray(this.array);
     gl.enable(gl.DEPTH_TEST);
     gl.depthMask(false);
     this.#blend();
-    const { groups } = this.poses.rows;
-    const runs = order?.map((row) => ({ ...groupOf(groups, row), first: row, count: 1 })) ?? groups;
-    for (const run of runs) {
-      if (SOLID_KINDS.includes(run.kind)) this.#draw(run, { ...frame, isTransparent: true }, this.poses.transparent);
-    }
+    this.#draw(run, { ...frame, isTransparent: true }, this.poses.transparent);
     gl.depthMask(true);
     gl.bindVertexArray(null);
+  }
+
+  /**
+   * Draws rows of marks, which have their half size as scale.
+   * @param {{kind: string, first: number, count: number}} run
+   * @param {{isParallel: boolean, isOutlined: boolean}} frame
+   * @param {import("./gpu.js").InputBuffer} rows
+   * @param {boolean} isTransparent
+   */
+  drawMarks({ kind, first, count }, frame, rows, isTransparent) {
+    const gl = this.gl;
+    gl.bindVertexArray(this.array);
+    gl.enable(gl.DEPTH_TEST);
+    gl.depthMask(!isTransparent);
+    this.#blend();
+    const switches = { ...this.#switches({ ...frame, isTransparent }, NO_FINISH), PATTERN: "0.0" };
+    this.#instances(kind, switches, { first, count, rows, widestPx: 0, hasForm: false });
+    gl.depthMask(true);
+    gl.bindVertexArray(null);
+  }
+
+  #switches({ isParallel, isOutlined, isTransparent }, finish) {
+    return {
+      PARALLEL: isParallel, OUTLINED: isOutlined, PATTERN: finish === NO_FINISH ? "guard.z" : "0.0",
+      TRANSPARENT: Number(isTransparent ?? false), FAINT_BELOW: "0.5", FINISH: finish, WIDE: 0, APART: 0,
+    };
   }
 
   #blend() {
@@ -163,10 +194,7 @@ export class Solids {
     const own = this.#materialOf(material);
     const image = own?.texture === null || own === null ? null : this.textures.get(this.head.textures[own.texture].digest);
     const finish = finishOf(own, image, kind === "planes" && !frame.isTransparent);
-    const switches = {
-      PARALLEL: frame.isParallel, OUTLINED: frame.isOutlined, PATTERN: finish === NO_FINISH ? "guard.z" : "0.0",
-      TRANSPARENT: Number(frame.isTransparent ?? false), FAINT_BELOW: "0.5", FINISH: finish, WIDE: 0, APART: 0,
-    };
+    const switches = this.#switches(frame, finish);
     const draw = (name, widestPx) => this.#instances(name, switches, { first, count, rows, widestPx, own, image });
     if (kind !== "spheres") draw(kind, 0);
     // A sphere with a scale along each axis is an ellipsoid; so is one with an image.
@@ -179,7 +207,7 @@ export class Solids {
   }
 
   /** Draws rows by a program. widestPx: widest sphere that the program of small spheres draws. */
-  #instances(name, switches, { first, count, rows, widestPx, own = null, image = null }) {
+  #instances(name, switches, { first, count, rows, widestPx, own = null, image = null, hasForm = true }) {
     const gl = this.gl;
     const { program, uniforms } = this.programs.get(name, switches, ROW_INPUTS);
     gl.useProgram(program);
@@ -190,7 +218,11 @@ export class Solids {
       pointInput(gl, at, rows.buffer, { size: 4, stride: ROW_BYTES, offset, divisor: 1 });
     }
     const offset = FORM_BYTES * first;
-    pointInput(gl, 4, this.poses.form.buffer, { size: 4, stride: FORM_BYTES, offset, divisor: 1 });
+    if (hasForm) pointInput(gl, 4, this.poses.form.buffer, { size: 4, stride: FORM_BYTES, offset, divisor: 1 });
+    else {
+      gl.disableVertexAttribArray(4);
+      gl.vertexAttrib4f(4, 1, 1, 1, 0);
+    }
     gl.drawArraysInstanced(gl.TRIANGLE_STRIP, 0, CORNERS, count);
   }
 }

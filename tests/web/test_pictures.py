@@ -14,7 +14,20 @@ from PIL import Image
 
 from tests.render.draw.conftest import Studio, studio, upload
 from tests.web.drawing_page import DrawingPage, drawing_page
-from twixt.ipc.scene import Box, Capsule, Compound, Cylinder, Ellipsoid, Material, Part, Plane, Scene, Sphere, Texture
+from twixt.ipc.scene import (
+    Box,
+    Capsule,
+    Compound,
+    Cylinder,
+    Ellipsoid,
+    Material,
+    Mesh,
+    Part,
+    Plane,
+    Scene,
+    Sphere,
+    Texture,
+)
 from twixt.ipc.scene.scene import packed_scene
 from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY, new_bodies
 from twixt.render.draw.frame.camera import OrbitCamera
@@ -152,8 +165,28 @@ def textured() -> list[Any]:
     ]  # fmt: skip
 
 
+def sky(shape: tuple[int, ...]) -> Texture:
+    rng = np.random.default_rng(8)
+    return Texture(np.kron(rng.integers(60, 250, (*(side // 8 if side > 6 else side for side in shape[:-1]), shape[-1])),
+        np.ones((*(8 if side > 6 else 1 for side in shape[:-1]), 1))).astype(np.uint8))  # fmt: skip
+
+
 def smooth() -> list[Any]:
     return [replace(shape, material=Material(roughness=0.25, specular=0.8)) for shape in ALL_SHAPES]
+
+
+def meshes(alpha: float = 1.0) -> list[Any]:
+    """Flat, smooth and open meshes, with and without materials."""
+    corners = 0.5 * np.array([(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], np.float32)
+    faces = [(0, 1, 3), (0, 3, 2), (4, 6, 7), (4, 7, 5), (0, 4, 5), (0, 5, 1), (2, 3, 7), (2, 7, 6), (0, 2, 6), (0, 6, 4), (1, 5, 7), (1, 7, 3)]  # fmt: skip
+    image = Texture(np.kron(np.random.default_rng(6).integers(40, 255, (8, 8, 3)), np.ones((8, 8, 1))).astype(np.uint8))
+    uv = np.random.default_rng(7).uniform(0, 1, (8, 2))
+    color = (0.8, 0.5, 0.3, alpha)
+    return [
+        Mesh(corners, faces, color=color), Mesh(corners * (1.0, 0.6, 0.4), faces, "smooth", color=color), Mesh(corners, faces[:7], color=color),
+        Mesh(corners, faces, uv=uv, material=Material(image), color=color), Mesh(corners, faces, "smooth", material=Material(image), color=color),
+        Mesh(corners, faces, material=Material(roughness=0.3), color=color), Sphere(0.3),
+    ]  # fmt: skip
 
 
 CASES = {
@@ -177,6 +210,10 @@ CASES = {
     "a level floor that receives shadows": level_floor(),
     "transparent bodies": see_through(),
     "materials with images": case(textured(), 36),
+    "meshes": case(meshes(), 28),
+    "transparent meshes": case([*meshes(0.5), *ALL_SHAPES], 26),
+    "a sky that is an image": case(ALL_SHAPES, 24, background=sky((64, 128, 3)), ground_z=-0.5),
+    "a sky that is a cube": case(ALL_SHAPES, 24, background=sky((6, 32, 32, 4)), ground_z=-0.5),
     "a smooth material, flat look": case(smooth(), 36, look="flat"),
 }  # fmt: skip
 
