@@ -319,7 +319,9 @@ def _quaternions(words: NDArray[np.uint16]) -> Floats:
     """Unit quaternions of `_smallest_three`, (n, 4)."""
     largest = words[:, 0] >> 15 | words[:, 1] >> 15 << 1
     scale = LARGEST_OF_THREE / COMPONENT_LIMIT
-    first, second, third = (((words[:, axis] & 0x7FFF).astype(np.float64) - COMPONENT_LIMIT) * scale for axis in range(3))
+    first, second, third = (
+        ((words[:, axis] & 0x7FFF).astype(np.float64) - COMPONENT_LIMIT) * scale for axis in range(3)
+    )
     rest = np.sqrt(np.maximum(1 - first * first - second * second - third * third, 0))
     return np.stack(
         [
