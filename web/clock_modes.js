@@ -75,7 +75,7 @@ export class NewestTwoMode extends StatelessMode {
   reason = "between the two newest snapshots, one interval late";
 
   advanceTo(stream, presentNs) {
-    const dueNs = stream.previousDueNs + presentNs - stream.newestArrivalNs;
+    const dueNs = stream.previousDueNs + (presentNs - stream.newestArrivalNs);
     return stream.simAt(Math.min(dueNs, stream.newestDueNs));
   }
 }

@@ -24,7 +24,7 @@ const MODES = ["none", "interpolated", "held", "extrapolated"];
 const NUMBERS = [
   "timestampMs", "presentNs", "drawNs", "share", "rate", "playRate", "offsetNs", "roomNs", "drawDueNs",
   "usedPublishedNs", "newestTick", "newestSimNs", "newestDueNs", "newestPublishedNs", "worldEpoch", "planNumber",
-  "planRate", "ageBoundMs", "refreshMs", "workMs", "latenessMs", "messages", "bytes", "held",
+  "newestArrivalNs", "planRate", "ageBoundMs", "refreshMs", "workMs", "latenessMs", "messages", "bytes", "held",
 ];
 const TEXTS = ["mode", "reason", "clockMode", "method"];
 

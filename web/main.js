@@ -12,7 +12,6 @@ import {ClockMap} from "./clock_map.js";
 import {Connection} from "./connection.js";
 import {Contents} from "./contents.js";
 import {FrameLog, RefreshInterval} from "./frame_log.js";
-import {Hands} from "./hands.js";
 import {nextScale, onlyInWindow, Panel} from "./panel.js";
 import {MODES, PlaybackClock} from "./playback_clock.js";
 import {Renderer} from "./renderer.js";
@@ -53,7 +52,6 @@ class Page {
   #decoder = new Decoder();
   #refresh = new RefreshInterval();
   #panel;
-  #hands;
   #canvas = document.getElementById("view");
   #waiting = [];
   #originNs = null;
@@ -96,7 +94,7 @@ class Page {
       randomBytes: (count) => crypto.getRandomValues(new Uint8Array(count)),
       setTimeout: (...given) => setTimeout(...given), clearTimeout: (timer) => clearTimeout(timer),
     });
-    this.#hands = new Hands(this.#canvas, {camera: () => this.camera, moved: () => (this.#isFraming = false)});
+    this.#hold(this.#canvas);
     addEventListener("hashchange", () => this.connection.connect());
     addEventListener("keydown", (event) => this.#key(event));
     const see = () => this.connection.setVisible(document.visibilityState === "visible");
@@ -124,6 +122,7 @@ class Page {
   #begin(welcome) {
     this.#decoder.begin();
     this.#waiting = [];
+    this.status = {};
     document.title = `${welcome.name} · twixt`;
     if (this.#originNs !== welcome.origin_ns) {
       // Another server, with another clock and with world epochs that begin again.
@@ -200,7 +199,7 @@ class Page {
     const {snapshot} = message;
     if (this.#isStale) this.#cut();
     this.#newestEpoch = Math.max(this.#newestEpoch, snapshot.worldEpoch);
-    const arrivalNs = this.clockMap.toServerNs(arrivalMs);
+    const arrivalNs = snapshot.arrivalNs = this.clockMap.toServerNs(arrivalMs);
     this.clock.observe(snapshot.simNs, snapshot.dueNs, arrivalNs, snapshot.worldEpoch, snapshot.planNumber);
     if (this.store.add(snapshot)) this.renderer.upload(snapshot);
     this.connection.applied(message);
@@ -226,6 +225,8 @@ class Page {
       this.#setCamera(message.version, message.camera);
     } else if (message.kind === "status") {
       this.status = message.status;
+    } else if (message.kind === "end") {
+      this.status = {};
     }
   }
 
@@ -305,7 +306,8 @@ class Page {
         drawNs: pair.drawNs, share: isBlended ? pair.share : 0,
         drawDueNs: this.clock.dueNs(pair.drawNs), usedPublishedNs: (isBlended ? pair.newer : pair.older).publishedNs,
         newestTick: newest.tick, newestSimNs: newest.simNs, newestDueNs: newest.dueNs,
-        newestPublishedNs: newest.publishedNs, worldEpoch: newest.worldEpoch, rate: newest.rate,
+        newestPublishedNs: newest.publishedNs, newestArrivalNs: newest.arrivalNs, worldEpoch: newest.worldEpoch,
+        rate: newest.rate,
       });
     }
     row.workMs = performance.now() - beginMs;
@@ -324,6 +326,21 @@ class Page {
   }
 
   // -- the user
+
+  /** Lets the pointer move the camera. */
+  #hold(canvas) {
+    canvas.addEventListener("contextmenu", (event) => event.preventDefault());
+    canvas.addEventListener("pointerdown", (event) => canvas.setPointerCapture(event.pointerId));
+    canvas.addEventListener("pointermove", (event) => {
+      if (!event.buttons || this.camera.locked) return;
+      const move = event.buttons === 1 && !this.camera.isFlat ? "orbit" : "pan";
+      this.camera[move](event.movementX, event.movementY, canvas.clientHeight);
+    });
+    canvas.addEventListener("wheel", (event) => {
+      event.preventDefault();
+      if (!this.camera.locked) this.camera.zoom(-event.deltaY / (event.deltaMode === 0 ? 100 : 3));
+    }, {passive: false});
+  }
 
   #actions() {
     return {
@@ -357,13 +374,11 @@ class Page {
   #scale(scale) {
     const end = scale === this.#timeScale ? " (limit)" : "";
     this.#command("time_scale", scale, `time scale ${scale}${end}`);
-    if (this.connection.welcome?.may_control) this.status = {...this.status, time_scale: scale};
+    this.status = {...this.status, time_scale: scale};
   }
 
   #command(name, value, note) {
-    if (this.connection.command(name, value)) return this.#panel.note(note);
-    const mayControl = this.connection.welcome?.may_control ?? true;
-    this.#panel.note(mayControl ? "no link to the simulation" : "this link only watches; control is not allowed");
+    this.#panel.note(this.connection.command(name, value) ? note : "no link to the simulation");
   }
 
   #key(event) {

@@ -69,6 +69,8 @@ export class Panel {
   #patienceTimer = null;
   #failure = null;
   #state = {phase: "connecting", reason: "", text: ""};
+  #remarks = [];
+  #mayControl = true;
   #hasPicture = false;
   #colors = null;
 
@@ -112,7 +114,7 @@ export class Panel {
   /** Shows what the server said about the simulation and about this page's rights. */
   welcome({name, may_control: mayControl}) {
     set(this.#element.name, name);
-    this.#element.control.hidden = !mayControl;
+    this.#mayControl = mayControl;
   }
 
   /** Shows the state of the link. */
@@ -126,10 +128,9 @@ export class Panel {
     if (!isBrief || state.phase === "live") this.#showMessage();
   }
 
-  /** Shows remarks below the figures. */
+  /** Remarks about the scene, shown below the figures with the simulation's warning. */
   remark(texts) {
-    set(this.#element.remark, texts.join("\n"));
-    this.#element.remark.hidden = !texts.length;
+    this.#remarks = texts;
   }
 
   /** Shows the figures of the last seconds. */
@@ -140,6 +141,11 @@ export class Panel {
     }
     const errorMs = figures.animationErrorMs.p99, ageMs = figures.sampleAgeMs.p50;
     const isPaused = status.paused ?? plan?.rate === 0;
+    const remarks = [...this.#remarks, status.warning].filter(Boolean);
+    set(this.#element.remark, remarks.join("\n"));
+    this.#element.remark.hidden = !remarks.length;
+    // The status of a user's own loop has no field `paused`, because that loop decides itself when to step.
+    this.#element.control.hidden = !(this.#mayControl && "paused" in status);
     this.#figure("fps", figures.meanFps === null ? "–" : `${figures.meanFps.toFixed(1)} fps`);
     this.#figure("error", errorMs === null ? "–" : `${number(errorMs)} ms`, errorMs > UNEVEN_MS);
     this.#figure("age", ageMs === null ? "–" : `${number(ageMs)} ± ${number(state.boundMs)} ms`);
@@ -169,7 +175,9 @@ export class Panel {
   }
 
   #act(name) {
-    if (CONTROL.includes(name) && this.#element.control.hidden) return this.note("this link only watches");
+    if (CONTROL.includes(name) && this.#element.control.hidden) {
+      return this.note(this.#mayControl ? "your own program runs the loop" : "this link only watches");
+    }
     this.#actions[name]();
   }
 

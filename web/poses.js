@@ -117,7 +117,7 @@ export class Poses {
    * @param {object} snapshot
    */
   upload(snapshot) {
-    const held = snapshot.gpu ?? this.spare.pop() ?? { records: new InputBuffer(this.gl), stretch: null };
+    const held = (this.#owns(snapshot) ? snapshot.gpu : this.spare.pop()) ?? { owner: this, records: new InputBuffer(this.gl), stretch: null };
     const { rows } = this;
     let words = recordsOfRows(snapshot.words, snapshot.count, rows.body, this.staging);
     if (rows.base || snapshot.columns?.get("visible")?.per === "part") {
@@ -136,8 +136,13 @@ export class Poses {
 
   /** Lets the buffers of a snapshot be used for another one. @param {object} snapshot */
   release(snapshot) {
-    if (snapshot.gpu) this.spare.push(snapshot.gpu);
+    if (this.#owns(snapshot)) this.spare.push(snapshot.gpu);
     snapshot.gpu = null;
+  }
+
+  /** True if the snapshot is on the GPU. It is not after the context was lost. */
+  #owns(snapshot) {
+    return snapshot.gpu?.owner === this;
   }
 
   /** Scales along the axes of each row, from the column `scale3` of bodies or of parts; false if there is none. */
@@ -168,7 +173,7 @@ export class Poses {
   run(asked, pair) {
     const gl = this.gl;
     const { older, newer, before } = pair;
-    for (const one of [older, newer, before]) if (one && one.gpu?.rows !== this.rows) this.upload(one);
+    for (const one of [older, newer, before]) if (one && !(this.#owns(one) && one.gpu.rows === this.rows)) this.upload(one);
     const hasTransparent = older.gpu.transparent !== null || (newer !== null && newer.gpu.transparent !== null);
     const isStretched = older.gpu.isStretched && (newer === null || newer.gpu.isStretched);
     this.#writeLayer(pair, asked, hasTransparent);

@@ -12,6 +12,20 @@ import { chosenPair, Poses } from "./poses.js";
 import { backToFront, Solids } from "./solids.js";
 
 const FRAME_FLOATS = 60;
+/** Most pixels of the picture for each point of the page, along each axis. */
+const MOST_PX_A_POINT = 2;
+
+/**
+ * Returns the size of the picture of a canvas, width and height in px.
+ * @param {number} width in points of the page
+ * @param {number} height
+ * @param {number} pixelRatio `devicePixelRatio`
+ * @returns {[number, number]}
+ */
+export function pictureSize(width, height, pixelRatio) {
+  const ratio = Math.min(pixelRatio, MOST_PX_A_POINT);
+  return [width, height].map((side) => Math.max(1, Math.round(side * ratio)));
+}
 
 /**
  * Converts a rotation to a unit quaternion xyzw (Shepperd 1978), as `quaternion_of` in render/draw/frame/frame_block.py.

@@ -147,6 +147,11 @@ def end_text(end: str, message: str) -> str:
     return _text("end", end=end, message=message)
 
 
+def refused_text(name: str, reason: str) -> str:
+    """Message that a command of the page was not sent to the simulation."""
+    return _text("refused", name=name, reason=reason)
+
+
 class Hello(NamedTuple):
     """First message of a connection. have: padded digests of the contents that the page has."""
 

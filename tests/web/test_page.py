@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 import pytest
@@ -119,7 +120,7 @@ def test_a_hidden_page_costs_nothing_and_returns_with_one_cut(rig: Rig) -> None:
     rig.page.activate()
     rig.page.wait_for(f"twixt.frameLog.count > {during[1] + 60}")
     rows = [row for row in rig.page.evaluate("twixt.frameLog.rows()") if row["frame"] >= during[1]]
-    steps_ns = [after["drawNs"] - row["drawNs"] for row, after in zip(rows, rows[1:], strict=False)]
+    steps_ns = [after["drawNs"] - row["drawNs"] for row, after in pairwise(rows)]
     assert min(steps_ns) >= 0
     assert sum(step_ns > 1e9 for step_ns in steps_ns) <= 1
     assert rows[-1]["drawNs"] - rows[0]["drawNs"] > 1e9, "it still shows what was there when it was hidden"
