@@ -5,7 +5,7 @@
  */
 
 const CHUNK = 256;
-const HEAD_BYTES = 16, BOX_BYTES = 24, RECORD_WORDS = 16, SELDOM_BYTES = 10;
+const HEAD_BYTES = 16, BOX_BYTES = 40, RECORD_WORDS = 16, SELDOM_BYTES = 10;
 const VELOCITIES = 1, ANGULAR_VELOCITIES = 2;
 const COMPONENT_LIMIT = (1 << 14) - 1;
 const COMPONENT_SCALE = Math.sqrt(0.5) / COMPONENT_LIMIT;
@@ -63,7 +63,7 @@ export class LeanDecoder {
 
     const words = new Uint32Array(RECORD_WORDS * count);
     const floats = new Float32Array(words.buffer);
-    writePositions(floats, new Float32Array(buffer, boxesAt, (positionsAt - boxesAt) / 4),
+    writePositions(floats, new DataView(buffer, boxesAt, positionsAt - boxesAt),
       new Uint32Array(buffer, positionsAt, 2 * count), count);
     writeOrientations(floats, new Uint16Array(buffer, orientationsAt, 3 * count), count);
     if (fields & VELOCITIES) writeHalves(floats, 8, new Uint16Array(buffer, velocitiesAt, 3 * count));
@@ -107,12 +107,16 @@ export class LeanDecoder {
 
 /** Positions from integers of 21 bits: x, y and z of a body are in two words. */
 function writePositions(floats, boxes, packed, count) {
-  for (let row = 0, at = 0; row < count; row++, at += RECORD_WORDS) {
-    const box = 6 * Math.floor(row / CHUNK);
-    const low = packed[2 * row], high = packed[2 * row + 1];
-    floats[at] = boxes[box] + (low & 0x1fffff) * boxes[box + 3];
-    floats[at + 1] = boxes[box + 1] + (low >>> 21 | (high & 0x3ff) << 11) * boxes[box + 4];
-    floats[at + 2] = boxes[box + 2] + (high >>> 10 & 0x1fffff) * boxes[box + 5];
+  for (let begin = 0, box = 0; begin < count; begin += CHUNK, box += BOX_BYTES) {
+    const [firstX, firstY, firstZ] = [0, 8, 16].map((at) => boxes.getFloat64(box + at, true));
+    const [stepX, stepY, stepZ] = [24, 28, 32].map((at) => boxes.getFloat32(box + at, true));
+    const end = Math.min(begin + CHUNK, count);
+    for (let row = begin, at = RECORD_WORDS * begin; row < end; row++, at += RECORD_WORDS) {
+      const low = packed[2 * row], high = packed[2 * row + 1];
+      floats[at] = (firstX + (low & 0x1fffff)) * stepX;
+      floats[at + 1] = (firstY + (low >>> 21 | (high & 0x3ff) << 11)) * stepY;
+      floats[at + 2] = (firstZ + (high >>> 10 & 0x1fffff)) * stepZ;
+    }
   }
 }
 
