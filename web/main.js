@@ -344,6 +344,7 @@ class Page {
       },
       prefer: () => this.#panel.note(`prefer: ${(this.clock.prefer = after(PREFERENCES, this.clock.prefer))}`),
       frame: () => this.#panel.note(this.view.frameAll() ? "all bodies framed" : "the program has locked the camera"),
+      turn: (index, value) => this.connection.command("control", [index, value]),
       screenshot: () => (this.#wantsScreenshot = true),
     };
   }

@@ -7,7 +7,6 @@
 
 import { METHODS } from "./glsl.js";
 import { InputBuffer, LAYER_BINDING, POSE_INPUTS, pointInput, ROW_BYTES, ROW_OUTPUTS, UniformBlock } from "./gpu.js";
-import { writePosed } from "./pose.js";
 import { paintParts } from "./scene.js";
 
 const WORDS = 16;
@@ -145,17 +144,14 @@ export class Poses {
   /**
    * Copies the records of a snapshot in which some bodies have their drawn pose, for one picture.
    * @param {object} snapshot
-   * @param {{older: object, isPosed: (body: number) => boolean, poses: import("./pose.js").DrawnPoses}} posed
+   * @param {import("./pose.js").DrawnPoses} poses
    * @param {InputBuffer} into
    */
-  #uploadPosed(snapshot, { older, isPosed, poses }, into) {
+  #uploadPosed(snapshot, poses, into) {
     const { body } = this.rows;
     const words = this.#records(snapshot, true);
     const floats = new Float32Array(words.buffer, words.byteOffset, words.length);
-    for (let row = 0; row < body.length; row++) {
-      const pose = isPosed(body[row]) ? poses.of(body[row]) : null;
-      if (pose !== null) writePosed(older, body[row], pose, words, floats, WORDS * row);
-    }
+    poses.placeRows(body, words, floats);
     into.write(words);
     return { ...snapshot.gpu, records: into };
   }
@@ -206,7 +202,7 @@ export class Poses {
     const isStretched = older.gpu.isStretched && (newer === null || newer.gpu.isStretched);
     this.#writeLayer(pair, asked, hasTransparent);
     const held = [older, newer ?? older].map((one, at) => (
-      posed === null ? one.gpu : this.#uploadPosed(one, { older, ...posed }, this.posed[at])));
+      posed === null ? one.gpu : this.#uploadPosed(one, posed.poses, this.posed[at])));
     this.#pointInputs(...held, (before ?? older).gpu, isStretched);
     const switches = {
       METHOD: asked.method === "hermite" || asked.method === "auto" ? "blending.x" : METHODS.indexOf("linear"),

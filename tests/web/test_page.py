@@ -28,6 +28,25 @@ IS_SILENT = "document.getElementById('message').hidden"
 LIVE = "window.twixt && twixt.state.phase === 'live' && twixt.frameLog.count > 5"
 
 
+# A world whose body is where its controls say.
+KNOBS = """
+from twixt import Bodies, Button, Scene, Slider, Sphere, Toggle, World
+
+class Knobs(World):
+    def __init__(self):
+        self.bodies = Bodies(1)
+        self.scene = Scene([Sphere(0.2)])
+        self.x = Slider("x", 0.5, low=0, high=2)
+        self.up = Toggle("up", False)
+        self.kick = Button("kick")
+        self.controls = [self.x, self.up, self.kick]
+        self.kicks = 0
+    def step(self, dt):
+        self.kicks += self.kick.pressed()
+        self.bodies.position[0] = self.x.value, float(self.up.value), self.kicks
+"""
+
+
 class Rig(NamedTuple):
     start: Starter
     chromium: Chromium
@@ -49,9 +68,9 @@ class Rig(NamedTuple):
         assert found
         return run, found[0]
 
-    def open(self) -> tuple[Run, str]:
+    def open(self, name: str = NAME) -> tuple[Run, str]:
         """The server, and the link that the browser shows by now."""
-        run, link = self.serve()
+        run, link = self.serve(name)
         self.page.open("about:blank")
         self.page.open(link)
         self.page.wait_for(LIVE)
@@ -210,4 +229,18 @@ def test_drags_and_the_wheel_move_the_camera_and_f_shows_all_bodies_again(rig: R
     page.wait_for("twixt.view.followed === 3")
     page.send_key("f")
     page.wait_for("twixt.view.followed === null")
+    assert rig.faults == []
+
+
+def test_sliders_switches_and_buttons_of_the_program_reach_it(rig: Rig) -> None:
+    (rig.start.folder / "knobs.py").write_text(KNOBS)
+    rig.start("sim", "knobs:Knobs", "--name", "knobs")
+    rig.open("knobs")
+    page, inputs = rig.page, "document.querySelectorAll('#program input, #program button')"
+    page.wait_for("!document.getElementById('program').hidden")
+    assert "x" in page.evaluate("document.getElementById('program').innerText")
+    assert page.evaluate(f"{inputs}[0].value") == "0.5"
+    page.evaluate(f"{inputs}[0].value = 1.25; {inputs}[0].dispatchEvent(new Event('change'))")
+    page.evaluate(f"{inputs}[1].click(); {inputs}[2].click()")
+    page.wait_for("twixt.store.newest.floats.slice(0, 3).join() === '1.25,1,1'")
     assert rig.faults == []
