@@ -167,6 +167,7 @@ export class Renderer {
     const frame = {
       isParallel: camera.orthographic, isOutlined: head.look === "flat", isStretched: posed?.isStretched ?? false,
     };
+    this.meshes.begin(pair);
     const poses = new DrawnPoses(pair, asked.method, this.#parentsOf());
     this.marks.begin(placedMarks(blendedMarks(pair), poses), camera.eye, head.look === "lit" ? head.brightness : 1);
     this.ground.drawBackground(head.background);

@@ -29,9 +29,19 @@ from twixt.ipc.scene import (
     Texture,
 )
 from twixt.ipc.scene.scene import packed_scene
-from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY, new_bodies
+from twixt.ipc.snapshot import (
+    HAS_ANGULAR_VELOCITY,
+    HAS_VELOCITY,
+    MARK,
+    MARK_KINDS,
+    NO_MARKS,
+    NO_VERTICES,
+    new_bodies,
+    vertex_records,
+)
 from twixt.render.draw.frame.camera import OrbitCamera
 from twixt.render.draw.frame.layers import Layer
+from twixt.render.interpolation.blending import blended, drawable, matched
 
 __all__ = ["studio"]
 
@@ -61,7 +71,8 @@ DRAW = """async ({read, write, values}) => {
     const snapshot = async (name, simNs) => {
         const words = new Uint32Array(await read(name)), columns = new Map();
         if (values.hasScale3) columns.set("scale3", {per: "body", width: 3, values: new Float32Array(await read("scale3"))});
-        const made = {words, floats: new Float32Array(words.buffer), count: words.length / 16, simNs, columns};
+        const markWords = new Uint32Array(await read(name + "_marks"));
+        const made = {markWords, vertices: values.vertices, words, floats: new Float32Array(words.buffer), count: words.length / 16, simNs, columns};
         renderer.upload(made);
         return made;
     };
@@ -89,6 +100,8 @@ class Case(NamedTuple):
     method: str = "linear"
     share: float = 0.4
     scale3: np.ndarray | None = None
+    marks: tuple[np.ndarray, np.ndarray] = (NO_MARKS, NO_MARKS)
+    vertices: tuple[np.ndarray, np.ndarray] = (NO_VERTICES, NO_VERTICES)
 
 
 def spread(count: int, seed: int = 1, width_m: float = 3.0) -> tuple[np.ndarray, np.ndarray]:
@@ -107,7 +120,7 @@ def spread(count: int, seed: int = 1, width_m: float = 3.0) -> tuple[np.ndarray,
 
 
 def case(shapes: Any, count: int = 24, camera: OrbitCamera | None = None, seed: int = 1, **more: Any) -> Case:
-    of_case = {name: more.pop(name) for name in ("method", "share", "scale3") if name in more}
+    of_case = {name: more.pop(name) for name in ("method", "share", "scale3", "marks", "vertices") if name in more}
     listed = [shapes[at % len(shapes)] for at in range(count)]
     older, newer = spread(count, seed)
     return Case(
@@ -189,6 +202,56 @@ def meshes(alpha: float = 1.0) -> list[Any]:
     ]  # fmt: skip
 
 
+def marks() -> tuple[np.ndarray, np.ndarray]:
+    """Marks of all kinds, in another order in the newer snapshot; some are transparent, some are gone or new."""
+    rng = np.random.default_rng(9)
+    count = 8 * len(MARK_KINDS)
+    older, newer = np.zeros(count, MARK), np.zeros(count, MARK)
+    older["key"] = rng.permutation(count) + (rng.integers(0, 2, count).astype(np.uint64) << np.uint64(40))
+    older["kind"] = np.arange(count) % len(MARK_KINDS)
+    older["position"] = rng.uniform((-3, -3, 0.2), (3, 3, 2.5), (count, 3))
+    older["orientation"] = rng.normal(size=(count, 4))
+    older["size"] = rng.uniform(0.1, 0.7, (count, 3))
+    is_long = np.isin(older["kind"], [list(MARK_KINDS).index(kind) for kind in ("arrow", "line")])
+    older["size"][is_long, 0] = rng.choice([0.0, 0.05], is_long.sum())
+    older["size"][is_long, 2] = rng.choice([0.0, 0.2], is_long.sum())
+    older["color"] = rng.integers(0, 256, (count, 4))
+    older["color"][::2, 3] = 255
+    newer[:] = older
+    newer["position"] += rng.normal(0, 0.2, (count, 3))
+    newer["orientation"] += rng.normal(0, 0.2, (count, 4))
+    newer["color"][:, :3] = rng.integers(0, 256, (count, 3))
+    return older, rng.permutation(newer)[3:]
+
+
+def packed_vertices(vertices: np.ndarray) -> bytes:
+    return vertices.tobytes().ljust(64 * vertex_records(len(vertices)), b"\0")
+
+
+def surfaces() -> Case:
+    """Sheets that bend, flat and smooth, among other shapes."""
+    across, along = np.meshgrid(np.linspace(-0.6, 0.6, 9), np.linspace(-0.6, 0.6, 9))
+    rest = np.stack([across, along, 0 * across], axis=-1).reshape(-1, 3).astype(np.float32)
+    corner = (np.arange(8)[:, None] * 9 + np.arange(8)).ravel()
+    faces = np.concatenate(
+        [np.stack([corner, corner + 1, corner + 10], 1), np.stack([corner, corner + 10, corner + 9], 1)]
+    )
+    image = Texture(np.kron(np.random.default_rng(6).integers(40, 255, (8, 8, 3)), np.ones((8, 8, 1))).astype(np.uint8))
+    listed = [
+        Mesh(rest, faces, deforms=True), Mesh(rest, faces, "smooth", deforms=True), Sphere(0.3),
+        Mesh(rest, faces, "smooth", deforms=True, uv=rest[:, :2] + 0.5, material=Material(image)), Box((0.5, 0.4, 0.3)),
+    ]  # fmt: skip
+    made = case(listed, 15)
+    made.newer["epoch"][5] = 1
+    vertices = []
+    for height in (0.2, 0.5):
+        bent = np.tile(rest, (9, 1, 1))
+        bent[..., 2] = height * np.sin(5 * bent[..., 0] + np.arange(9)[:, None]) * np.cos(4 * bent[..., 1])
+        vertices.append(bent.reshape(-1, 3).astype(np.float32))
+    vertices[0][3 * 81] = np.nan
+    return made._replace(vertices=tuple(vertices))
+
+
 CASES = {
     "balls": case([Sphere(0.2), Sphere(0.3)], 200, method="hermite"),
     "large balls": case([Sphere(0.9)], 6, OrbitCamera(distance_m=4.0, elevation_rad=0.2)),
@@ -214,6 +277,8 @@ CASES = {
     "transparent meshes": case([*meshes(0.5), *ALL_SHAPES], 26),
     "a sky that is an image": case(ALL_SHAPES, 24, background=sky((64, 128, 3)), ground_z=-0.5),
     "a sky that is a cube": case(ALL_SHAPES, 24, background=sky((6, 32, 32, 4)), ground_z=-0.5),
+    "marks among bodies": case(ALL_SHAPES, 12, marks=marks()),
+    "surfaces that bend": surfaces(),
     "a smooth material, flat look": case(smooth(), 36, look="flat"),
 }  # fmt: skip
 
@@ -252,11 +317,13 @@ def page_pictures(page: DrawingPage, drawn: Case) -> Pictures:
     if drawn.scale3 is not None:
         arrays["scale3"] = drawn.scale3
     arrays |= contents
+    for name, marks, vertices in zip(("older", "newer"), drawn.marks, drawn.vertices, strict=True):
+        arrays[f"{name}_marks"] = np.frombuffer(marks.tobytes() + packed_vertices(vertices), "u1")
     camera = {"eye": matrices.eye, "target": matrices.target, "orthographic": matrices.orthographic}
     error = page.run(
         DRAW, arrays, head=head, version=1, camera=camera, share=drawn.share, method=drawn.method,
         widthPx=SIZE_PX[0], heightPx=SIZE_PX[1], hasScale3=drawn.scale3 is not None,
-        digests=list(contents),
+        digests=list(contents), vertices=len(drawn.vertices[0]),
     )  # fmt: skip
     assert error == 0
     size = (*reversed(SIZE_PX), 4)
@@ -268,10 +335,14 @@ def native_pictures(studio: Studio, drawn: Case) -> Pictures:
         renderer = studio.renderer(drawn.scene)
         for slot, bodies in enumerate((older, newer)):
             upload(renderer, slot, bodies)
+            if len(drawn.vertices[slot]) and len(bodies):
+                renderer.upload_surfaces(slot, drawn.vertices[slot], bodies)
             if scale3 is not None:
                 renderer.upload_scale3(slot, scale3)
         layer = Layer(0, 1, alpha=drawn.share, gap_s=1.0, method=drawn.method)
-        renderer.draw([layer], drawn.camera.matrices(SIZE_PX), WHOLE)
+        marks = tuple(drawable(marks) for marks in drawn.marks) if len(older) else (NO_MARKS, NO_MARKS)
+        shown = blended(*marks, matched(*(one["key"] for one in marks)), drawn.share)
+        renderer.draw([layer], drawn.camera.matrices(SIZE_PX), WHOLE, shown)
         renderer.finish()
         pixels = renderer.read_pixels()
         renderer.release()
