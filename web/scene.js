@@ -117,6 +117,11 @@ export class Scene {
     return this.#shapeIndex.length;
   }
 
+  /** Meshes and textures, see `contents.js`; null if none are known. */
+  get contents() {
+    return this.#contents;
+  }
+
   /** True if a body has a parent. */
   get hasParents() {
     return this.#children.length > 0;
