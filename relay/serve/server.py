@@ -136,7 +136,7 @@ class Server:
                 hello = await self._hello(connection)
                 await self._pair(connection, hello)
             except MessageError as error:
-                await connection.close(error.code, str(error)[:120])
+                await connection.close(error.code, error.reason)
         except ConnectionClosed:
             pass
         except Exception:

@@ -77,7 +77,7 @@ class Viewer:
             for task in done:
                 error = task.exception()
                 if isinstance(error, MessageError):
-                    code, reason = error.code, str(error)
+                    code, reason = error.code, error.reason
                 elif error is not None and not isinstance(error, ConnectionClosed):
                     raise error
             await self.close(code, reason)

@@ -39,6 +39,8 @@ DIGEST_BYTES = 32
 PIECE_BYTES = 256 << 10
 # Largest message of a page, in bytes.
 MOST_BYTES = 4096
+# Longest reason of a closed connection, in bytes (RFC 6455).
+MOST_REASON = 123
 # Largest whole number of a page. Above it, a double is not exact.
 MOST_WHOLE = 1 << 53
 # Blocks of a snapshot begin at multiples of this number of bytes.
@@ -51,11 +53,11 @@ DIGEST = re.compile(rf"(?:[0-9a-f]{{2}}){{1,{DIGEST_BYTES}}}")
 
 
 class MessageError(TwixtError):
-    """A message of a page breaks a rule. code: code with which the server closes the connection."""
+    """A message of a page breaks a rule. code, reason: with which the server closes the connection."""
 
     def __init__(self, message: str, code: int = INVALID) -> None:
         super().__init__(message)
-        self.code = code
+        self.code, self.reason = code, message.encode("ascii", "replace")[:MOST_REASON].decode()
 
 
 class Payload(NamedTuple):
