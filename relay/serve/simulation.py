@@ -44,6 +44,9 @@ IDLE_WAKE_S = 0.1
 SCENE_PATIENCE_NS = 250_000_000
 # Columns that the page draws, and the owner of their rows.
 DRAWN_COLUMNS = {SCALE3: BODY_ROWS, "color": PART_ROWS, "visible": PART_ROWS}
+# Longest wait for the world of the owner, in seconds: in effect no limit.
+OWN_WORLD_S = 86_400.0
+NO_SCREENSHOT = "the browser view writes no pictures; save one in the page, or open a window: twixt view"
 # Kinds of ends after which a simulation may come back.
 MAY_RETURN = ("ended", "crashed", "interrupted", "lost")
 # The reason why no simulation is attached, before the first one.
@@ -83,11 +86,11 @@ class Simulation:
     """The simulation `name`, whenever it runs.
 
     plan: the newest one; None before the first. end: why no simulation is attached, or None while one is. interval_ns:
-    mean wall time between two snapshots; 0 if it is not known.
+    mean wall time between two snapshots; 0 if it is not known. is_owner: True if the simulation has started this process.
     """
 
-    def __init__(self, name: str, origin_ns: int) -> None:
-        self.name = name
+    def __init__(self, name: str, origin_ns: int, is_owner: bool = False) -> None:
+        self.name, self._is_owner = name, is_owner
         self.origin_ns = origin_ns
         self.link: Link | None = None
         self.plan: Plan | None = None
@@ -107,12 +110,12 @@ class Simulation:
         self._plan_read: Plan | None = None
 
     async def run(self, server: Pages) -> Ended:
-        """Attaches whenever the simulation runs. Returns only if it refuses this guest."""
+        """Attaches whenever the simulation runs. Returns if it refuses this guest, or if it is the owner and ends."""
         self._server = server
         while True:
             link = await self._attached()
             ended = await self._follow(link)
-            if ended.kind not in MAY_RETURN:
+            if self._is_owner or ended.kind not in MAY_RETURN:
                 return ended
             because = f" ({ended.message})" if ended.message else ""
             print_notice(f'the simulation "{link.name}" has ended{because}; waiting until it runs again')
@@ -180,7 +183,9 @@ class Simulation:
         self._timer = loop.call_at(due_s, self._request)
 
     async def _attached(self) -> Link:
-        """A link to the simulation, as soon as it runs."""
+        """A link to the simulation, as soon as it runs. The owner runs already, and may still load its world."""
+        if self._is_owner:
+            return await in_thread(lambda: attach(self.name, OWN_WORLD_S, owned=True))
         refusal, has_waited = "", False
         while True:
             try:
@@ -227,6 +232,9 @@ class Simulation:
         try:
             if link.wait(0):  # it does not wait, but drains the wakes
                 self._is_wake_requested = False
+            for request in link.received.screenshots:
+                link.answer_screenshot(request.number, -1, NO_SCREENSHOT)
+            link.received.screenshots.clear()
             plan = link.plan()
             if plan != self._plan_read:
                 self._plan_read = plan
