@@ -77,7 +77,7 @@ class Viewer:
             for task in done:
                 error = task.exception()
                 if isinstance(error, MessageError):
-                    code, reason = error.code, error.reason
+                    code, reason = error.code, str(error)
                 elif error is not None and not isinstance(error, ConnectionClosed):
                     raise error
             await self.close(code, reason)
@@ -95,7 +95,7 @@ class Viewer:
 
     async def close(self, code: int, reason: str) -> None:
         """Closes both connections."""
-        await asyncio.gather(*(one.close(code, reason) for one in (self._stream, self._control)))
+        await asyncio.gather(*(one.close(code, messages.reason_of(reason)) for one in (self._stream, self._control)))
 
     async def _send_stream(self) -> None:
         while True:

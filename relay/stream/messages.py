@@ -53,11 +53,11 @@ DIGEST = re.compile(rf"(?:[0-9a-f]{{2}}){{1,{DIGEST_BYTES}}}")
 
 
 class MessageError(TwixtError):
-    """A message of a page breaks a rule. code, reason: with which the server closes the connection."""
+    """A message of a page breaks a rule. code: code with which the server closes the connection."""
 
     def __init__(self, message: str, code: int = INVALID) -> None:
         super().__init__(message)
-        self.code, self.reason = code, message.encode("ascii", "replace")[:MOST_REASON].decode()
+        self.code = code
 
 
 class Payload(NamedTuple):
@@ -212,6 +212,11 @@ def read_control(message: str | bytes) -> Ping | Acknowledgement | Command:
         case "command":
             return _command(fields)
     raise MessageError("a message must be a ping, an acknowledgement or a command")
+
+
+def reason_of(text: str) -> str:
+    """The text, as it fits into the reason of a closed WebSocket."""
+    return text.encode("ascii", "replace")[:MOST_REASON].decode()
 
 
 def padded(digest: bytes) -> bytes:
