@@ -3,8 +3,8 @@
 The window follows the times from sending to acknowledgement. `base` is that time without a queue of our own: the least
 median of a round, or what the last probe measured. In a round with the median time t, our messages in the link's queue
 are window * (1 - (base + noise) / t), and the window changes so that one message waits there. This is FAST TCP (Wei,
-Jin, Low, Hegde 2006) with a target of one message. One waiting message keeps a full link busy, and on a link that is not
-full there is none, so the window grows until it is not what limits; then every snapshot is sent as it is published.
+Jin, Low, Hegde 2006) with a target of one message. One waiting message keeps a full link busy, and on a link that is
+not full there is none, so the window grows until it is not what limits; then each snapshot is sent as it is published.
 
 - The noise is 1.5 times the mean difference between consecutive times. It separates jitter from a queue: at 80 +- 20 ms
   the median exceeds the least time by 40 ms, which would count as a queue of three messages.
