@@ -1,5 +1,6 @@
 /**
- * Decodes the bodies of lean snapshots into full records. docs/wire.md has the layout, and relay/stream/lean.py the reference.
+ * Decodes the bodies of lean snapshots into full records. docs/wire.md has the layout, and relay/stream/lean.py is the
+ * reference.
  *
  * Always: the records are bit-equal with those of the reference.
  */
@@ -21,18 +22,19 @@ for (let bits = 0; bits < HALF_VALUES.length; bits++) {
 
 /** Decodes the blocks of one connection, in the order in which they arrived. */
 export class LeanDecoder {
-  constructor() {
-    this.#resize(0);
-  }
+  // Fields that change seldom, a row for each body.
+  #colors = new Uint32Array(0);
+  #flagsAndScales = new Uint32Array(0);  // flags in the low half
+  #corrections = new Uint32Array(0);  // high half of the epoch; the low half is 0
 
   /**
-   * Returns the full records of the bodies: 16 words each, as `BODY` in ipc/snapshot.py.
-   * Throws an Error if the block is too short, or if it lacks rows that are not known.
+   * Full records of the bodies: 16 words each, as `BODY` in ipc/snapshot.py.
    * @param {ArrayBuffer} buffer
-   * @param {number} offset where the block begins, a multiple of 4
-   * @param {number} count number of bodies of the snapshot
+   * @param {number} offset  where the block begins, a multiple of 4
+   * @param {number} count  number of bodies of the snapshot
    * @returns {{words: Uint32Array, floats: Float32Array, end: number}} two views on the same bytes, and where the block
-   *   ends, padding included
+   *     ends, padding included
+   * @throws {Error} if the block is too short, or if it lacks rows that are not known
    */
   decode(buffer, offset, count) {
     if (buffer.byteLength < offset + HEAD_BYTES) throw new Error(`a lean block of ${buffer.byteLength - offset} bytes`);
@@ -81,19 +83,10 @@ export class LeanDecoder {
     return { words, floats, end };
   }
 
-  // Fields that change seldom, a row for each body.
-  #colors;
-  #flagsAndScales; // flags in the low half
-  #corrections; // high half of the epoch; the low half is 0
-
-  #resize(count) {
-    this.#colors = new Uint32Array(count);
-    this.#flagsAndScales = new Uint32Array(count);
-    this.#corrections = new Uint32Array(count);
-  }
-
   #takeSeldom(buffer, at, count, changed, changedRows) {
-    if (count !== this.#colors.length) this.#resize(count);
+    if (count !== this.#colors.length) {
+      [this.#colors, this.#flagsAndScales, this.#corrections] = [0, 1, 2].map(() => new Uint32Array(count));
+    }
     const colors = new Uint32Array(buffer, at, changed);
     const halves = new Uint16Array(buffer, at + 4 * changed, 3 * changed); // scales, flags, corrections
     for (let index = 0; index < changed; index++) {
