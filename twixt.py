@@ -174,8 +174,9 @@ __all__ = [
 # Instant at which twixt started. The time to the first frame is measured from it.
 _STARTED_NS = _time.perf_counter_ns()
 # Commands that start no viewer in advance. No viewer is started for help, shell completion and `--against` either.
-_WITHOUT_VIEWER = {"sim", "view", "report", "compare", "doctor", "bench", "worlds"}
-_AGAINST = "--against"  # flag with which each run starts its own viewer
+_WITHOUT_VIEWER = {"sim", "view", "serve", "report", "compare", "doctor", "bench", "worlds"}
+# Flags of runs that start no viewer with a window, or start it later.
+_WITHOUT_VIEWER_FLAGS = ("--against", "--web")
 _HELP_FLAGS, _COMPLETION_VARIABLE = {"-h", "--help", "--version"}, "_TWIXT_COMPLETE"
 
 
@@ -252,11 +253,19 @@ def _main(arguments: list[str]) -> int:
     from twixt.ipc.process.notices import print_notice
 
     try:
-        if arguments[:1] == ["_view"]:
+        if arguments[:1] in (["_view"], ["_serve"], ["_measure"]):
             from twixt.sim.process import viewer_command
 
             # This call comes before the import of numpy, because it sets the search path.
             is_owned = viewer_command.consume_variables()
+            if arguments[0] == "_serve":
+                from twixt.relay.serve.owned import serve_as_child
+
+                return serve_as_child()
+            if arguments[0] == "_measure":
+                from twixt.cli.web_measure import measure_as_child
+
+                return measure_as_child()
             from twixt.render.viewer.owned_viewer import view_as_child
 
             return view_as_child(is_owned)
@@ -307,7 +316,7 @@ def _needs_viewer(arguments: list[str]) -> bool:
     if (
         _COMPLETION_VARIABLE in _os.environ
         or _HELP_FLAGS & set(arguments)
-        or any(word.startswith(_AGAINST) for word in arguments)
+        or any(word.startswith(_WITHOUT_VIEWER_FLAGS) for word in arguments)
     ):
         return False
     return not arguments or arguments[0] not in _WITHOUT_VIEWER

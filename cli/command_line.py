@@ -5,10 +5,12 @@ Always: a command imports its code only when it runs, so `--help` and shell comp
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import io
 import os
 import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -29,6 +31,7 @@ HELP_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100
 commands = CommandTable()
 EXISTING_FILE = click.Path(exists=True, dir_okay=False)
 WORLD = argument("world", default="balls", shell_complete=complete_worlds)
+WEB = option("--web", is_flag=True, help="show the world in a browser instead of a window; prints a link to the page")
 FULL = option("--full", is_flag=True, help="print all figures and conditions of the report")
 
 
@@ -80,14 +83,15 @@ twixt without a command is the same as twixt run.
 """
 
 
-@commands.command(WORLD, FULL, sides=(BOTH, SIM, VIEW))
+@commands.command(WORLD, WEB, FULL, sides=(BOTH, SIM, VIEW))
 def run(**values: Any) -> int:
     """Run a world and show it in a window. Closing the window ends the run."""
-    return _run(_config(**values))
+    return _run(_viewed(_config(**values)))
 
 
 @commands.command(
     WORLD,
+    option("--web", is_flag=True, help="measure the browser view, in a Chromium that this command starts"),
     FULL,
     option(
         "--against",
@@ -126,6 +130,7 @@ def measure(
 
 @commands.command(
     WORLD,
+    option("--web", is_flag=True, help="also show the world in a browser; prints a link to the page"),
     option("--steps", type=click.IntRange(min=1), help="end after this number of steps"),
     option("--hash", "print_hash", is_flag=True, help="print a hash of the final state"),
     option(
@@ -145,29 +150,94 @@ def sim(steps: int | None, print_hash: bool, json_file: str | None, **values: An
     config = _config(**values)
     if json_file is not None:
         check_file("--json", json_file)
-    listener = open_listener(config.name or "default")
-    return simulate(
-        config,
-        listener=listener,
-        viewer=None,
-        steps=steps,
-        print_hash=print_hash,
-        json_file=json_file,
-        find=find_world_or_model,
-    )
+    name = config.name or "default"
+    listener = open_listener(name)
+    with _beside(name, config):
+        return simulate(
+            config,
+            listener=listener,
+            viewer=None,
+            steps=steps,
+            print_hash=print_hash,
+            json_file=json_file,
+            find=find_world_or_model,
+        )
+
+
+@contextlib.contextmanager
+def _beside(name: str, config: Config) -> Iterator[None]:
+    """Context manager: with `config.web`, the server of the browser view runs beside the simulation `name`."""
+    if not config.web:
+        yield
+        return
+    from twixt.sim.process.viewer_process import SERVER_TIMEOUT_S, start_viewer
+
+    server = start_viewer(name, config, lambda _ended: None)
+    try:
+        yield
+    finally:
+        server.stop(SERVER_TIMEOUT_S)
 
 
 @commands.command(
     argument("name", required=False, shell_complete=complete_simulations),
     option("--wait", is_flag=True, help="wait until the simulation starts; when it ends, wait until it starts again"),
+    option("--web", is_flag=True, help="show the simulation in a browser, the same as twixt serve NAME"),
     FULL,
     sides=(BOTH, VIEW),
 )
-def view(name: str | None, wait: bool, **values: Any) -> int:
+def view(name: str | None, wait: bool, web: bool, **values: Any) -> int:
     """Attach a viewer to a running simulation."""
+    if web:
+        from twixt.relay.serve.process import ServeOptions, serve
+
+        return serve(ServeOptions(name=name, seconds=values["seconds"]))
     from twixt.render.viewer.process import view as render
 
     return render(_config(**values), name, owned=False, wait=wait)
+
+
+@commands.command(
+    argument("name", required=False, shell_complete=complete_simulations),
+    option("--port", type=click.IntRange(1, 65535), metavar="N", help="port [default: the same as the last time]"),
+    option(
+        "--host",
+        default="127.0.0.1",
+        metavar="HOST",
+        show_default=True,
+        help="address to listen on; beyond this machine, it needs --cert and --key",
+    ),
+    option("--cert", metavar="FILE", help="certificate for https (PEM)"),
+    option("--key", metavar="FILE", help="private key of the certificate (PEM)"),
+    option("--plain", is_flag=True, help="allow --host without a certificate; only inside a container"),
+    option(
+        "--allow-host",
+        "hosts",
+        multiple=True,
+        metavar="HOST",
+        help="answer requests for this host name, such as that of a proxy; you may repeat this flag",
+    ),
+    option(
+        "--allow-origin",
+        "origins",
+        multiple=True,
+        metavar="ORIGIN",
+        help="accept pages from this origin, such as https://lab.example; you may repeat this flag",
+    ),
+    option(
+        "--allow-control/--no-control",
+        "may_control",
+        default=None,
+        help="let pages pause, step and reset the simulation and move its sliders [default: only if --host is this machine]",
+    ),
+    option("--seconds", type=click.FloatRange(min=0, min_open=True), metavar="S", help="end after S seconds"),
+)
+def serve(cert: str | None, plain: bool, **values: Any) -> int:
+    """Show a running simulation in a browser. Prints a link to the page."""
+    from twixt.relay.serve.process import ServeOptions
+    from twixt.relay.serve.process import serve as run_server
+
+    return run_server(ServeOptions(certificate=cert, is_plain=plain, **values))
 
 
 @commands.command(
@@ -231,6 +301,15 @@ def _config(**values: Any) -> Config:
         # default.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     return config
+
+
+def _viewed(config: Config) -> Config:
+    """The configuration with the kind of viewer that --web or the environment variable TWIXT_VIEWER chooses."""
+    from dataclasses import replace
+
+    from twixt.sim.show.options import viewer_kind
+
+    return replace(config, web=viewer_kind("web" if config.web else True) == "web")
 
 
 def _seconds_of(words: list[str]) -> float:

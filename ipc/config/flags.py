@@ -284,6 +284,8 @@ class Config:
     full: bool = field(default=False, metadata={})  # True to print all figures of the report and its conditions
     # Path of the memory into which the viewer records its spans. A span is a measured piece of work, for --profile.
     span_memory: str | None = field(default=None, metadata={})
+    # True if the viewer is a page in a browser, and this process' viewer is the server of this page.
+    web: bool = field(default=False, metadata={})
     # True for `twixt.show`: the user's loop continues when its viewer ends.
     users_loop: bool = field(default=False, metadata={})
     world: str = field(default="balls", metadata={})

@@ -23,7 +23,7 @@ from twixt.ipc.errors import FAILED, REFUSED, TwixtError, UnknownArgument, close
 from twixt.ipc.process.interrupts import Terminated
 
 _TWIXT_FOLDER = os.path.realpath(twixt.__path__[0]) + os.sep
-_SUBPACKAGES = tuple(os.path.join(_TWIXT_FOLDER, name) + os.sep for name in ("cli", "ipc", "render", "sim"))
+_SUBPACKAGES = tuple(os.path.join(_TWIXT_FOLDER, name) + os.sep for name in ("cli", "ipc", "relay", "render", "sim"))
 _TWIXT_CODE = (*_SUBPACKAGES, _TWIXT_FOLDER + "twixt.py", _TWIXT_FOLDER + "__init__.py")
 # Folders and files of the built-in worlds, whose code counts as the user's code. `_WORLD_MAKER` is in one of these
 # folders, but does not count as the user's code.

@@ -141,6 +141,15 @@ class ColorBy:
             set_field(self, name, color)
 
 
+def colors(values: NDArray[np.generic], by: ColorBy) -> NDArray[np.uint8]:
+    """Returns a colour for each value, (n, 3). If a value is NaN, it gets the colour of the lowest value."""
+    firsts = values if values.ndim == 1 else values[:, 0]
+    numbers = np.nan_to_num(firsts.astype(np.float32), nan=by.low)
+    share = np.clip((numbers - by.low) / (by.high - by.low), 0.0, 1.0)[:, None]
+    low, high = np.array(by.low_color), np.array(by.high_color)
+    return np.rint(255 * (low + (high - low) * share)).astype(np.uint8)
+
+
 def body_index(name: str, value: Any) -> int:
     """Returns `value` as the index of a body. name: the field's name, for the error message. Raises SceneError if
     `value` cannot be an index."""

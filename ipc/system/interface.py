@@ -161,6 +161,9 @@ class Names(Protocol):
         """Frees the name of a killed simulation. Returns False, without an effect, if the simulation is running. Waits
         at most `patience_s` for other processes that are acquiring or freeing a name."""
 
+    def runtime_folder(self) -> str:
+        """Folder of the names, which only this user can read. Raises NoFolder."""
+
     def own_user(self) -> int | str:
         """Identifier of the user who runs this process."""
 

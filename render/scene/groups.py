@@ -17,9 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.config.rules import SCALE3
-from twixt.ipc.scene.groups import ColorBy
+from twixt.ipc.scene.groups import ColorBy, colors
 from twixt.ipc.snapshot import Snapshot
-from twixt.render.draw.bodies.shape_rows import colors
 from twixt.render.draw.frame.layers import ALL_BLENDED, Discrete, Layer, SurfacePair
 from twixt.render.draw.glsl.uniform_blocks import METHODS
 from twixt.render.interpolation import Method, create

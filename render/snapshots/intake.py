@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 
 from twixt.ipc.config.rules import SCALE3
 from twixt.ipc.scene import Scene
+from twixt.ipc.scene.groups import colors
 from twixt.ipc.snapshot import BODY, CORRECTION, HAS_COLOR, VERTEX_BYTES, Snapshot, visual
-from twixt.render.draw.bodies.shape_rows import colors
 from twixt.render.draw.frame.snapshot_ring import gpu_slots, is_large
 
 if TYPE_CHECKING:

@@ -5,10 +5,6 @@ Always: the reason is printed in one line, unless the user ended the viewer. Eac
 
 from __future__ import annotations
 
-import contextlib
-import os
-import stat
-import sys
 import traceback
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -55,15 +51,6 @@ def of_fault(error: Exception) -> Outcome:
         return Outcome(REFUSED, missing)
     message = f"the viewer ends, because drawing failed: {error_text(error)}"
     return Outcome(FAILED, message, "".join(traceback.format_exception(error)))
-
-
-def send_exit_code(code: int) -> None:
-    """Sends the exit code to the run that started this viewer, if there is such a run. The run needs the code in a
-    message, because not every process receives the exit codes of its children. Standard input of the viewer is then
-    a socket, and the code is written to it."""
-    with contextlib.suppress(OSError):  # the run may have ended
-        if stat.S_ISSOCK(os.fstat(sys.stdin.fileno()).st_mode):
-            os.write(sys.stdin.fileno(), b"%d" % code)
 
 
 def _because(ended: Ended) -> str:

@@ -12,24 +12,18 @@ this viewer prints the reason.
 from __future__ import annotations
 
 import gc
-import json
 import os
-import signal
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, NamedTuple
 
 import twixt
 from twixt.ipc.errors import REFUSED, NoDisplay, TwixtError
 from twixt.ipc.process.notices import print_notice
+from twixt.ipc.process.viewer_order import read_order, send_exit_code, write_from_the_background
 from twixt.ipc.system import children
 from twixt.ipc.trace import spans
-from twixt.render.viewer.outcome import send_exit_code
 from twixt.render.viewer.start_up import Loading
-
-if TYPE_CHECKING:
-    from twixt.ipc.config.flags import Config
 
 # Longest time, in seconds, that a dying process still exists after the kernel has closed its descriptors.
 DYING_S = 0.1
@@ -53,7 +47,7 @@ def view_as_child(owned: bool) -> int:
 
 def _view(owned: bool) -> int:
     spans.end_start_part("viewer_interpreter", twixt._STARTED_NS)
-    _write_from_the_background()
+    write_from_the_background()
     gc.disable()  # imported objects are not garbage
     loading = OwnedLoading()
     from twixt.render.viewer.process import view
@@ -62,7 +56,7 @@ def _view(owned: bool) -> int:
     if not told:
         os._exit(0)  # nothing is left to do, and the imports may still take long
     try:
-        order = _read(told)
+        order = read_order(told)
         spans.end_start_part("viewer_spawn", order.spawned_ns)
         spans.end_start_part("viewer_config")
         if order.config.profile is None:  # with a profile, the trace must still be written
@@ -77,35 +71,6 @@ def _view(owned: bool) -> int:
             return _without_physics(order.pid)
     finally:
         loading.finish()
-
-
-def _write_from_the_background() -> None:
-    """Ignores SIGTTOU. A viewer with its own process group is in the background of its terminal. There `stty tostop`
-    would stop the viewer at its first output. If the signal is ignored, the output is written."""
-    if hasattr(signal, "SIGTTOU") and os.getpgrp() == os.getpid():
-        signal.signal(signal.SIGTTOU, signal.SIG_IGN)
-
-
-class _Order(NamedTuple):
-    """Message of a run to the viewer that it has started."""
-
-    config: Config
-    name: str
-    pid: int
-    spawned_ns: int
-
-
-def _read(told: str) -> _Order:
-    from twixt.ipc.config.flags import Config
-
-    try:
-        fields = json.loads(told)
-        pid, spawned_ns = int(fields["pid"]), int(fields["spawned_ns"])
-        return _Order(Config.from_json(fields["config"]), str(fields["name"]), pid, spawned_ns)
-    except TwixtError:
-        raise
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
-        raise TwixtError("_view is only for viewers that a run starts; start a viewer with: twixt view") from None
 
 
 class OwnedLoading(Loading):

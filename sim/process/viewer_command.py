@@ -21,7 +21,8 @@ from twixt.ipc.errors import TwixtError
 # Environment variable for the case that `sys.executable` is no Python interpreter. The variable names the Python to
 # start, by path or by a name on PATH.
 PYTHON_VARIABLE = "TWIXT_PYTHON"
-VIEW = "_view"
+# Hidden commands of a viewer with a window, and of the server of the browser view.
+VIEW, SERVE, MEASURE = "_view", "_serve", "_measure"
 # Endings of the file name of a Python interpreter, after the version is removed. w: no console. t: free-threaded. d,
 # dbg: debug build.
 NAME_ENDINGS = ("", "w", "t", "d", "td", "_d", "dbg", "intel")
@@ -72,12 +73,12 @@ def freeze_support() -> None:
     if not is_frozen():
         return
     _is_freeze_supported = True
-    if sys.argv[1:] == [VIEW] and OWNED_VARIABLE in os.environ:
-        sys.exit(twixt.main([VIEW]))
+    if sys.argv[1:] in ([VIEW], [SERVE], [MEASURE]) and OWNED_VARIABLE in os.environ:
+        sys.exit(twixt.main(sys.argv[1:]))
 
 
-def viewer_command() -> ViewerCommand:
-    """Returns the command that starts a viewer of this program. Raises NoViewerProgram."""
+def viewer_command(word: str = VIEW) -> ViewerCommand:
+    """Returns the command that starts a viewer of this program. word: VIEW, SERVE or MEASURE. Raises NoViewerProgram."""
     if OWNED_VARIABLE in os.environ:
         raise NoViewerProgram(
             f"this process was itself started as a viewer ({OWNED_VARIABLE} is set), so it cannot start another one; "
@@ -85,9 +86,9 @@ def viewer_command() -> ViewerCommand:
         )
     if is_frozen():
         if _is_freeze_supported and not os.environ.get(PYTHON_VARIABLE):
-            return ViewerCommand([sys.executable, VIEW], {})
-        return ViewerCommand(twixt_command(VIEW), _library_paths(os.environ))
-    return ViewerCommand(twixt_command(VIEW), {PATH_VARIABLE: path_text(sys.path)})
+            return ViewerCommand([sys.executable, word], {})
+        return ViewerCommand(twixt_command(word), _library_paths(os.environ))
+    return ViewerCommand(twixt_command(word), {PATH_VARIABLE: path_text(sys.path)})
 
 
 def twixt_command(*arguments: str) -> list[str]:

@@ -19,7 +19,7 @@ from twixt.ipc.errors import FAILED, exhaustion_advice
 from twixt.ipc.process import fork
 from twixt.ipc.process.interrupts import InterruptibleEvent
 from twixt.ipc.system import children
-from twixt.sim.process.viewer_command import NoViewerProgram, ViewerCommand, viewer_command
+from twixt.sim.process.viewer_command import MEASURE, SERVE, VIEW, NoViewerProgram, ViewerCommand, viewer_command
 
 TYPE_CHECKING = False  # The constant is not imported from `typing`, because that import would delay the viewer.
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 # These variables stop numpy's linear algebra from starting one thread per core. Each such thread would spin for 40 ms
 # at the start, even on the core where the physics process starts. A viewer does not need such threads.
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
+# Time in seconds that the server of the browser view has to end by itself after its simulation has ended.
+SERVER_TIMEOUT_S = 3.0
 # Time in seconds that a viewer has to end after SIGTERM, if it still runs at the end of `early_viewer`.
 LEFTOVER_S = 0.2
 
@@ -68,8 +70,8 @@ def start_viewer(name: str, config: Config, on_end: Callable[[ViewerProcess], No
     shared with the viewer. Raises NoViewerProgram if there is no program that may be started as a viewer, or if its
     start failed.
     """
-    has_early = on_end is None and _early is not None
-    command = None if has_early else viewer_command()
+    has_early = on_end is None and _early is not None and not config.web
+    command = None if has_early else viewer_command((MEASURE if config.report else SERVE) if config.web else VIEW)
     trace = None
     if config.profile is not None:
         from twixt.ipc.trace.spans import PHYSICS
@@ -141,10 +143,9 @@ class ViewerProcess:
 
     def send_order(self, name: str, config: Config) -> None:
         """Sends the name and the configuration to the viewer. Call this method only once."""
-        import json
+        from twixt.ipc.process.viewer_order import ViewerOrder
 
-        order = {"name": name, "config": config.to_json(), "spawned_ns": self._spawned_ns, "pid": os.getpid()}
-        self._child.send(json.dumps(order).encode() + b"\n")
+        self._child.send(ViewerOrder(config, name, os.getpid(), self._spawned_ns).to_line())
 
     def discard(self) -> None:
         """Kills the viewer before it has received an order. Returns after the process has ended."""

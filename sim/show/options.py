@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypedDict, TypeVar
 
 from twixt.ipc.config.flags import BOTH, CAMERAS, VIEW, Config
-from twixt.ipc.config.rules import ConfigTypeError, SplitSide
-from twixt.ipc.errors import InvalidType, refusing_unknown
+from twixt.ipc.config.rules import ConfigTypeError, SplitSide, is_switch
+from twixt.ipc.errors import DISPLAY_VARIABLES, InvalidType, InvalidValue, refusal, refusing_unknown, text_of
 from twixt.ipc.process.user_code import suggestion_for
 from twixt.ipc.scene import Camera
 
@@ -26,11 +26,17 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 FLAGS = tuple(field.name for field in dataclasses.fields(Config) if field.metadata.get("side") in (VIEW, BOTH))
 
 
+ViewerKind = Literal["window", "web", "none"]
+ViewerChoice = bool | Literal["window", "web", "auto"]
+# Environment variable that replaces the argument `viewer` of `twixt.show`, and its values.
+VIEWER_VARIABLE, VIEWER_VALUES = "TWIXT_VIEWER", ("window", "web", "auto", "none")
+
+
 class CommonOptions(TypedDict, total=False):
     """The options that `twixt.show` and `mujoco_viewer.launch_passive` have in common, with the same types."""
 
     name: str | None
-    viewer: bool
+    viewer: ViewerChoice
     interpolation: str
     chase_ms: float | None
     clock: str
@@ -86,17 +92,36 @@ class PassiveOptions(CommonOptions, total=False):
     events: bool | Literal["contacts"]
 
 
-def config_of(name: str, flags: Mapping[str, Any]) -> Config:
-    """Returns the configuration of a view. flags: a value for each name in `FLAGS`. Raises ConfigError for a value that
+def config_of(name: str, flags: Mapping[str, Any], web: bool = False) -> Config:
+    """Returns the configuration of a view. flags: a value for each name in `FLAGS`. web: see `Config`. Raises ConfigError for a value that
     breaks a rule, and for a result file that cannot be written."""
     if isinstance(flags["camera"], Camera):
         raise ConfigTypeError(
             f"camera must be one of {', '.join(CAMERAS)}, got a Camera; give it to the scene: "
             "Scene(shapes, camera=Camera(...))"
         )
-    config = Config(**flags, name=name, world="show", command=" ".join(["python", *sys.argv]), users_loop=True)
+    config = Config(**flags, name=name, world="show", command=" ".join(["python", *sys.argv]), web=web, users_loop=True)
     config.check_files()
     return config
+
+
+def viewer_kind(viewer: ViewerChoice) -> ViewerKind:
+    """Returns the kind of viewer that the argument `viewer` of `twixt.show`, or the environment, chooses. Raises
+    InvalidValue or InvalidType for an unknown kind."""
+    chosen: Any = os.environ.get(VIEWER_VARIABLE) or viewer
+    if chosen is not viewer and chosen not in VIEWER_VALUES:
+        raise InvalidValue(
+            f"the environment variable {VIEWER_VARIABLE} must be one of {', '.join(VIEWER_VALUES)}, got {chosen!r}"
+        )
+    if chosen == "auto":
+        return "window" if not DISPLAY_VARIABLES or any(map(os.environ.get, DISPLAY_VARIABLES)) else "web"
+    if chosen is not viewer or chosen in ("window", "web"):
+        return chosen
+    if not is_switch(chosen):
+        raise refusal(chosen, bool, str)(
+            f'viewer must be True, False, "window", "web" or "auto", got {text_of(chosen)}'
+        )
+    return "window" if chosen else "none"
 
 
 def refusing_unknown_options(function: Function) -> Function:

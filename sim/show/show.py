@@ -23,7 +23,7 @@ from twixt.ipc.scene.surfaces import surface_records
 from twixt.ipc.session import Host, open_listener
 from twixt.ipc.session.listener import unreachable_listener
 from twixt.ipc.system.interface import NoFolder
-from twixt.sim.show.options import FLAGS, config_of, refusing_unknown_options
+from twixt.sim.show.options import FLAGS, ViewerChoice, ViewerKind, config_of, refusing_unknown_options, viewer_kind
 from twixt.sim.show.publishing import LONGEST_S
 from twixt.sim.show.session import ViewerSession
 from twixt.sim.show.view import View
@@ -42,7 +42,7 @@ def show(
     rate_hz: float | None = None,
     columns: Mapping[str, Column] | None = None,
     name: str | None = None,
-    viewer: bool = True,
+    viewer: ViewerChoice = True,
     # motion
     interpolation: str = "auto",
     chase_ms: float | None = None,
@@ -94,7 +94,9 @@ def show(
         rate_hz: Number of publishes per simulated second, instead of `dt`: dt = 1 / rate_hz.
         columns: Your own values per body, per part or for the world, by name. See `Column`.
         name: Name by which other viewers attach (`twixt view NAME`). By default the name contains the process id.
-        viewer: False to start no viewer.
+        viewer: "window" or True for a window. "web" for a page in a browser, whose link is printed. "auto" for a window
+            if there is a display, else the page. False to start no viewer. The environment variable TWIXT_VIEWER, if
+            it is "window", "web", "auto" or "none", replaces this argument.
         interpolation: Method that draws bodies between two states: "auto", "hermite", "linear", "none", "latest",
             "catmull", "quadratic", "extrapolate", "kalman", "chase", or "module:Class" for your own method (see
             `InterpolationMethod`).
@@ -162,7 +164,7 @@ def show(
         )
     if name is None or (isinstance(name, str) and not name):
         name = f"show-{os.getpid()}-{next(_numbers)}"
-    return _opened(scene, dt_s, capacity, columns, flags, name, viewer)
+    return _opened(scene, dt_s, capacity, columns, flags, name, viewer_kind(viewer))
 
 
 def _seconds_per_publish(dt: float | None, rate_hz: float | None) -> float:
@@ -194,10 +196,10 @@ def _opened(
     columns: Mapping[str, Column] | None,
     flags: Mapping[str, Any],
     name: str,
-    viewer: bool,
+    viewer: ViewerKind,
 ) -> View:
     """Opens a view. flags: as for `config_of`. The other parameters are those of `show`."""
-    config = config_of(name, flags)
+    config = config_of(name, flags, viewer == "web")
     if not len(scene.shapes):
         scene = dataclasses.replace(scene, shapes=[Sphere()])
     capacity = max(1, len(scene.shapes) if given_capacity is None else int(given_capacity))
@@ -225,7 +227,7 @@ def _opened(
         raise
     session = None
     try:
-        session = ViewerSession(host, config, viewer, unreachable)
+        session = ViewerSession(host, config, viewer != "none", unreachable)
         view = View(session, len(scene.shapes), capacity, round(dt_s * 1e9), own)
         view._warnings.check_scene(scene)
         return view

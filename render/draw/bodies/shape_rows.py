@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from twixt.ipc.config.rules import COLOR, SCALE3, VISIBLE_PARTS
 from twixt.ipc.scene import Box, Capsule, Compound, Cylinder, Ellipsoid, Plane, Scene, Shape, Sphere
 from twixt.ipc.scene.checks import Quaternion, Vector
-from twixt.ipc.scene.groups import ColorBy
 from twixt.ipc.scene.mesh import Mesh
 from twixt.ipc.scene.parts import PALETTE
 from twixt.ipc.scene.scene import shape_list
@@ -327,17 +326,7 @@ def as_bytes(colors: NDArray[np.generic]) -> NDArray[np.uint8]:
     return np.rint(np.clip(floats, 0.0, 1.0) * OPAQUE).astype(np.uint8)
 
 
-# This code is for snapshot columns that colour and stretch bodies. It computes the colour for each value of a column.
-# It also finds the rules by which the columns of two snapshots are blended.
-
-
-def colors(values: NDArray[np.generic], by: ColorBy) -> NDArray[np.uint8]:
-    """Returns a colour for each value, (n, 3). If a value is NaN, it gets the colour of the lowest value."""
-    firsts = values if values.ndim == 1 else values[:, 0]
-    numbers = np.nan_to_num(firsts.astype(np.float32), nan=by.low)
-    share = np.clip((numbers - by.low) / (by.high - by.low), 0.0, 1.0)[:, None]
-    low, high = np.array(by.low_color), np.array(by.high_color)
-    return np.rint(255 * (low + (high - low) * share)).astype(np.uint8)
+# Rules by which the columns of two snapshots that colour and stretch bodies are blended.
 
 
 def rules_of_drawn(scene: Scene) -> tuple[str, str]:

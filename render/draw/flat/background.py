@@ -36,6 +36,7 @@ GRID_DISTANCES, FINE_DISTANCES = 2.2, 0.75
 # would be hundreds of lines.
 FINE_SHARE = 0.65
 FINE_ALPHA, COARSE_ALPHA = 0.30, 0.40
+GRID_COLOR = (0.55, 0.60, 0.68)
 
 # Lines 0 to n-1 run along x, and lines n to 2n-1 run along y. Each line is a chord of the circle that bounds the grid.
 _GRID_VERTEX = (
@@ -119,7 +120,7 @@ class Grid:
             self._program["spacing"] = level.spacing_m
             self._program["nearest"] = _nearest_line(x, level.spacing_m), _nearest_line(y, level.spacing_m)
             self._program["radius"] = level.radius_m
-            self._program["tint"] = (0.55, 0.60, 0.68, level.alpha)
+            self._program["tint"] = (*GRID_COLOR, level.alpha)
             self._vertex_array.render(moderngl.LINES, vertices=4 * lines)
 
 

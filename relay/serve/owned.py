@@ -1,0 +1,56 @@
+"""Server of the browser view that a run or a loop has started for itself. The hidden command `_serve` starts it.
+
+Always: it ends with its simulation, and a page that is closed ends neither.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import sys
+
+from twixt.ipc.config.flags import Config, flag_name
+from twixt.ipc.errors import REFUSED, TwixtError
+from twixt.ipc.process.notices import print_notice
+from twixt.ipc.process.viewer_order import read_order, send_exit_code, write_from_the_background
+from twixt.relay.serve.process import ServeOptions, serve
+
+# Options that only a viewer with a window has.
+ONLY_IN_WINDOW = (
+    "log", "json", "plot", "screenshot", "profile", "fail_if", "draw", "on_event", "offscreen", "split", "trails",
+)  # fmt: skip
+# Names that `twixt run` and `twixt.show` make from the process id. Their link is kept under the name without it.
+GENERATED_NAME = re.compile(r"(run|show)-\d+(-\d+)?")
+
+
+def serve_as_child() -> int:
+    """Waits for the order of the run, and serves its simulation to the end. Returns the exit code, and also sends it
+    to the run. Raises TwixtError."""
+    write_from_the_background()
+    line = sys.stdin.readline()
+    if not line:
+        return 0  # the run's command was refused
+    try:
+        order = read_order(line)
+        if ignored := [flag_name(name) for name in ONLY_IN_WINDOW if _is_set(order.config, name)]:
+            print_notice(f"the browser view ignores {', '.join(ignored)}; only a window has them")
+        code = serve(options_of(order.config, order.name))
+    except TwixtError as error:
+        send_exit_code(error.exit_code)
+        raise
+    except ImportError:
+        send_exit_code(REFUSED)
+        raise
+    send_exit_code(code)
+    return code
+
+
+def options_of(config: Config, name: str) -> ServeOptions:
+    """Options of the server for the simulation `name`."""
+    found = GENERATED_NAME.fullmatch(name)
+    return ServeOptions(name=name, kept_as=found[1] if found else name, seconds=config.seconds, is_owned=True)
+
+
+def _is_set(config: Config, name: str) -> bool:
+    default = next(field.default for field in dataclasses.fields(Config) if field.name == name)
+    return getattr(config, name) != default

@@ -1,0 +1,336 @@
+"""The simulation that the server shows: a guest's link to it, its newest snapshot, and the wait for it while it does
+not run.
+
+The link's descriptors belong to the server's loop. At each wake the plan is read: a guest that does not read it is
+woken again at once, until the simulation mutes it. The newest snapshot is only referred to. It is copied and encoded
+once, when the first page may receive it, whatever the number of pages.
+
+Always: versions of scenes and cameras, and world epochs, increase, even from one simulation to the next of its name.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.config.rules import SCALE3
+from twixt.ipc.errors import TwixtError
+from twixt.ipc.plan import Plan
+from twixt.ipc.process.notices import print_notice
+from twixt.ipc.ring.layout import BODY_ROWS, PART_ROWS, ColumnBlock
+from twixt.ipc.ring.mapped_segment import SnapshotView
+from twixt.ipc.scene import Camera, Scene
+from twixt.ipc.scene.groups import colors
+from twixt.ipc.scene.packing import Contents
+from twixt.ipc.scene.scene import packed_scene
+from twixt.ipc.session import listener
+from twixt.ipc.session.link import Ended, Link, attach
+from twixt.ipc.snapshot import BODY, CORRECTED_NS, CORRECTION, HAS_COLOR, visual
+from twixt.relay.serve.waiting import in_thread
+from twixt.relay.stream.messages import Column, Payload, columns_payload, scene_payload, snapshot_payload
+
+# Interval, in seconds, of two looks for a simulation that does not run, and time after a refused attempt.
+LOOK_S, RETRY_S = 0.1, 1.0
+# Shortest interval between two requests for a wake, in seconds. Simulations mute a guest that sends more than 1,000
+# messages a second, and a loop may publish more often than that.
+WAKE_S = 0.004
+# The same interval while no page waits for a snapshot.
+IDLE_WAKE_S = 0.1
+# Longest wait of a snapshot for its scene, in ns. The scene comes by a socket, later than the snapshot.
+SCENE_PATIENCE_NS = 250_000_000
+# Columns that the page draws, and the owner of their rows.
+DRAWN_COLUMNS = {SCALE3: BODY_ROWS, "color": PART_ROWS, "visible": PART_ROWS}
+# Longest wait for the world of the owner, in seconds: in effect no limit.
+OWN_WORLD_S = 86_400.0
+NO_SCREENSHOT = "the browser view writes no pictures; save one in the page, or open a window: twixt view"
+# Kinds of ends after which a simulation may come back.
+MAY_RETURN = ("ended", "crashed", "interrupted", "lost")
+# The reason why no simulation is attached, before the first one.
+NOT_STARTED = Ended("waiting", "")
+# Part by which a new interval between two snapshots changes the mean.
+INTERVAL_GAIN = 1 / 8
+
+
+class Pages(Protocol):
+    """What the simulation needs of the server. is_hungry: True if a page waits for a snapshot. on_news: called
+    when something new was received."""
+
+    @property
+    def is_hungry(self) -> bool: ...
+    def on_news(self) -> None: ...
+
+
+class EncodedScene(NamedTuple):
+    """A scene as the pages get it."""
+
+    version: int
+    camera_version: int
+    payload: Payload
+    contents: Contents
+
+
+class EncodedSnapshot(NamedTuple):
+    """A snapshot as the pages get it. number: counts all snapshots of all simulations. columns: payload of the
+    columns of its layout."""
+
+    number: int
+    payload: Payload
+    columns: Payload
+
+
+class Simulation:
+    """The simulation `name`, whenever it runs.
+
+    plan: the newest one; None before the first. end: why no simulation is attached, or None while one is. interval_ns:
+    mean wall time between two snapshots; 0 if it is not known. is_owner: True if the simulation has started this process.
+    """
+
+    def __init__(self, name: str, origin_ns: int, is_owner: bool = False) -> None:
+        self.name, self._is_owner = name, is_owner
+        self.origin_ns = origin_ns
+        self.link: Link | None = None
+        self.plan: Plan | None = None
+        self.end: Ended | None = NOT_STARTED
+        self.interval_ns = 0
+        self._worlds_before = self._newest_world = 0
+        self._scenes_before = self._cameras_before = 0
+        self._snapshots_before = 0
+        self._view: SnapshotView | None = None
+        self._early: tuple[SnapshotView, int] | None = None  # a snapshot without its scene, and since when
+        self._encoded_scene: EncodedScene | None = None
+        self._encoded: EncodedSnapshot | None = None
+        self._layouts: dict[tuple[Column, ...], int] = {}
+        self._server: Pages | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._requested_s, self._is_wake_requested = 0.0, False
+        self._plan_read: Plan | None = None
+
+    async def run(self, server: Pages) -> Ended:
+        """Attaches whenever the simulation runs. Returns if it refuses this guest, or if it is the owner and ends."""
+        self._server = server
+        while True:
+            link = await self._attached()
+            ended = await self._follow(link)
+            if self._is_owner or ended.kind not in MAY_RETURN:
+                return ended
+            because = f" ({ended.message})" if ended.message else ""
+            print_notice(f'the simulation "{link.name}" has ended{because}; waiting until it runs again')
+
+    @property
+    def status(self) -> dict[str, Any]:
+        """The simulation's newest status."""
+        return {} if self.link is None else self.link.status
+
+    @property
+    def camera(self) -> Camera | None:
+        """The newest camera; None for a view of all bodies. Only while a simulation is attached."""
+        assert self.link is not None
+        return self.link.scene.camera
+
+    @property
+    def camera_version(self) -> int:
+        """Version of the newest camera."""
+        return 0 if self.link is None else self._cameras_before + self.link.received.camera_version
+
+    @property
+    def scene_version(self) -> int:
+        """Version of the newest scene; 0 while no simulation is attached."""
+        return 0 if self.link is None else self._scenes_before + self.link.scene_version
+
+    @property
+    def scene(self) -> EncodedScene:
+        """The newest scene. Only while a simulation is attached."""
+        assert self.link is not None
+        if self._encoded_scene is None or self._encoded_scene.version != self.scene_version:
+            packed = packed_scene(self.link.scene)
+            payload = scene_payload(self.scene_version, self.camera_version, packed.tables)
+            self._encoded_scene = EncodedScene(self.scene_version, self.camera_version, payload, packed.contents)
+        return self._encoded_scene
+
+    @property
+    def newest_number(self) -> int:
+        """Number of the newest snapshot that `newest` would return; 0 if there is none."""
+        if self.link is not None:
+            self._look(self.link)
+        return 0 if self._view is None else self._snapshots_before + self._view.number
+
+    def newest(self) -> EncodedSnapshot | None:
+        """The newest snapshot at this instant. It is encoded at the first call, and kept until a newer one is."""
+        for _ in range(3):  # the writer may overwrite a snapshot while it is copied; then there is a newer one
+            number = self.newest_number
+            if self._view is None or (self._encoded is not None and self._encoded.number == number):
+                break
+            if encoded := self._encode(self._view, number):
+                self._encoded = encoded
+                break
+        return None if self._view is None else self._encoded
+
+    def request_wake(self) -> None:
+        """Asks the simulation for a wake at its next snapshot or plan, no more often than the pages need. Call this
+        when a page becomes hungry."""
+        if self.link is None or self._server is None or self._is_wake_requested:
+            return
+        loop = asyncio.get_running_loop()
+        due_s = self._requested_s + (WAKE_S if self._server.is_hungry else IDLE_WAKE_S)
+        if self._timer is not None:
+            if self._timer.when() <= due_s:
+                return
+            self._timer.cancel()
+        self._timer = loop.call_at(due_s, self._request)
+
+    async def _attached(self) -> Link:
+        """A link to the simulation, as soon as it runs. The owner runs already, and may still load its world."""
+        if self._is_owner:
+            return await in_thread(lambda: attach(self.name, OWN_WORLD_S, owned=True))
+        refusal, has_waited = "", False
+        while True:
+            try:
+                if listener.is_running(self.name):
+                    link = await in_thread(lambda: attach(self.name))
+                    if has_waited:
+                        print_notice(f'"{self.name}" runs')
+                    return link
+            except TwixtError as error:
+                if str(error) != refusal:
+                    refusal = str(error)
+                    print_notice(f"{refusal}; still waiting")
+            if not has_waited and self.end == NOT_STARTED:
+                print_notice(f'waiting for the simulation "{self.name}"; Ctrl-C ends the wait')
+            has_waited = True
+            await asyncio.sleep(RETRY_S if refusal else LOOK_S)
+
+    async def _follow(self, link: Link) -> Ended:
+        """Follows a simulation until it ends."""
+        loop, over = asyncio.get_running_loop(), asyncio.Event()
+        self.link, self.end = link, None
+        descriptors = link.wake_filenos
+
+        def wake() -> None:
+            self._receive(link)
+            if link.ended is not None:
+                over.set()
+
+        for descriptor in descriptors:
+            loop.add_reader(descriptor, wake)
+        try:
+            wake()
+            await over.wait()
+            assert link.ended is not None
+            return link.ended
+        finally:
+            for descriptor in descriptors:
+                loop.remove_reader(descriptor)
+            self._leave(link)
+
+    def _receive(self, link: Link) -> None:
+        """Receives everything new, tells the server, and asks for the next wake."""
+        assert self._server is not None
+        try:
+            if link.wait(0):  # it does not wait, but drains the wakes
+                self._is_wake_requested = False
+            refuse_screenshots(link)
+            plan = link.plan()
+            if plan != self._plan_read:
+                self._plan_read = plan
+                self.plan = plan._replace(world_epoch=plan.world_epoch + self._worlds_before)
+                self._newest_world = max(self._newest_world, self.plan.world_epoch)
+            self._look(link)
+        except TwixtError as error:  # damaged memory
+            link.ended = link.ended or Ended("refused", str(error))
+        self._server.on_news()
+        self.request_wake()
+
+    def _request(self) -> None:
+        self._timer = None
+        if self.link is not None and self.link.ended is None:
+            self._requested_s, self._is_wake_requested = asyncio.get_running_loop().time(), True
+            self.link.wake_when_newer()
+
+    def _look(self, link: Link) -> None:
+        """Takes the newest snapshot whose scene is there."""
+        view, since_ns = self._early or (None, 0)
+        if link.has_unread:
+            before = view or self._view
+            for view in link.unread(0):  # without a budget, only the newest is yielded
+                self._newest_world = max(self._newest_world, view.head.world_epoch + self._worlds_before)
+                if before is not None:
+                    self._count_interval(before, view)
+        if view is None:
+            return
+        now_ns = time.perf_counter_ns()
+        since_ns = since_ns or now_ns
+        if view.head.scene_version <= link.scene_version or now_ns - since_ns > SCENE_PATIENCE_NS:
+            self._view, self._early = view, None
+        else:
+            self._early = view, since_ns
+
+    def _count_interval(self, before: SnapshotView, view: SnapshotView) -> None:
+        passed_ns = view.head.published_ns - before.head.published_ns
+        interval_ns = max(0, passed_ns) // max(1, view.number - before.number)
+        gain = INTERVAL_GAIN if self.interval_ns else 1
+        self.interval_ns += round((interval_ns - self.interval_ns) * gain)
+
+    def _encode(self, view: SnapshotView, number: int) -> EncodedSnapshot | None:
+        """Encodes a snapshot. Returns None if the writer overwrote it meanwhile."""
+        assert self.link is not None
+        scene, drawn = self.link.scene, [one for one in view.layout.columns if DRAWN_COLUMNS.get(one.name) == one.per]
+        bodies, marks = np.frombuffer(bytearray(view.bodies), BODY), bytes(view.marks)
+        columns = [bytes((view.columns if one.per == BODY_ROWS else view.part_columns)[one.name]) for one in drawn]
+        changing = {one.name: _array(view, one) for one in view.layout.columns if one.name in _changing(scene)}
+        try:
+            if not view.is_valid():
+                return None
+        except TwixtError:  # its segment is closed, because there is a larger one
+            return None
+        if CORRECTION in changing:
+            rows, records = visual(bodies, changing, view.head.sim_time_ns)
+            bodies[rows] = records
+        if scene.color_by is not None and scene.color_by.column in changing:
+            bodies["color"][:, :3] = colors(changing[scene.color_by.column], scene.color_by)
+            bodies["flags"] |= np.uint16(HAS_COLOR)
+        forms = tuple(Column(one.name, one.dtype, one.width, one.per) for one in drawn)
+        layout = self._layouts.setdefault(forms, len(self._layouts) + 1)
+        head = view.head._replace(
+            world_epoch=view.head.world_epoch + self._worlds_before,
+            scene_version=view.head.scene_version + self._scenes_before,
+        )
+        payload = snapshot_payload(head, bodies.view(np.uint8).data, marks, columns, layout, self.origin_ns)
+        return EncodedSnapshot(number, payload, columns_payload(layout, forms))
+
+    def _leave(self, link: Link) -> None:
+        """Forgets the simulation, but not what must increase."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._scenes_before, self._cameras_before = self.scene_version, self.camera_version
+        self._snapshots_before += 0 if self._view is None else self._view.number
+        self._worlds_before = self._newest_world + 1
+        self._view = self._early = self._encoded = self._encoded_scene = None
+        self.plan = self._plan_read = self._timer = None
+        self._is_wake_requested = False
+        self.interval_ns = 0
+        self.end, self.link = link.ended or Ended("ended", ""), None
+        link.close()
+        assert self._server is not None
+        self._server.on_news()
+
+
+def refuse_screenshots(link: Link) -> None:
+    """Answers the program's requests for pictures, which the longest attached viewer gets."""
+    for request in link.received.screenshots:
+        link.answer_screenshot(request.number, -1, NO_SCREENSHOT)
+    link.received.screenshots.clear()
+
+
+def _changing(scene: Scene) -> tuple[str, ...]:
+    """Columns that change the records before they are drawn."""
+    return (CORRECTION, CORRECTED_NS) + (() if scene.color_by is None else (scene.color_by.column,))
+
+
+def _array(view: SnapshotView, column: ColumnBlock) -> NDArray[np.generic]:
+    """A private copy of a column of the bodies, (n,) or (n, width)."""
+    values = np.frombuffer(bytes(view.columns.get(column.name, b"")), column.dtype)
+    return values if column.width == 1 else values.reshape(-1, column.width)

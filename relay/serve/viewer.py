@@ -1,0 +1,217 @@
+"""One page: its two connections, its credit, and what it was sent.
+
+The stream's task chooses each message at the instant at which the credit allows it, so nothing queues. On the control
+connection, only the newest plan, camera and status wait. So a page that does not read costs a limited amount of memory.
+
+Always: a scene and the columns come before the first snapshot that needs them. A page that does not acknowledge is
+not closed for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from websockets.asyncio.server import ServerConnection
+from websockets.exceptions import ConnectionClosed
+
+from twixt.ipc.commands import Command
+from twixt.relay.serve.controller import Controller
+from twixt.relay.serve.simulation import EncodedScene, EncodedSnapshot, Simulation
+from twixt.relay.stream import messages
+from twixt.relay.stream.contents import MissingContents
+from twixt.relay.stream.credit import Credit
+from twixt.relay.stream.messages import Acknowledgement, Hello, MessageError, Payload, Ping
+
+# Shortest interval between two status messages, in ns.
+STATUS_NS = 100_000_000
+# Largest number of messages that are read from a page in a second. Above it, the page waits. A page that draws 240
+# frames a second acknowledges as often.
+MESSAGES_PER_S = 500
+
+
+class Viewer:
+    """A page whose two connections are there. hello: of the stream. controllers: those that have a link; None if pages
+    may not control the simulation."""
+
+    def __init__(
+        self, simulation: Simulation, stream: ServerConnection, control: ServerConnection, hello: Hello,
+        controllers: set[Controller] | None,
+    ) -> None:  # fmt: skip
+        self._simulation, self._stream, self._control = simulation, stream, control
+        self._controller = None if controllers is None else Controller(simulation.name, self.refuse, controllers)
+        self._credit = Credit()
+        self._contents = MissingContents(hello.have)
+        self._number = 0  # of the last message on the stream
+        self._scene = self._snapshot = self._camera = 0  # versions and number of what was sent
+        self._layouts: set[int] = set()
+        self._plan: object = None
+        self._status: object = {}
+        self._end: object = None
+        self._status_ns = 0
+        self._is_waiting = self._was_content = False
+        self._refused: tuple[str, str] | None = None
+        self._messages_since_s = self._messages = 0.0
+        self._stream_news, self._control_news = asyncio.Event(), asyncio.Event()
+
+    @property
+    def is_hungry(self) -> bool:
+        """True if the page was sent everything and waits for news."""
+        return self._is_waiting
+
+    def wake(self) -> None:
+        """Sends what is new, as soon as the credit allows it."""
+        self._stream_news.set()
+        self._control_news.set()
+
+    async def run(self) -> None:
+        """Serves the page until one of its connections closes. Then closes the other."""
+        self.wake()
+        tasks = [
+            asyncio.ensure_future(work) for work in (self._send_stream(), self._send_control(), self._refuse_stream())
+        ]
+        tasks.append(asyncio.ensure_future(self._receive_control()))
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            code, reason = messages.OTHER_CLOSED, "the other connection of the pair has closed"
+            for task in done:
+                error = task.exception()
+                if isinstance(error, MessageError):
+                    code, reason = error.code, str(error)
+                elif error is not None and not isinstance(error, ConnectionClosed):
+                    raise error
+            await self.close(code, reason)
+        finally:
+            if self._controller is not None:
+                self._controller.close()
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    def refuse(self, name: str, reason: str) -> None:
+        """Tells the page why a command was not sent."""
+        self._refused = name, reason
+        self._control_news.set()
+
+    async def close(self, code: int, reason: str) -> None:
+        """Closes both connections."""
+        await asyncio.gather(*(one.close(code, messages.reason_of(reason)) for one in (self._stream, self._control)))
+
+    async def _send_stream(self) -> None:
+        while True:
+            await self._stream_news.wait()
+            self._stream_news.clear()
+            self._is_waiting = False
+            self._credit.publish_interval(self._simulation.interval_ns)
+            while self._has_news and self._credit.may_send(time.perf_counter_ns()):
+                if (payload := self._next()) is None:
+                    break
+                self._number += 1
+                content = payload.numbered(self._number)
+                self._credit.sent(self._number, len(content), time.perf_counter_ns())
+                await self._stream.send(content)
+            self._is_waiting = not self._has_news
+            self._simulation.request_wake()
+
+    @property
+    def _has_news(self) -> bool:
+        """True if there is a message for the stream."""
+        simulation = self._simulation
+        return simulation.link is not None and (
+            self._scene != simulation.scene_version
+            or bool(self._contents)
+            or self._snapshot != simulation.newest_number
+        )
+
+    def _next(self) -> Payload | None:
+        """The next message of the stream: first scenes and columns, then contents and snapshots in turns. None if the
+        newest snapshot was overwritten, so that a newer one follows."""
+        if self._scene != self._simulation.scene_version:
+            return self._next_scene(self._simulation.scene)
+        self._was_content = bool(self._contents) and not self._was_content
+        if self._was_content:
+            return self._contents.next_piece()
+        snapshot = self._simulation.newest() if self._snapshot != self._simulation.newest_number else None
+        return self._contents.next_piece() if snapshot is None else self._next_snapshot(snapshot)
+
+    def _next_scene(self, scene: EncodedScene) -> Payload:
+        self._scene = scene.version
+        self._camera = max(self._camera, scene.camera_version)
+        self._contents.need(scene.contents)
+        return scene.payload
+
+    def _next_snapshot(self, snapshot: EncodedSnapshot) -> Payload:
+        layout = snapshot.payload.layout
+        if layout not in self._layouts:
+            self._layouts.add(layout)
+            return snapshot.columns
+        self._snapshot = snapshot.number
+        return snapshot.payload
+
+    async def _send_control(self) -> None:
+        while True:
+            await self._control_news.wait()
+            self._control_news.clear()
+            while (text := self._next_text()) is not None:
+                await self._control.send(text)
+
+    def _next_text(self) -> str | None:
+        """The next message on the control connection, or None if the page knows everything."""
+        simulation = self._simulation
+        if simulation.end is not self._end:
+            self._end = simulation.end
+            if simulation.end is not None:
+                return messages.end_text(*simulation.end)
+        if simulation.plan is not None and simulation.plan is not self._plan:
+            self._plan = simulation.plan
+            return messages.plan_text(simulation.plan, simulation.origin_ns)
+        if self._scene and simulation.camera_version > self._camera:
+            self._camera = simulation.camera_version
+            return messages.camera_text(self._camera, simulation.camera)
+        if self._refused is not None:
+            (name, reason), self._refused = self._refused, None
+            return messages.refused_text(name, reason)
+        if simulation.status is not self._status:
+            now_ns = time.perf_counter_ns()
+            if now_ns - self._status_ns >= STATUS_NS:
+                self._status, self._status_ns = simulation.status, now_ns
+                return messages.status_text(simulation.status)
+            delay_s = (self._status_ns + STATUS_NS - now_ns) / 1e9
+            asyncio.get_running_loop().call_later(delay_s, self._control_news.set)
+        return None
+
+    async def _receive_control(self) -> None:
+        async for text in self._control:
+            match messages.read_control(text):
+                case Ping(number):
+                    # A page that does not read waits here, so its pings do not pile up.
+                    at_ns = time.perf_counter_ns() - self._simulation.origin_ns
+                    await self._control.send(messages.pong_text(number, at_ns))
+                case Acknowledgement(number):
+                    self._acknowledge(number)
+                case Command() as command:
+                    if self._controller is None:
+                        self.refuse(command.name, "this link may not control the simulation")
+                    else:
+                        self._controller.send(command)
+            await self._limit_messages()
+
+    async def _limit_messages(self) -> None:
+        """Waits if the page has sent too many messages in the present second."""
+        self._messages += 1
+        left_s = self._messages_since_s + 1 - time.monotonic()
+        if left_s <= 0:
+            self._messages_since_s, self._messages = time.monotonic(), 0
+        elif self._messages >= MESSAGES_PER_S:
+            await asyncio.sleep(left_s)
+
+    def _acknowledge(self, number: int) -> None:
+        try:
+            self._credit.acknowledged(number, time.perf_counter_ns())
+        except ValueError as error:
+            raise MessageError(str(error)) from error
+        self._stream_news.set()
+
+    async def _refuse_stream(self) -> None:
+        async for _ in self._stream:
+            raise MessageError("after its hello, a page sends nothing on the stream")

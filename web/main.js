@@ -1,0 +1,396 @@
+/**
+ * Joins the page's parts: takes messages in, and draws one frame at each refresh of the display.
+ *
+ * The instant at which a frame will be seen is its timestamp plus one refresh interval, by the server's clock. The
+ * playback clock gives the simulated time for it, the store the two snapshots around that time. Always: frames are
+ * drawn by their timestamp, never by the time at which the callback runs. Snapshots that wait (for the clock map, or
+ * for their scene) are not acknowledged, so at most the credit of them waits.
+ */
+
+import {View} from "./camera.js";
+import {ClockMap} from "./clock_map.js";
+import {Connection} from "./connection.js";
+import {Contents} from "./contents.js";
+import {clockColumns, FrameLog, pairColumns, RefreshInterval} from "./frame_log.js";
+import {Hands} from "./hands.js";
+import {nextScale, onlyInWindow, Panel} from "./panel.js";
+import {MODES, PlaybackClock} from "./playback_clock.js";
+import {DrawnPoses, ParentLog, publishedPlaces} from "./pose.js";
+import {Renderer} from "./renderer.js";
+import {Scene} from "./scene.js";
+import {SnapshotStore} from "./snapshots.js";
+import {Decoder} from "./wire.js";
+
+const METHODS = ["auto", "hermite", "linear", "none"];
+const CLOCKS = Object.keys(MODES);
+const PREFERENCES = ["latency", "balanced", "smooth"];
+// Snapshots that wait for their scene: with more, they are drawn with the present scene.
+const MOST_WAITING = 16;
+// After a gap of frames longer than this (a hidden page, a sleeping machine), or after a lost link, the picture stands
+// until the first fresh snapshot, and then cuts to it once.
+const STALE_MS = 1000;
+const PANEL_MS = 250;
+// Figures on the panel are of the last seconds.
+const SHOWN_S = 5;
+// More pixels than this for a CSS pixel cost, and cannot be seen.
+const MOST_DENSITY = 2;
+
+/** The page. For drivers and tests it is `window.twixt`. */
+class Page {
+  frameLog = new FrameLog();
+  store = new SnapshotStore();
+  clock = new PlaybackClock();
+  clockMap = new ClockMap();
+  contents = new Contents();
+  connection;
+  renderer = null;
+  scene = null;
+  view = new View();
+  method = METHODS[0];
+  status = {};
+  plan = null;
+  isPaused = false;
+  timeScale = 1;
+  #decoder = new Decoder();
+  #refresh = new RefreshInterval();
+  #panel;
+  #hands;
+  #parents = new ParentLog();
+  #canvas = document.getElementById("view");
+  #waiting = [];
+  #originNs = null;
+  #worldsBefore = 0;
+  #newestEpoch = -1;
+  #cameraVersion = -1;
+  #isStale = false;
+  #isResting = false;  // no frames were made, and nothing fresh was drawn since
+  #pair = null;
+  #shown = null;  // scene, poses and draw time of the last frame
+  #drawNs = null;
+  #drawn = {};
+  #timestampMs = null;
+  #panelMs = -Infinity;
+  #taken = {messages: 0, bytes: 0};
+  #wantsScreenshot = false;
+
+  constructor() {
+    this.#panel = new Panel(document, this.#actions());
+    try {
+      this.renderer = new Renderer(this.#canvas);
+    } catch (error) {
+      this.#panel.fail(error.message);
+    }
+    this.connection = new Connection({
+      address: address(),
+      token: () => location.hash.slice(1),
+      decode: (buffer) => this.#decoder.decode(buffer),
+      digests: () => this.contents.begin(),
+      onWelcome: (welcome) => this.#begin(welcome),
+      onStream: (message, arrivalMs) => this.#take(message, arrivalMs),
+      onControl: (message) => this.#control(message),
+      onTrip: (...trip) => this.#time(...trip),
+      onState: (state) => this.#linked(state),
+      isServed,
+    }, {
+      WebSocket, nowMs: () => performance.now(), random: Math.random,
+      randomBytes: (count) => crypto.getRandomValues(new Uint8Array(count)),
+      setTimeout: (...given) => setTimeout(...given), clearTimeout: (timer) => clearTimeout(timer),
+    });
+    this.#hands = new Hands(this.#canvas, {
+      view: this.view, drawn: () => this.#shown, mayPull: () => false, onPull: () => false,
+      onClick: ({clicks, body}) => {
+        if (clicks === 2) this.#panel.note(body === null ? "no body is followed" : `body ${body} is followed`);
+      },
+    });
+    addEventListener("hashchange", () => this.connection.connect());
+    addEventListener("keydown", (event) => this.#key(event));
+    const see = () => this.connection.setVisible(document.visibilityState === "visible");
+    document.addEventListener("visibilitychange", see);
+    see();
+    if (this.renderer !== null) this.connection.connect();
+    const frame = (timestampMs) => {
+      try {
+        this.#frame(timestampMs);
+      } catch (error) {
+        this.#panel.fail(`The page has a fault: ${error.message}`);
+        throw error;  // no further frame: each would fail again
+      }
+      requestAnimationFrame(frame);
+    };
+    requestAnimationFrame(frame);
+  }
+
+  get state() {
+    return {
+      ...this.connection.state, welcome: this.connection.welcome, clock: this.clock.state, clockMode: this.clock.mode,
+      method: this.method, roundTripMs: this.connection.roundTripMs, boundMs: this.clockMap.boundMs,
+      refreshMs: this.#refresh.ms, held: this.store.count, heldBytes: this.store.bytes, thinned: this.store.thinned,
+      waiting: this.#waiting.length, sceneVersion: this.scene?.version ?? null,
+    };
+  }
+
+  // -- messages
+
+  #begin(welcome) {
+    this.#decoder.begin();
+    this.#waiting = [];
+    this.status = {};
+    document.title = `${welcome.name} · twixt`;
+    if (this.#originNs !== welcome.origin_ns) {
+      // Another server, with another clock and with world epochs that begin again.
+      if (this.#originNs !== null) {
+        this.#worldsBefore = this.#newestEpoch + 1;
+        this.clockMap = new ClockMap();
+        this.#parents = new ParentLog();
+        this.#cameraVersion = -1;
+      }
+      this.#originNs = welcome.origin_ns;
+    }
+    this.#isStale = this.store.count > 0;
+    this.#panel.welcome(welcome);
+  }
+
+  #linked(state) {
+    if (state.phase === "lost") this.#isStale = true;
+    this.#panel.linked(state);
+  }
+
+  #time(...trip) {
+    const wasReady = this.clockMap.isReady;
+    this.clockMap.addTrip(...trip);
+    if (wasReady && !this.clockMap.isReady) this.connection.askTime();  // one of the clocks has jumped
+  }
+
+  #take(message, arrivalMs) {
+    if (message.kind !== "snapshot") return this.#apply(message);
+    message.snapshot.worldEpoch += this.#worldsBefore;
+    this.#waiting.push({message, arrivalMs});
+    this.#enterWaiting();
+  }
+
+  #apply(message) {
+    if (message.kind === "scene") {
+      this.#setScene(message);
+      this.#enterWaiting();
+    } else if (message.kind === "content" && this.contents.add(message) && this.scene !== null) {
+      this.scene.refresh();
+      this.renderer.setScene(this.scene);
+      this.#drawn = {};
+    }
+    this.connection.applied(message);
+  }
+
+  #setScene(message) {
+    const isFirst = this.scene === null;
+    this.contents.announce(message.head);
+    this.scene = new Scene(message, this.contents);
+    this.#parents.add(this.scene);
+    this.renderer.setScene(this.scene);
+    this.#drawn = {};
+    this.#panel.remark([...onlyInWindow(message.head, METHODS), this.contents.trouble].filter(Boolean));
+    if (isFirst || message.cameraVersion !== this.#cameraVersion) {
+      this.#setCamera(message.cameraVersion, this.scene.head.camera);
+    }
+  }
+
+  #setCamera(version, camera) {
+    this.#cameraVersion = version;
+    this.view.setCamera(camera);
+  }
+
+  #enterWaiting() {
+    if (!this.clockMap.isReady || this.scene === null) return;
+    while (this.#waiting.length) {
+      const {snapshot} = this.#waiting[0].message;
+      if (snapshot.sceneVersion > this.scene.version && this.#waiting.length < MOST_WAITING) return;
+      this.#enter(this.#waiting.shift());
+    }
+  }
+
+  #enter({message, arrivalMs}) {
+    const {snapshot} = message;
+    if (this.#isStale) this.#cut();
+    if (snapshot.worldEpoch > this.#newestEpoch) {
+      this.#newestEpoch = snapshot.worldEpoch;
+      this.#hands.forget();
+    }
+    const arrivalNs = snapshot.arrivalNs = this.clockMap.toServerNs(arrivalMs);
+    this.clock.observe(snapshot.simNs, snapshot.dueNs, arrivalNs, snapshot.worldEpoch, snapshot.planNumber);
+    if (this.store.add(snapshot)) this.renderer.upload(snapshot);
+    this.connection.applied(message);
+  }
+
+  /** Forgets what was held before a gap, so that the picture cuts once to what is fresh. */
+  #cut() {
+    this.#isStale = false;
+    this.store.clear();
+    const {mode, prefer} = this.clock;
+    this.clock = new PlaybackClock(mode, prefer);
+    if (this.plan !== null) this.clock.replan(this.plan);
+  }
+
+  #control(message) {
+    if (message.kind === "plan") {
+      this.plan = {
+        number: message.number, worldEpoch: message.world_epoch + this.#worldsBefore, wallNs: message.wall_ns,
+        simNs: this.#decoder.simNs(message.sim_time_ns), rate: message.rate,
+      };
+      this.clock.replan(this.plan);
+      // A plan without an instant is no pause: the simulation waits for its first viewer.
+      this.isPaused = message.rate === 0 && message.wall_ns !== -Number(this.#originNs);
+      this.timeScale = message.rate || this.timeScale;
+    } else if (message.kind === "camera") {
+      this.#setCamera(message.version, message.camera);
+    } else if (message.kind === "status") {
+      if (!("time_scale" in this.status)) this.timeScale = message.status.time_scale ?? this.timeScale;
+      this.status = message.status;
+      this.#hands.draggable = new Set(message.status.draggable);
+    } else if (message.kind === "end") {
+      this.status = {};
+    } else if (message.kind === "refused") {
+      this.#panel.note(`${message.name}: ${message.reason}`);
+    }
+  }
+
+  // -- frames
+
+  #frame(timestampMs) {
+    const beginMs = performance.now();
+    const gapMs = this.#timestampMs === null ? Infinity : timestampMs - this.#timestampMs;
+    this.#timestampMs = timestampMs;
+    this.#refresh.observe(timestampMs);
+    this.#isResting ||= gapMs > STALE_MS;
+    this.#isStale ||= this.store.count > 0 && (gapMs > STALE_MS || !this.clockMap.isReady);
+    this.#enterWaiting();
+    const presentNs = this.clockMap.toServerNs(timestampMs + this.#refresh.ms);
+    if (this.store.count && this.renderer !== null) this.#draw(presentNs);
+    this.connection.frameDrawn();
+    this.#record(timestampMs, beginMs, presentNs);
+    this.#isResting &&= this.#isStale;
+    if (timestampMs - this.#panelMs >= PANEL_MS) {
+      this.#panelMs = timestampMs;
+      this.#panel.show(this.#facts());
+    }
+  }
+
+  #draw(presentNs) {
+    if (!this.#isStale || this.#pair === null) {
+      const drawNs = this.clock.advanceTo(presentNs);
+      this.#pair = this.store.at(drawNs);
+      for (const snapshot of this.store.dropBefore(drawNs)) this.renderer.release(snapshot);
+    }
+    const {before, older, newer, share, drawNs} = this.#pair, {scene, method} = this, {newest} = this.store;
+    const {parentsOf} = this.#parents, [widthPx, heightPx] = this.#size();
+    const poses = new DrawnPoses(this.#pair, method, parentsOf), placesOf = () => publishedPlaces(newest, parentsOf);
+    this.#shown = {scene, poses, drawNs};
+    const presentMs = this.#timestampMs + this.#refresh.ms;
+    this.view.advance(presentMs, {scene, newest, poses, placesOf}, widthPx, heightPx, this.#hands.isHeld);
+    const camera = this.view.matrices(widthPx, heightPx);
+    const asked = {before, older, newer, share, method, camera, widthPx, heightPx, poses: parentsOf && poses};
+    if (this.#wantsScreenshot) {
+      this.#wantsScreenshot = false;
+      this.renderer.screenshot(asked).then((picture) => this.#panel.save(picture));
+    } else if (!isSame(asked, this.#drawn)) {
+      this.renderer.draw(asked);
+    }
+    this.#drawn = asked;
+    this.#hands.report(this.#timestampMs);
+  }
+
+  #size() {
+    const density = Math.min(devicePixelRatio, MOST_DENSITY);
+    const {clientWidth, clientHeight} = this.#canvas;
+    return [Math.max(1, Math.round(clientWidth * density)), Math.max(1, Math.round(clientHeight * density))];
+  }
+
+  #record(timestampMs, beginMs, presentNs) {
+    const {messages, bytes} = this.connection, {state} = this.clock, pair = this.#pair;
+    const row = {
+      timestampMs, presentNs, refreshMs: this.#refresh.ms, ageBoundMs: this.clockMap.boundMs,
+      messages: messages - this.#taken.messages, bytes: bytes - this.#taken.bytes, latenessMs: beginMs - timestampMs,
+      ...clockColumns(state, this.plan),
+      ...pairColumns(this.store.newest && pair, this.store.newest, this.method, this.#drawNs, this.#isStale),
+      drawDueNs: pair === null ? 0 : this.clock.dueNs(pair.drawNs), workMs: performance.now() - beginMs,
+    };
+    this.#taken = {messages, bytes};
+    this.#drawNs = pair?.drawNs ?? null;
+    this.frameLog.add(row, this.#isResting);
+  }
+
+  #facts() {
+    const figures = this.frameLog.figures(SHOWN_S);
+    const bytes = this.frameLog.column("bytes", SHOWN_S);
+    return {
+      figures, state: this.state, status: this.status, isPaused: this.isPaused, timeScale: this.timeScale,
+      modes: this.frameLog.column("mode", SHOWN_S), timestampsMs: this.frameLog.column("timestampMs", SHOWN_S),
+      bodies: this.store.newest?.count ?? null, rate: this.store.newest?.rate ?? null,
+      bytesPerS: figures.seconds > 0 ? bytes.reduce((sum, value) => sum + value, 0) / figures.seconds : null,
+    };
+  }
+
+  // -- the user
+
+  #actions() {
+    return {
+      pause: () => this.#pause(!this.isPaused),
+      step: () => this.#command("step", null, "one step"),
+      slower: () => this.#scale(nextScale(this.timeScale, false)),
+      faster: () => this.#scale(nextScale(this.timeScale, true)),
+      reset: () => this.#command("reset", null, "reset"),
+      method: () => this.#panel.note(`interpolation: ${(this.method = after(METHODS, this.method))}`),
+      clock: () => {
+        this.clock.select(after(CLOCKS, this.clock.mode));
+        this.#panel.note(`clock: ${this.clock.mode}`);
+      },
+      prefer: () => this.#panel.note(`prefer: ${(this.clock.prefer = after(PREFERENCES, this.clock.prefer))}`),
+      frame: () => this.#panel.note(this.view.frameAll() ? "all bodies framed" : "the program has locked the camera"),
+      turn: (index, value) => this.connection.command("control", [index, value]),
+      screenshot: () => (this.#wantsScreenshot = true),
+    };
+  }
+
+  // The next plan confirms both. A second press may come before it.
+  #pause(isPaused) {
+    if (isPaused) this.#command("pause", null, "paused");
+    else this.#command("resume", null, "continues");
+    this.isPaused = isPaused;
+  }
+
+  #scale(scale) {
+    const end = scale === this.timeScale ? " (limit)" : "";
+    this.#command("time_scale", scale, `time scale ${scale}${end}`);
+    this.timeScale = scale;
+  }
+
+  #command(name, value, note) {
+    this.#panel.note(this.connection.command(name, value) ? note : "no link to the simulation");
+  }
+
+  #key(event) {
+    const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+    if (event.ctrlKey || event.altKey || event.metaKey || event.repeat && !"[]".includes(key)) return;
+    if (this.#panel.press(key, event.target)) event.preventDefault();
+  }
+}
+
+/** True if a picture that is asked for is the one that was drawn last. */
+function isSame({camera, ...asked}, drawn) {
+  const isEqual = (name) => camera[name].every((value, i) => value === drawn.camera?.[name][i]);
+  return Object.keys(asked).every((name) => asked[name] === drawn[name]) && isEqual("view") && isEqual("projection");
+}
+
+function after(choices, chosen) {
+  return choices[(choices.indexOf(chosen) + 1) % choices.length];
+}
+
+/** Address of the WebSockets, whatever path prefix a proxy has added to the page's. */
+function address() {
+  const url = new URL("ws", location);
+  return Object.assign(url, {protocol: url.protocol.replace("http", "ws"), hash: "", search: ""}).href;
+}
+
+function isServed() {
+  return fetch(location.pathname, {method: "HEAD", cache: "no-store"}).then(({ok}) => ok, () => false);
+}
+
+window.twixt = new Page();

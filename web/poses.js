@@ -1,0 +1,261 @@
+/**
+ * Poses of all rows of a scene between two snapshots, computed by one pass with transform feedback in each frame.
+ *
+ * The records of a snapshot are copied into the order of the rows when it arrives: one GPU buffer for each snapshot. The
+ * pass reads them with the native viewer's text, and writes one row of four vectors for each part of each body.
+ */
+
+import { METHODS } from "./glsl.js";
+import { InputBuffer, LAYER_BINDING, POSE_INPUTS, pointInput, ROW_BYTES, ROW_OUTPUTS, UniformBlock } from "./gpu.js";
+import { paintParts } from "./scene.js";
+
+const WORDS = 16;
+/** Word of a record that has the flags and, above, the scale. `MISSING` has no flag, and a scale that is NaN. */
+const MOTION_WORD = 11;
+const MISSING = 0x7e000000;
+const COLOR_WORD = 15;
+const OPAQUE = 255;
+const LAYER_BYTES = 48;
+
+/**
+ * Copies the records of a snapshot into the order of the rows. A body that the snapshot does not have gets a record
+ * that is not visible and is never blended.
+ * @param {Uint32Array} words records of `count` bodies, 16 words each
+ * @param {number} count
+ * @param {Uint32Array} body the body of each row
+ * @param {Uint32Array} into room for 16 words a row
+ * @returns {Uint32Array} the words of all rows; `words` itself if they are in the order of the rows already
+ */
+export function recordsOfRows(words, count, body, into) {
+  const rows = body.length;
+  let inOrder = rows === count;
+  for (let row = 0; row < rows && inOrder; row++) inOrder = body[row] === row;
+  if (inOrder) return words.subarray(0, WORDS * rows);
+  for (let row = 0; row < rows; row++) {
+    const at = WORDS * row;
+    if (body[row] < count) {
+      const from = WORDS * body[row];
+      for (let word = 0; word < WORDS; word++) into[at + word] = words[from + word];
+    } else {
+      into.fill(0, at, at + WORDS);
+      into[at + MOTION_WORD] = MISSING;
+      into[at + COLOR_WORD] = 0xffffffff;
+    }
+  }
+  return into.subarray(0, WORDS * rows);
+}
+
+/**
+ * Chooses what is read between two snapshots, as `place` in render/draw/frame/layers.py.
+ * @param {{before: object?, older: object, newer: object?, share: number, method: string}} asked
+ * @returns {{before: object?, older: object, newer: object?, share: number, gapS: number, beforeGapS: number}}
+ */
+export function chosenPair({ before, older, newer, share, method }) {
+  const alpha = Math.min(Math.max(share, 0), 1);
+  const gapS = newer ? (newer.simNs - older.simNs) / 1e9 : 0;
+  const beforeGapS = before ? (older.simNs - before.simNs) / 1e9 : 0;
+  const first = newer && alpha >= 1 ? newer : older;
+  const next = newer === first ? null : newer ?? null;
+  const last = next !== null && method === "auto" && before && before !== first ? before : null;
+  return {
+    before: last, older: first, newer: next,
+    share: next !== null && method !== "none" ? alpha : 0, gapS, beforeGapS: last ? beforeGapS : 0,
+  };
+}
+
+/**
+ * Returns the numbers of the rows whose shape or record has an alpha below 255; null if there are none.
+ * @param {{color: Uint8Array, body: Uint32Array}} rows
+ * @param {Uint32Array} words records of the rows
+ * @returns {number[] | null}
+ */
+export function transparentRows({ color, body }, words) {
+  const found = [];
+  for (let row = 0; row < body.length; row++) {
+    if (color[4 * row + 3] < OPAQUE || words[WORDS * row + COLOR_WORD] >>> 24 < OPAQUE) found.push(row);
+  }
+  return found.length > 0 ? found : null;
+}
+
+/** Computes and holds the rows' poses. */
+export class Poses {
+  /**
+   * @param {WebGL2RenderingContext} gl
+   * @param {import("./gpu.js").Programs} programs
+   */
+  constructor(gl, programs) {
+    this.gl = gl;
+    this.programs = programs;
+    this.rows = null;
+    this.opaque = new InputBuffer(gl);
+    this.transparent = new InputBuffer(gl);
+    this.layer = new UniformBlock(gl, LAYER_BINDING, LAYER_BYTES);
+    this.block = new ArrayBuffer(LAYER_BYTES);
+    this.array = gl.createVertexArray();
+    this.feedback = gl.createTransformFeedback();
+    this.form = new InputBuffer(gl);
+    this.color = new InputBuffer(gl);
+    this.local = new InputBuffer(gl);
+    this.posed = [new InputBuffer(gl), new InputBuffer(gl)];
+    this.spare = [];
+    this.staging = new Uint32Array(0);
+    this.stretches = new Float32Array(0);
+  }
+
+  /** Replaces the rows. @param {object} rows from `Scene.rowsFor` */
+  setRows(rows) {
+    this.rows = rows;
+    const count = rows.body.length;
+    this.form.write(rows.form);
+    this.color.write(rows.color);
+    this.local.write(rows.local);
+    for (const buffer of [this.opaque, this.transparent]) buffer.reserve(ROW_BYTES * count);
+    if (this.staging.length < WORDS * count) this.staging = new Uint32Array(WORDS * count);
+  }
+
+  /**
+   * Copies the records of a snapshot to the GPU, in the order of the present rows, and sets `snapshot.gpu`.
+   * @param {object} snapshot
+   */
+  upload(snapshot) {
+    const held = (this.#owns(snapshot) ? snapshot.gpu : this.spare.pop()) ?? { owner: this, records: new InputBuffer(this.gl), stretch: null };
+    const { rows } = this;
+    const words = this.#records(snapshot, false);
+    held.records.write(words);
+    held.transparent = transparentRows(rows, words);
+    held.rows = rows;
+    held.isStretched = this.#uploadStretch(snapshot, held);
+    snapshot.gpu = held;
+  }
+
+  /** Records of the rows, with the colours and the visibility of parts. isOwn: true if they may be changed. */
+  #records(snapshot, isOwn) {
+    const { rows, staging } = this;
+    const isPainted = rows.base || snapshot.columns?.get("visible")?.per === "part";
+    let words = recordsOfRows(snapshot.words, snapshot.count, rows.body, staging);
+    if ((isPainted || isOwn) && words.buffer !== staging.buffer) {
+      staging.set(words);
+      words = staging.subarray(0, words.length);
+    }
+    if (isPainted) paintParts(words, rows, snapshot.columns, snapshot.parts);
+    return words;
+  }
+
+  /**
+   * Copies the records of a snapshot in which bodies with a parent have their drawn pose, for one picture.
+   * @param {object} snapshot
+   * @param {import("./pose.js").DrawnPoses} poses
+   * @param {InputBuffer} into
+   */
+  #uploadPosed(snapshot, poses, into) {
+    const words = this.#records(snapshot, true);
+    poses.placeRows(this.rows.body, words, new Float32Array(words.buffer, words.byteOffset, words.length));
+    into.write(words);
+    return { ...snapshot.gpu, records: into };
+  }
+
+  /** Lets the buffers of a snapshot be used for another one. @param {object} snapshot */
+  release(snapshot) {
+    if (this.#owns(snapshot)) this.spare.push(snapshot.gpu);
+    snapshot.gpu = null;
+  }
+
+  /** True if the snapshot is on the GPU. It is not after the context was lost. */
+  #owns(snapshot) {
+    return snapshot.gpu?.owner === this;
+  }
+
+  /** Scales along the axes of each row, from the column `scale3` of bodies or of parts; false if there is none. */
+  #uploadStretch(snapshot, held) {
+    const column = snapshot.columns?.get("scale3");
+    const { body, part } = this.rows;
+    held.isOfParts = column?.per === "part";
+    const from = held.isOfParts ? part : body;
+    if (!column || column.width !== 3 || from === undefined) return false;
+    if (this.stretches.length < 3 * body.length) this.stretches = new Float32Array(3 * body.length);
+    const { values } = column;
+    for (let row = 0; row < body.length; row++) {
+      for (let axis = 0; axis < 3; axis++) this.stretches[3 * row + axis] = values[3 * from[row] + axis] ?? NaN;
+    }
+    held.stretch ??= new InputBuffer(this.gl);
+    held.stretch.write(this.stretches.subarray(0, 3 * body.length));
+    return true;
+  }
+
+  /**
+   * Computes the poses between two snapshots. The frame's uniform block must be bound.
+   * @param {{method: string, keepsColor: boolean, keepsScale3: boolean}} asked
+   * @param {{before: object?, older: object, newer: object?, share: number, gapS: number, beforeGapS: number}} pair
+   *   from `chosenPair`
+   * @param {import("./pose.js").DrawnPoses?} poses of bodies with a parent; null if there are none
+   * @returns {{isStretched: boolean, hasTransparent: boolean}} hasTransparent: true if
+   *   transparent rows are drawn apart; their poses are in the buffer `transparent`, and no others
+   */
+  run(asked, pair, poses = null) {
+    const gl = this.gl;
+    const { older, newer, before } = pair;
+    for (const one of [older, newer, before]) if (one && !(this.#owns(one) && one.gpu.rows === this.rows)) this.upload(one);
+    const hasTransparent = older.gpu.transparent !== null || (newer !== null && newer.gpu.transparent !== null);
+    const isStretched = older.gpu.isStretched && (newer === null || newer.gpu.isStretched);
+    this.#writeLayer(pair, asked, hasTransparent);
+    const held = [older, newer ?? older].map((one, at) => (
+      poses === null ? one.gpu : this.#uploadPosed(one, poses, this.posed[at])));
+    this.#pointInputs(...held, (before ?? older).gpu, isStretched);
+    const switches = {
+      METHOD: asked.method === "hermite" || asked.method === "auto" ? "blending.x" : METHODS.indexOf("linear"),
+      STRETCHED: Number(isStretched), PLACED: 1,
+      SCALED_PARTS: Number(isStretched && older.gpu.isOfParts), TRANSPARENT: 0,
+    };
+    gl.enable(gl.RASTERIZER_DISCARD);
+    this.#pass(switches, this.opaque);
+    if (hasTransparent) this.#pass({ ...switches, TRANSPARENT: 1 }, this.transparent);
+    gl.disable(gl.RASTERIZER_DISCARD);
+    gl.bindVertexArray(null);
+    return { isStretched, hasTransparent };
+  }
+
+  #pass(switches, into) {
+    const gl = this.gl;
+    const { program } = this.programs.get("poses", switches, POSE_INPUTS, ROW_OUTPUTS);
+    gl.useProgram(program);
+    gl.bindBuffer(gl.ARRAY_BUFFER, null);
+    gl.bindTransformFeedback(gl.TRANSFORM_FEEDBACK, this.feedback);
+    gl.bindBufferBase(gl.TRANSFORM_FEEDBACK_BUFFER, 0, into.buffer);
+    gl.beginTransformFeedback(gl.POINTS);
+    gl.drawArrays(gl.POINTS, 0, this.rows.body.length);
+    gl.endTransformFeedback();
+    gl.bindBufferBase(gl.TRANSFORM_FEEDBACK_BUFFER, 0, null);
+    gl.bindTransformFeedback(gl.TRANSFORM_FEEDBACK, null);
+  }
+
+  #writeLayer({ before, newer, share, gapS, beforeGapS }, { method, keepsColor, keepsScale3 }, hasTransparent) {
+    const count = this.rows.body.length;
+    new Float32Array(this.block, 0, 4).set([share, 0, gapS, beforeGapS]);
+    new Int32Array(this.block, 16, 8).set([
+      count, newer ? count : 0, before ? count : 0, Number(hasTransparent),
+      METHODS.indexOf(method), Number(keepsColor), Number(keepsScale3), 0,
+    ]);
+    this.layer.write(new Uint8Array(this.block));
+  }
+
+  #pointInputs(older, newer, before, isStretched) {
+    const gl = this.gl;
+    gl.bindVertexArray(this.array);
+    const record = (first, buffer, fields) => fields.forEach((field, at) => pointInput(
+      gl, first + at, buffer, { size: 4, stride: 4 * WORDS, offset: 16 * field, asIntegers: field !== 1 }));
+    record(0, older.records.buffer, [0, 1, 2, 3]);
+    record(4, newer.records.buffer, [0, 1, 2, 3]);
+    record(8, before.records.buffer, [0, 2]);
+    pointInput(gl, 10, this.form.buffer, { size: 4, stride: 16, offset: 0 });
+    pointInput(gl, 11, this.color.buffer, { size: 4, stride: 4, offset: 0, bytes: true });
+    pointInput(gl, 12, this.local.buffer, { size: 3, stride: 28, offset: 0 });
+    pointInput(gl, 13, this.local.buffer, { size: 4, stride: 28, offset: 12 });
+    if (!isStretched) {
+      gl.disableVertexAttribArray(14);
+      gl.disableVertexAttribArray(15);
+      return;
+    }
+    pointInput(gl, 14, older.stretch.buffer, { size: 3, stride: 12, offset: 0 });
+    pointInput(gl, 15, newer.stretch.buffer, { size: 3, stride: 12, offset: 0 });
+  }
+}

@@ -1,0 +1,202 @@
+/**
+ * Decodes the binary messages of the stream, as `docs/wire.md` defines them.
+ *
+ * Always: arrays are views of the message's own bytes where alignment and codec allow it. Damaged bytes raise an
+ * Error, and no message is decoded in part. Simulated times are doubles of ns since the *simulated origin*, the first
+ * simulated time that was decoded, so that they are exact for 104 days around it.
+ */
+
+import {LeanDecoder} from "./lean.js";
+
+const COLUMNS = 1, SCENE = 2, CONTENT = 3, SNAPSHOT = 4;
+const FULL = 0, LEAN = 1;
+const PREFIX_BYTES = 8;
+const HEAD_BYTES = 128;
+const RECORD_BYTES = 64;
+const VERTEX_BYTES = 12;
+const CONTENT_HEAD_BYTES = 40;
+// Number of bytes of a digest in a scene's tables. The message pads it with zeros to 32 bytes.
+const DIGEST_BYTES = 16;
+// Number of layouts that are kept. A connection sends one layout at each change of the columns' shapes.
+const MOST_LAYOUTS = 64;
+
+// Kinds of columns' values, by numpy's name of the dtype.
+const ARRAY_OF = {
+  "<f4": Float32Array, "<f8": Float64Array, "<i2": Int16Array, "<i4": Int32Array, "<i8": BigInt64Array,
+  "<u2": Uint16Array, "<u4": Uint32Array, "<u8": BigUint64Array, "|i1": Int8Array, "|u1": Uint8Array,
+  "|b1": Uint8Array, "<f2": Uint16Array,  // half precision numbers stay as their bits
+};
+const PERS = ["body", "part", "world"];
+
+/** Decodes the messages of one page, connection after connection. */
+export class Decoder {
+  #layouts = new Map();
+  #lean = new LeanDecoder();
+  #originNs = null;
+
+  /** Forgets the layouts, and what lean snapshots build on. Call this when a new connection begins. */
+  begin() {
+    this.#layouts.clear();
+    this.#lean = new LeanDecoder();
+  }
+
+  /**
+   * Simulated time since the simulated origin, in ns.
+   * @param {bigint | string} absoluteNs  simulated time as a BigInt, or as the text of a message of the control
+   *     connection
+   * @returns {number}
+   */
+  simNs(absoluteNs) {
+    const ns = typeof absoluteNs === "string" ? BigInt(absoluteNs) : absoluteNs;
+    this.#originNs ??= ns;
+    return Number(ns - this.#originNs);
+  }
+
+  /**
+   * Decodes one message of the stream.
+   * @param {ArrayBuffer} buffer  the message
+   * @returns {object} a message with `kind` "columns", "scene", "content" or "snapshot", and its `number`
+   * @throws {Error} if the bytes are damaged
+   */
+  decode(buffer) {
+    if (buffer.byteLength < PREFIX_BYTES) throw damaged(`it has ${buffer.byteLength} bytes`);
+    const view = new DataView(buffer);
+    const kind = view.getUint8(0), codec = view.getUint8(1), layout = view.getUint16(2, true);
+    const number = view.getUint32(4, true);
+    switch (kind) {
+      case COLUMNS: return {kind: "columns", number, layout, columns: this.#columns(buffer, layout)};
+      case SCENE: return {kind: "scene", number, ...sceneOf(buffer, view)};
+      case CONTENT: return {kind: "content", number, ...contentOf(buffer, view)};
+      case SNAPSHOT: return {kind: "snapshot", number, snapshot: this.#snapshot(buffer, view, codec, layout)};
+      default: throw damaged(`its kind is ${kind}`);
+    }
+  }
+
+  #columns(buffer, layout) {
+    const {columns} = jsonOf(new Uint8Array(buffer, PREFIX_BYTES));
+    const isValid = ({name, dtype, width, per}) =>
+      typeof name === "string" && dtype in ARRAY_OF && Number.isInteger(width) && width > 0 && PERS.includes(per);
+    if (!Array.isArray(columns) || !columns.every((column) => column && isValid(column))) {
+      throw damaged("it has an invalid column");
+    }
+    this.#layouts.delete(layout);
+    this.#layouts.set(layout, columns);
+    if (this.#layouts.size > MOST_LAYOUTS) this.#layouts.delete(this.#layouts.keys().next().value);
+    return columns;
+  }
+
+  #snapshot(buffer, view, codec, layout) {
+    if (codec !== FULL && codec !== LEAN) throw damaged(`its codec is ${codec}`);
+    if (buffer.byteLength < PREFIX_BYTES + HEAD_BYTES) throw damaged(`a snapshot has ${buffer.byteLength} bytes`);
+    const columns = this.#layouts.get(layout);
+    if (columns === undefined) throw damaged(`its layout ${layout} was not sent`);
+    const snapshot = this.#head(view);
+    let offset = PREFIX_BYTES + HEAD_BYTES;
+    const block = (bytes) => {
+      const begin = offset;
+      offset += Math.ceil(bytes / 8) * 8;
+      if (offset > buffer.byteLength) {
+        throw damaged(`a snapshot of ${snapshot.count} bodies has ${buffer.byteLength} bytes`);
+      }
+      return begin;
+    };
+    if (codec === LEAN) {
+      const {words, floats, end} = this.#leanBodies(buffer, offset, snapshot.count);
+      Object.assign(snapshot, {words, floats});
+      offset = end;
+    } else {
+      const bodies = block(snapshot.count * RECORD_BYTES);
+      snapshot.words = new Uint32Array(buffer, bodies, snapshot.count * 16);
+      snapshot.floats = new Float32Array(buffer, bodies, snapshot.count * 16);
+    }
+    const marks = block(snapshot.marks * RECORD_BYTES);
+    snapshot.markWords = new Uint32Array(buffer, marks, snapshot.marks * 16);
+    snapshot.columns = new Map();
+    for (const {name, dtype, width, per} of columns) {
+      const rows = per === "body" ? snapshot.count : per === "part" ? snapshot.parts : 1;
+      const kind = ARRAY_OF[dtype], length = rows * width;
+      const values = new kind(buffer, block(length * kind.BYTES_PER_ELEMENT), length);
+      snapshot.columns.set(name, {per, dtype, width, values});
+    }
+    if (offset !== buffer.byteLength) throw damaged(`it has ${buffer.byteLength - offset} bytes too many`);
+    return snapshot;
+  }
+
+  #leanBodies(buffer, offset, count) {
+    try {
+      return this.#lean.decode(buffer, offset, count);
+    } catch (error) {
+      throw damaged(error.message);
+    }
+  }
+
+  #head(view) {
+    const at = (index) => view.getBigInt64(PREFIX_BYTES + 8 * index, true);
+    const whole = (index) => Number(at(index));
+    const size = (index, name) => {
+      const value = whole(index);
+      if (!(value >= 0 && value <= 0xffffffff)) throw damaged(`${name} is ${value}`);
+      return value;
+    };
+    const rate = view.getFloat64(PREFIX_BYTES + 32, true);
+    if (!Number.isFinite(rate)) throw damaged(`rate is ${rate}`);
+    const head = {
+      tick: whole(0), simNs: 0, dueNs: whole(2), publishedNs: whole(3), rate, dtNs: whole(5), stepCostNs: whole(6),
+      worldEpoch: whole(7), count: size(8, "count"), sceneVersion: whole(9), planNumber: whole(10),
+      marks: size(11, "marks"), vertices: size(12, "vertices"), parts: size(13, "parts"),
+    };
+    if (Math.ceil(head.vertices * VERTEX_BYTES / RECORD_BYTES) > head.marks) throw damaged("it has too many vertices");
+    head.simNs = this.simNs(at(1));
+    return head;
+  }
+}
+
+function sceneOf(buffer, view) {
+  const bytes = new Uint8Array(buffer, Math.min(buffer.byteLength, PREFIX_BYTES + 8));
+  const end = bytes.indexOf(10);
+  if (end < 0) throw damaged("a scene has no tables");
+  const head = jsonOf(bytes.subarray(0, end));
+  const lengths = [head.bodies, head.parents, ...(Array.isArray(head.members) ? head.members : [NaN])];
+  if (!lengths.every((length) => Number.isInteger(length) && length >= 0)) throw damaged("a scene has invalid lengths");
+  const shapes = 2 * head.bodies;
+  const indices = 4 * (2 * head.parents + head.members.reduce((sum, length) => sum + length, 0));
+  const from = bytes.byteOffset + end + 1;
+  if (from + shapes + indices !== buffer.byteLength) {
+    throw damaged(`a scene of ${head.bodies} bodies has ${buffer.byteLength - from} bytes of indices`);
+  }
+  return {
+    version: view.getUint32(8, true),
+    cameraVersion: view.getUint32(12, true),
+    head,
+    shapeIndex: new Uint16Array(buffer.slice(from, from + shapes)),
+    indices: new Uint32Array(buffer.slice(from + shapes)),
+  };
+}
+
+function contentOf(buffer, view) {
+  const begin = PREFIX_BYTES + CONTENT_HEAD_BYTES;
+  if (buffer.byteLength < begin) throw damaged(`a content has ${buffer.byteLength} bytes`);
+  const digest = [...new Uint8Array(buffer, PREFIX_BYTES, DIGEST_BYTES)]
+    .map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  const offset = view.getUint32(40, true), size = view.getUint32(44, true);
+  const bytes = new Uint8Array(buffer, begin);
+  if (offset + bytes.length > size) {
+    throw damaged(`a content of ${size} bytes has a piece that ends at ${offset + bytes.length}`);
+  }
+  return {digest, offset, size, bytes};
+}
+
+function jsonOf(bytes) {
+  let value;
+  try {
+    value = JSON.parse(new TextDecoder("utf-8", {fatal: true}).decode(bytes));
+  } catch {
+    throw damaged("its text is not JSON");
+  }
+  if (value === null || typeof value !== "object") throw damaged("its text is not a JSON object");
+  return value;
+}
+
+function damaged(why) {
+  return new Error(`a message of the stream is damaged: ${why}`);
+}
