@@ -142,14 +142,16 @@ export class Poses {
   }
 
   /**
-   * Copies the records of a snapshot in which bodies with a parent have their drawn pose, for one picture.
+   * Copies the records of a snapshot in which some bodies have their drawn pose, for one picture.
    * @param {object} snapshot
    * @param {import("./pose.js").DrawnPoses} poses
    * @param {InputBuffer} into
    */
   #uploadPosed(snapshot, poses, into) {
+    const { body } = this.rows;
     const words = this.#records(snapshot, true);
-    poses.placeRows(this.rows.body, words, new Float32Array(words.buffer, words.byteOffset, words.length));
+    const floats = new Float32Array(words.buffer, words.byteOffset, words.length);
+    poses.placeRows(body, words, floats);
     into.write(words);
     return { ...snapshot.gpu, records: into };
   }
@@ -187,11 +189,12 @@ export class Poses {
    * @param {{method: string, keepsColor: boolean, keepsScale3: boolean}} asked
    * @param {{before: object?, older: object, newer: object?, share: number, gapS: number, beforeGapS: number}} pair
    *   from `chosenPair`
-   * @param {import("./pose.js").DrawnPoses?} poses of bodies with a parent; null if there are none
+   * @param {{isPosed: (body: number) => boolean, poses: import("./pose.js").DrawnPoses}?} posed bodies with a parent,
+   *   whose poses are computed here
    * @returns {{isStretched: boolean, hasTransparent: boolean}} hasTransparent: true if
    *   transparent rows are drawn apart; their poses are in the buffer `transparent`, and no others
    */
-  run(asked, pair, poses = null) {
+  run(asked, pair, posed = null) {
     const gl = this.gl;
     const { older, newer, before } = pair;
     for (const one of [older, newer, before]) if (one && !(this.#owns(one) && one.gpu.rows === this.rows)) this.upload(one);
@@ -199,7 +202,7 @@ export class Poses {
     const isStretched = older.gpu.isStretched && (newer === null || newer.gpu.isStretched);
     this.#writeLayer(pair, asked, hasTransparent);
     const held = [older, newer ?? older].map((one, at) => (
-      poses === null ? one.gpu : this.#uploadPosed(one, poses, this.posed[at])));
+      posed === null ? one.gpu : this.#uploadPosed(one, posed.poses, this.posed[at])));
     this.#pointInputs(...held, (before ?? older).gpu, isStretched);
     const switches = {
       METHOD: asked.method === "hermite" || asked.method === "auto" ? "blending.x" : METHODS.indexOf("linear"),

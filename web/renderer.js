@@ -194,9 +194,12 @@ export class Renderer {
     }
   }
 
-  /** Drawn poses of bodies with a parent; null if the scene has none. */
+  /** Bodies with a parent and their drawn poses; null if the scene has none. */
   #posed(pair, method) {
-    return this.scene.hasParents ? new DrawnPoses(pair, method, this.#parentsOf()) : null;
+    const { scene } = this;
+    if (!scene.hasParents) return null;
+    const parents = scene.parentRows(this.bodies);
+    return { isPosed: (body) => parents[body] >= 0, poses: new DrawnPoses(pair, method, this.#parentsOf()) };
   }
 
   #parentsOf() {
