@@ -337,7 +337,8 @@ export function curveIsTrusted(before, older, newer, body) {
   if (!isMoving(before, older, body)) return false;
   const gapS = (newer.simNs - older.simNs) / NS_PER_S, beforeGapS = (older.simNs - before.simNs) / NS_PER_S;
   if (!(beforeGapS > 0)) return false;
-  const vb = vectorAt(before, body, VELOCITY), v0 = vectorAt(older, body, VELOCITY), v1 = vectorAt(newer, body, VELOCITY);
+  const vb = vectorAt(before, body, VELOCITY), v0 = vectorAt(older, body, VELOCITY);
+  const v1 = vectorAt(newer, body, VELOCITY);
   const pb = vectorAt(before, body, 0), p0 = vectorAt(older, body, 0), p1 = vectorAt(newer, body, 0);
   const j = minus(v1, v0), jb = minus(v0, vb), way = minus(p1, p0), wayBefore = minus(p0, pb);
   for (const vector of [vb, v0, v1, way, wayBefore]) {
