@@ -142,16 +142,14 @@ export class Poses {
   }
 
   /**
-   * Copies the records of a snapshot in which some bodies have their drawn pose, for one picture.
+   * Copies the records of a snapshot in which bodies with a parent have their drawn pose, for one picture.
    * @param {object} snapshot
    * @param {import("./pose.js").DrawnPoses} poses
    * @param {InputBuffer} into
    */
   #uploadPosed(snapshot, poses, into) {
-    const { body } = this.rows;
     const words = this.#records(snapshot, true);
-    const floats = new Float32Array(words.buffer, words.byteOffset, words.length);
-    poses.placeRows(body, words, floats);
+    poses.placeRows(this.rows.body, words, new Float32Array(words.buffer, words.byteOffset, words.length));
     into.write(words);
     return { ...snapshot.gpu, records: into };
   }
@@ -189,12 +187,11 @@ export class Poses {
    * @param {{method: string, keepsColor: boolean, keepsScale3: boolean}} asked
    * @param {{before: object?, older: object, newer: object?, share: number, gapS: number, beforeGapS: number}} pair
    *   from `chosenPair`
-   * @param {{isPosed: (body: number) => boolean, poses: import("./pose.js").DrawnPoses}?} posed bodies with a parent,
-   *   whose poses are computed here
+   * @param {import("./pose.js").DrawnPoses?} poses of bodies with a parent; null if there are none
    * @returns {{isStretched: boolean, hasTransparent: boolean}} hasTransparent: true if
    *   transparent rows are drawn apart; their poses are in the buffer `transparent`, and no others
    */
-  run(asked, pair, posed = null) {
+  run(asked, pair, poses = null) {
     const gl = this.gl;
     const { older, newer, before } = pair;
     for (const one of [older, newer, before]) if (one && !(this.#owns(one) && one.gpu.rows === this.rows)) this.upload(one);
@@ -202,7 +199,7 @@ export class Poses {
     const isStretched = older.gpu.isStretched && (newer === null || newer.gpu.isStretched);
     this.#writeLayer(pair, asked, hasTransparent);
     const held = [older, newer ?? older].map((one, at) => (
-      posed === null ? one.gpu : this.#uploadPosed(one, posed.poses, this.posed[at])));
+      poses === null ? one.gpu : this.#uploadPosed(one, poses, this.posed[at])));
     this.#pointInputs(...held, (before ?? older).gpu, isStretched);
     const switches = {
       METHOD: asked.method === "hermite" || asked.method === "auto" ? "blending.x" : METHODS.indexOf("linear"),
