@@ -171,11 +171,11 @@ class Viewer:
         if self._refused is not None:
             (name, reason), self._refused = self._refused, None
             return messages.refused_text(name, reason)
-        if simulation.status is not self._status:
+        if simulation.link is not None and simulation.link.status is not self._status:
             now_ns = time.perf_counter_ns()
             if now_ns - self._status_ns >= STATUS_NS:
-                self._status, self._status_ns = simulation.status, now_ns
-                return messages.status_text(simulation.status)
+                self._status, self._status_ns = simulation.link.status, now_ns
+                return messages.status_text(simulation.link.status)
             delay_s = (self._status_ns + STATUS_NS - now_ns) / 1e9
             asyncio.get_running_loop().call_later(delay_s, self._control_news.set)
         return None
