@@ -1,4 +1,4 @@
-"""What `twixt serve` runs: the server of one simulation's browser view, until Ctrl-C or for some seconds.
+"""Process of `twixt serve`: the server of one simulation's browser view, until Ctrl-C or for some seconds.
 
 Always: the port is free when the process ends. Port and token stay for the next start under the same name.
 """

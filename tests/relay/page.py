@@ -6,7 +6,7 @@ import json
 import secrets
 import struct
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -91,11 +91,11 @@ def opened(link: str, **how: Any) -> connect:
 
 def closed_with(connection: ClientConnection) -> int:
     """The code with which the server closes a connection."""
-    with suppress(ConnectionClosed):
-        while True:
+    while True:
+        try:
             connection.recv(PATIENCE_S)
-    assert connection.close_code is not None
-    return connection.close_code
+        except ConnectionClosed as closed:
+            return 0 if closed.rcvd is None else closed.rcvd.code
 
 
 class Page:
