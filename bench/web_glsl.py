@@ -15,7 +15,7 @@ import math
 import re
 from pathlib import Path
 
-from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_COLOR, HAS_VELOCITY, MARK_KINDS, VISIBLE
+from twixt.ipc.snapshot import MARK_KINDS
 from twixt.render.draw.bodies import body_programs, level_floor, materials
 from twixt.render.draw.flat import background, dots_and_lines
 from twixt.render.draw.flat.flat_rows import FINITE_GLSL
@@ -329,10 +329,6 @@ def constants() -> dict[str, object]:
     """Returns the numbers of drawing by name, with those of the pose text's switches."""
     return {
         "METHODS": METHODS,
-        "VISIBLE": VISIBLE,
-        "HAS_VELOCITY": HAS_VELOCITY,
-        "HAS_ANGULAR_VELOCITY": HAS_ANGULAR_VELOCITY,
-        "HAS_COLOR": HAS_COLOR,
         "PLAIN_LODS": [(name, None if math.isinf(limit_px) else limit_px) for name, limit_px in sphere_detail.PLAIN],
         "FINEST_PX": sphere_detail.FINEST_PX,
         "BODY_PX": sphere_detail.BODY_PX,

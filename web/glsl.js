@@ -1,10 +1,6 @@
 /** Shader texts and constants of drawing, written by `python -m bench.web_glsl` from render/draw. Do not edit. */
 
 export const METHODS = ["none", "linear", "hermite", "auto"];
-export const VISIBLE = 1;
-export const HAS_VELOCITY = 2;
-export const HAS_ANGULAR_VELOCITY = 4;
-export const HAS_COLOR = 8;
 export const PLAIN_LODS = [["lod 0", 2.5], ["lod 1", 6.5], ["lod 2", 16.0], ["lod 3", 24.0], ["lod 4", null]];
 export const FINEST_PX = 600000;
 export const BODY_PX = 500;

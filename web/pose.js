@@ -382,7 +382,7 @@ export function log(quaternion) {
 }
 
 /** Interpolation of two orientations along the shortest way. Ken Shoemake 1985. */
-function slerp(from, to, alpha) {
+export function slerp(from, to, alpha) {
   const start = normalized(from);
   let end = normalized(to);
   if (start.reduce((sum, value, at) => sum + value * end[at], 0) < 0) end = times(end, -1);

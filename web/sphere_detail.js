@@ -11,10 +11,8 @@ import {
   WIDE_STRETCH,
 } from "./glsl.js";
 import { dot, placedPart } from "./ground.js";
-import { halfFloat } from "./scene.js";
+import { FLAGS, halfFloat, RECORD_WORDS, VELOCITY, VISIBLE } from "./scene.js";
 
-const WORDS = 16;
-const MOTION_WORD = 11;
 const SAMPLED = 256;
 /** While the scene is the same, the program is chosen once in this many pictures. */
 const CHOSEN_PICTURES = 8;
@@ -38,14 +36,14 @@ export function extentOf({ form, local, groups }, words) {
   let [speed, radius, reach] = [0, 0, 0];
   for (const { kind, first, count } of groups) {
     for (let row = kind === "spheres" ? first : first + count; row < first + count; row++) {
-      const at = WORDS * row;
-      const scale = Math.abs(halfFloat(words[at + MOTION_WORD] >>> 16));
-      if (!(words[at + MOTION_WORD] & 1) || Number.isNaN(scale)) continue;
+      const at = RECORD_WORDS * row;
+      const scale = Math.abs(halfFloat(words[at + FLAGS] >>> 16));
+      if (!(words[at + FLAGS] & VISIBLE) || Number.isNaN(scale)) continue;
       for (let axis = 0; axis < 3; axis++) {
         const value = floats[at + axis];
         if (!(value > low[axis])) low[axis] = value;
         if (!(value < high[axis])) high[axis] = value;
-        const velocity = Math.abs(floats[at + 8 + axis]);
+        const velocity = Math.abs(floats[at + VELOCITY + axis]);
         if (!(velocity <= speed)) speed = velocity;
       }
       radius = Math.max(radius, scale * form[4 * row]);
