@@ -91,7 +91,7 @@ export class Meshes {
     this.surfaces = [];
     const deforms = this.groups.filter(({ mesh }) => scene.head.meshes[mesh].deforms);
     if (deforms.length === 0) return;
-    const starts = surfaceStarts(scene, Math.max(...body) + 1);
+    const starts = surfaceStarts(scene, body.reduce((most, one) => Math.max(most, one), 0) + 1);
     for (const group of deforms) {
       const mesh = this.#meshOf(group);
       if (mesh === null) continue;

@@ -14,6 +14,8 @@ import { dot, placedPart } from "./ground.js";
 import { FLAGS, halfFloat, RECORD_WORDS, VELOCITY, VISIBLE } from "./scene.js";
 
 const SAMPLED = 256;
+/** With more rows, the box costs more time for each snapshot than it saves in the pictures. */
+const MOST_BOXED = 1 << 15;
 /** While the scene is the same, the program is chosen once in this many pictures. */
 const CHOSEN_PICTURES = 8;
 const FINEST = { name: "sphere points", largestPx: LARGEST_POINT_PX };
@@ -30,6 +32,7 @@ export function isWide({ projection, orthographic }) {
  * @returns {{low: number[], high: number[], speed: number, radius: number}?}
  */
 export function extentOf({ form, local, groups }, words) {
+  if (words.length > RECORD_WORDS * MOST_BOXED) return null;
   const floats = new Float32Array(words.buffer, words.byteOffset, words.length);
   const low = [Infinity, Infinity, Infinity];
   const high = [-Infinity, -Infinity, -Infinity];
