@@ -11,6 +11,7 @@ Always: no shader text is changed in meaning. Comments are left out, because the
 from __future__ import annotations
 
 import json
+import math
 import re
 from pathlib import Path
 
@@ -28,7 +29,7 @@ from twixt.render.draw.shapes.boxes import BOX
 from twixt.render.draw.shapes.capsules import CAPSULE
 from twixt.render.draw.shapes.cylinders import CONE, CYLINDER
 from twixt.render.draw.shapes.ellipsoids import ELLIPSOID
-from twixt.render.draw.spheres import fine_spheres, sphere_common
+from twixt.render.draw.spheres import fine_spheres, point_spheres, sphere_common, sphere_detail
 
 TARGET = Path(__file__).resolve().parents[1] / "web" / "glsl.js"
 
@@ -155,6 +156,26 @@ def texts_and_programs() -> tuple[dict[str, str], dict[str, dict[str, list[str]]
             "spheres pixel": without(fine_spheres._POINT_FRAGMENT),
         },
     )
+    add(
+        "sphere points",
+        ["row", "polynomial", "shine", "ball", "sphere points main"],
+        ["polynomial", "highlight", "outlined", "spheres pixel"],
+        **{"sphere points main": without(fine_spheres._POINT_VERTEX)},
+    )
+    tones, place, at = point_spheres._TONES, point_spheres._PLACE, point_spheres._AT
+    texts |= {"tones": tones, "point place": place, "circle": at, "one light": point_spheres._ONE_LIGHT}
+    for name, vertex, fragment in (
+        ("square points", point_spheres._SQUARE_VERTEX, point_spheres._SQUARE_FRAGMENT),
+        ("smooth points", point_spheres._SMOOTH_VERTEX, point_spheres._SMOOTH_FRAGMENT),
+        ("skin points", point_spheres._SKIN_VERTEX, point_spheres._SKIN_FRAGMENT),
+    ):
+        main = without(vertex).replace(place, "").replace(point_spheres._ONE_LIGHT, "")
+        add(
+            name,
+            ["row", "polynomial", "ball", "tones", "point place", "one light", f"{name} main"],
+            ["outlined", "tones", *([] if name == "square points" else ["circle"]), f"{name} pixel"],
+            **{f"{name} main": main, f"{name} pixel": fragment},
+        )
     add(
         "large spheres",
         ["row", "ball", "large spheres main"],
@@ -312,6 +333,15 @@ def constants() -> dict[str, object]:
         "HAS_VELOCITY": HAS_VELOCITY,
         "HAS_ANGULAR_VELOCITY": HAS_ANGULAR_VELOCITY,
         "HAS_COLOR": HAS_COLOR,
+        "PLAIN_LODS": [(name, None if math.isinf(limit_px) else limit_px) for name, limit_px in sphere_detail.PLAIN],
+        "FINEST_PX": sphere_detail.FINEST_PX,
+        "BODY_PX": sphere_detail.BODY_PX,
+        "KEPT": sphere_detail.KEPT,
+        "LARGER": sphere_detail.LARGER,
+        "NEARLY_ALL": sphere_detail.NEARLY_ALL,
+        "MANY_BODIES": sphere_detail.MANY_BODIES,
+        "FEWER_LOD_2_PX": sphere_detail.FEWER_LOD_2_PX,
+        "WIDE_STRETCH": sphere_common.WIDE_STRETCH,
         "GUARD_PX": frame_block.GUARD_PX,
         "ENDLESS_M": frame_block.ENDLESS_M,
         "NEAR_FADE_RADII": frame_block.NEAR_FADE_RADII,

@@ -4,8 +4,8 @@
  */
 
 import {
-  COARSE_ALPHA, ENDLESS_M, FAR_FADE_RADII, FEW_CASTERS, FINE_ALPHA, FINE_DISTANCES, FINE_SHARE, FINEST_SHARE, GRID_COLOR,
-  GRID_DISTANCES, HEIGHT_SHARE, LEAN, MOST_CUBE_PX, MOST_STILL, NEAR_FADE_RADII, OUTLINE_COLOR, OUTLINE_EDGES, VISIBLE,
+  COARSE_ALPHA, ENDLESS_M, FAR_FADE_RADII, FEW_CASTERS, FINE_ALPHA, FINE_DISTANCES, FINE_SHARE, FINEST_SHARE,
+  GRID_COLOR, GRID_DISTANCES, HEIGHT_SHARE, LEAN, MOST_CUBE_PX, MOST_STILL, NEAR_FADE_RADII, OUTLINE_COLOR, OUTLINE_EDGES, VISIBLE,
 } from "./glsl.js";
 import { InputBuffer, pointInput, sidesOf } from "./gpu.js";
 import { halfFloat } from "./scene.js";
@@ -100,7 +100,8 @@ export function levelFloor(rows, older, newer) {
 function standsStill(rows, row, older, newer) {
   const at = WORDS * rows.body[row];
   const { words, floats } = older;
-  if (rows.body[row] >= older.count || rows.color[4 * row + 3] < 255 || words[at + COLOR_WORD] >>> 24 < 255) return false;
+  if (rows.body[row] >= older.count || rows.color[4 * row + 3] < 255) return false;
+  if (words[at + COLOR_WORD] >>> 24 < 255) return false;
   if (!(words[at + MOTION_WORD] & VISIBLE) || !(halfFloat(words[at + MOTION_WORD] >>> 16) > 0)) return false;
   if (newer === null) return true;
   if (rows.body[row] >= newer.count || VELOCITY_WORDS.some((word) => floats[at + word] !== 0)) return false;
@@ -192,7 +193,9 @@ export function skyDigest({ background, shapes, materials, textures }) {
 function meanColor({ pixels, shape }) {
   const channels = shape.at(-1);
   const sum = [0, 0, 0];
-  for (let at = 0; at < pixels.length; at += channels) for (let axis = 0; axis < 3; axis++) sum[axis] += pixels[at + axis];
+  for (let at = 0; at < pixels.length; at += channels) {
+    for (let axis = 0; axis < 3; axis++) sum[axis] += pixels[at + axis];
+  }
   return sum.map((value) => value / 255 / (pixels.length / channels));
 }
 

@@ -5,7 +5,9 @@
  * render/draw/marks/mark_solids.py. A solid is a row like those of bodies, so the programs of shapes draw it.
  */
 
-import { AXIS_COLORS, AXIS_RADIUS, HEAD_LENGTH, HEAD_RADIUS, HEAD_SHARE, MARK_KINDS, THINNEST, TO_AXES } from "./glsl.js";
+import {
+  AXIS_COLORS, AXIS_RADIUS, HEAD_LENGTH, HEAD_RADIUS, HEAD_SHARE, MARK_KINDS, THINNEST, TO_AXES,
+} from "./glsl.js";
 import { InputBuffer, ROW_BYTES } from "./gpu.js";
 import { LINE_BYTES, rotated, turnAfter, unit } from "./ground.js";
 
@@ -112,10 +114,8 @@ export function placedMarks(marks, poses) {
     if (mark.body < 0) return [mark];
     const pose = poses.of(mark.body);
     if (pose === null || !pose.isVisible) return [];
-    const arm = rotated(pose.orientation, mark.position);
-    return [{
-      ...mark, position: arm.map((value, axis) => value + pose.position[axis]), turn: turnAfter(pose.orientation, mark.turn),
-    }];
+    const position = rotated(pose.orientation, mark.position).map((value, axis) => value + pose.position[axis]);
+    return [{ ...mark, position, turn: turnAfter(pose.orientation, mark.turn) }];
   });
 }
 
@@ -193,9 +193,10 @@ export class Marks {
     const opaque = rows.filter(({ color }) => color[3] === OPAQUE)
       .sort((one, other) => SOLIDS.indexOf(one.solid) - SOLIDS.indexOf(other.solid));
     this.through = rows.filter(({ color }) => color[3] < OPAQUE);
-    this.runs = SOLIDS.map((kind) => ({
-      kind, first: opaque.findIndex(({ solid }) => solid === kind), count: opaque.filter(({ solid }) => solid === kind).length,
-    })).filter(({ count }) => count > 0);
+    const isOf = (kind) => ({ solid }) => solid === kind;
+    this.runs = SOLIDS.map((kind) => (
+      { kind, first: opaque.findIndex(isOf(kind)), count: opaque.filter(isOf(kind)).length }
+    )).filter(({ count }) => count > 0);
     this.opaque.write(this.#rowsOf(opaque));
     this.transparent.write(this.#rowsOf(this.through));
   }

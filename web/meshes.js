@@ -3,13 +3,15 @@
  *
  * A mesh is on the GPU once, whatever its colours. A group whose mesh has not arrived is not drawn. Faces are visible
  * from both sides; transparent closed meshes show their fronts only. Faces have hard edges. Soft silhouettes are drawn
- * over all bodies; they are left out if a picture has too many edges. A deforming body has vertices of its own, which are
- * blended here between the two snapshots.
+ * over all bodies; they are left out if a picture has too many edges. A deforming body has vertices of its own, which
+ * are blended here between the two snapshots.
  */
 
 import { MOST_EDGES_GPU, MOST_EDGES_SOFTWARE, SMALLEST_M } from "./glsl.js";
 import { InputBuffer, isSoftware, pointInput, ROW_BYTES } from "./gpu.js";
-import { deformed, EDGE_FLOATS, edgeVertices, isClosed, meshBounds, meshGeometry, silhouetteEdges } from "./mesh_geometry.js";
+import {
+  deformed, EDGE_FLOATS, edgeVertices, isClosed, meshBounds, meshGeometry, silhouetteEdges,
+} from "./mesh_geometry.js";
 import { applyMaterial, finishOf } from "./solids.js";
 
 const INPUTS = ["row_place", "row_turn", "row_size", "row_tint", "place", "normal", "uv"];
@@ -269,8 +271,8 @@ export class Meshes {
   #draw({ group, mesh }, { isParallel }, rows, isTransparent) {
     const gl = this.gl;
     const { isFlat } = mesh.geometry;
-    const own = group.material === null || group.material === undefined ? null : this.head.materials[group.material];
-    const image = own?.texture === null || own === null ? null : this.textures.get(this.head.textures[own.texture].digest);
+    const own = this.head.materials[group.material] ?? null;
+    const image = this.textures.of(own, this.head);
     const name = own !== null ? "surfaces" : isFlat ? "flat faces" : "smooth faces";
     const { program, uniforms } = this.programs.get(name, {
       PARALLEL: isParallel, TRANSPARENT: Number(isTransparent), SHADING: isFlat ? "flat" : "smooth",

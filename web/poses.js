@@ -1,13 +1,14 @@
 /**
  * Poses of all rows of a scene between two snapshots, computed by one pass with transform feedback in each frame.
  *
- * The records of a snapshot are copied into the order of the rows when it arrives: one GPU buffer for each snapshot. The
- * pass reads them with the native viewer's text, and writes one row of four vectors for each part of each body.
+ * The records of a snapshot are copied into the order of the rows when it arrives: one GPU buffer for each snapshot.
+ * The pass reads them with the native viewer's text, and writes one row of four vectors for each part of each body.
  */
 
 import { METHODS } from "./glsl.js";
 import { InputBuffer, LAYER_BINDING, POSE_INPUTS, pointInput, ROW_BYTES, ROW_OUTPUTS, UniformBlock } from "./gpu.js";
 import { paintParts } from "./scene.js";
+import { extentOf } from "./sphere_detail.js";
 
 const WORDS = 16;
 /** Word of a record that has the flags and, above, the scale. `MISSING` has no flag, and a scale that is NaN. */
@@ -118,11 +119,13 @@ export class Poses {
    * @param {object} snapshot
    */
   upload(snapshot) {
-    const held = (this.#owns(snapshot) ? snapshot.gpu : this.spare.pop()) ?? { owner: this, records: new InputBuffer(this.gl), stretch: null };
+    const held = (this.#owns(snapshot) ? snapshot.gpu : this.spare.pop())
+      ?? { owner: this, records: new InputBuffer(this.gl), stretch: null };
     const { rows } = this;
     const words = this.#records(snapshot, false);
     held.records.write(words);
     held.transparent = transparentRows(rows, words);
+    held.extent = extentOf(rows, words);
     held.rows = rows;
     held.isStretched = this.#uploadStretch(snapshot, held);
     snapshot.gpu = held;
@@ -197,7 +200,8 @@ export class Poses {
   run(asked, pair, posed = null) {
     const gl = this.gl;
     const { older, newer, before } = pair;
-    for (const one of [older, newer, before]) if (one && !(this.#owns(one) && one.gpu.rows === this.rows)) this.upload(one);
+    const isReady = (one) => this.#owns(one) && one.gpu.rows === this.rows;
+    for (const one of [older, newer, before]) if (one && !isReady(one)) this.upload(one);
     const hasTransparent = older.gpu.transparent !== null || (newer !== null && newer.gpu.transparent !== null);
     const isStretched = older.gpu.isStretched && (newer === null || newer.gpu.isStretched);
     this.#writeLayer(pair, asked, hasTransparent);

@@ -279,6 +279,9 @@ CASES = {
     "a sky that is a cube": case(ALL_SHAPES, 24, background=sky((6, 32, 32, 4)), ground_z=-0.5),
     "marks among bodies": case(ALL_SHAPES, 12, marks=marks()),
     "surfaces that bend": surfaces(),
+    "many spheres": case([Sphere(0.05)], 9000),
+    "many spheres, some large": case([*[Sphere(0.05)] * 600, Sphere(0.7)], 6000, OrbitCamera(distance_m=6.0, elevation_rad=0.4)),
+    "many spheres in a wide view": case([Sphere(0.08)], 3000, OrbitCamera(distance_m=6.0, elevation_rad=0.3, fov_y_deg=90)),
     "a smooth material, flat look": case(smooth(), 36, look="flat"),
 }  # fmt: skip
 
