@@ -1,14 +1,13 @@
 /**
  * Poses of all rows of a scene between two snapshots, computed by one pass with transform feedback in each frame.
  *
- * The records of a snapshot are copied into the order of the rows when it arrives: one GPU buffer for each snapshot.
- * The pass reads them with the native viewer's text, and writes one row of four vectors for each part of each body.
+ * The records of a snapshot are copied into the order of the rows when it arrives: one GPU buffer for each snapshot. The
+ * pass reads them with the native viewer's text, and writes one row of four vectors for each part of each body.
  */
 
 import { METHODS } from "./glsl.js";
 import { InputBuffer, LAYER_BINDING, POSE_INPUTS, pointInput, ROW_BYTES, ROW_OUTPUTS, UniformBlock } from "./gpu.js";
 import { paintParts } from "./scene.js";
-import { extentOf } from "./sphere_detail.js";
 
 const WORDS = 16;
 /** Word of a record that has the flags and, above, the scale. `MISSING` has no flag, and a scale that is NaN. */
@@ -119,13 +118,11 @@ export class Poses {
    * @param {object} snapshot
    */
   upload(snapshot) {
-    const held = (this.#owns(snapshot) ? snapshot.gpu : this.spare.pop())
-      ?? { owner: this, records: new InputBuffer(this.gl), stretch: null };
+    const held = (this.#owns(snapshot) ? snapshot.gpu : this.spare.pop()) ?? { owner: this, records: new InputBuffer(this.gl), stretch: null };
     const { rows } = this;
     const words = this.#records(snapshot, false);
     held.records.write(words);
     held.transparent = transparentRows(rows, words);
-    held.extent = extentOf(rows, words);
     held.rows = rows;
     held.isStretched = this.#uploadStretch(snapshot, held);
     snapshot.gpu = held;
@@ -145,16 +142,14 @@ export class Poses {
   }
 
   /**
-   * Copies the records of a snapshot in which some bodies have their drawn pose, for one picture.
+   * Copies the records of a snapshot in which bodies with a parent have their drawn pose, for one picture.
    * @param {object} snapshot
    * @param {import("./pose.js").DrawnPoses} poses
    * @param {InputBuffer} into
    */
   #uploadPosed(snapshot, poses, into) {
-    const { body } = this.rows;
     const words = this.#records(snapshot, true);
-    const floats = new Float32Array(words.buffer, words.byteOffset, words.length);
-    poses.placeRows(body, words, floats);
+    poses.placeRows(this.rows.body, words, new Float32Array(words.buffer, words.byteOffset, words.length));
     into.write(words);
     return { ...snapshot.gpu, records: into };
   }
@@ -192,21 +187,19 @@ export class Poses {
    * @param {{method: string, keepsColor: boolean, keepsScale3: boolean}} asked
    * @param {{before: object?, older: object, newer: object?, share: number, gapS: number, beforeGapS: number}} pair
    *   from `chosenPair`
-   * @param {{isPosed: (body: number) => boolean, poses: import("./pose.js").DrawnPoses}?} posed bodies with a parent,
-   *   whose poses are computed here
+   * @param {import("./pose.js").DrawnPoses?} poses of bodies with a parent; null if there are none
    * @returns {{isStretched: boolean, hasTransparent: boolean}} hasTransparent: true if
    *   transparent rows are drawn apart; their poses are in the buffer `transparent`, and no others
    */
-  run(asked, pair, posed = null) {
+  run(asked, pair, poses = null) {
     const gl = this.gl;
     const { older, newer, before } = pair;
-    const isReady = (one) => this.#owns(one) && one.gpu.rows === this.rows;
-    for (const one of [older, newer, before]) if (one && !isReady(one)) this.upload(one);
+    for (const one of [older, newer, before]) if (one && !(this.#owns(one) && one.gpu.rows === this.rows)) this.upload(one);
     const hasTransparent = older.gpu.transparent !== null || (newer !== null && newer.gpu.transparent !== null);
     const isStretched = older.gpu.isStretched && (newer === null || newer.gpu.isStretched);
     this.#writeLayer(pair, asked, hasTransparent);
     const held = [older, newer ?? older].map((one, at) => (
-      posed === null ? one.gpu : this.#uploadPosed(one, posed.poses, this.posed[at])));
+      poses === null ? one.gpu : this.#uploadPosed(one, poses, this.posed[at])));
     this.#pointInputs(...held, (before ?? older).gpu, isStretched);
     const switches = {
       METHOD: asked.method === "hermite" || asked.method === "auto" ? "blending.x" : METHODS.indexOf("linear"),
