@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,11 +119,6 @@ class Simulation:
                 return ended
             because = f" ({ended.message})" if ended.message else ""
             print_notice(f'the simulation "{link.name}" has ended{because}; waiting until it runs again')
-
-    @property
-    def status(self) -> dict[str, Any]:
-        """The simulation's newest status."""
-        return {} if self.link is None else self.link.status
 
     @property
     def camera(self) -> Camera | None:
