@@ -14,17 +14,19 @@ import json
 import re
 from pathlib import Path
 
-from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_COLOR, HAS_VELOCITY, VISIBLE
-from twixt.render.draw.bodies import body_programs, level_floor
+from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_COLOR, HAS_VELOCITY, MARK_KINDS, VISIBLE
+from twixt.render.draw.bodies import body_programs, level_floor, materials
 from twixt.render.draw.flat import background, dots_and_lines
 from twixt.render.draw.flat.flat_rows import FINITE_GLSL
 from twixt.render.draw.frame import frame_block
-from twixt.render.draw.glsl import light, pose
+from twixt.render.draw.glsl import light, mesh_pose, pose
 from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL, METHODS, PoseVariant
+from twixt.render.draw.marks import mark_solids
+from twixt.render.draw.meshes import mesh_drawing, mesh_geometry, mesh_programs
 from twixt.render.draw.shapes import planes, ray_cast, shadows
 from twixt.render.draw.shapes.boxes import BOX
 from twixt.render.draw.shapes.capsules import CAPSULE
-from twixt.render.draw.shapes.cylinders import CYLINDER
+from twixt.render.draw.shapes.cylinders import CONE, CYLINDER
 from twixt.render.draw.shapes.ellipsoids import ELLIPSOID
 from twixt.render.draw.spheres import fine_spheres, sphere_common
 
@@ -71,7 +73,24 @@ void main() {
 }
 """
 
-CAST_SHAPES = {"boxes": BOX, "capsules": CAPSULE, "cylinders": CYLINDER, "ellipsoids": ELLIPSOID}
+_EDGE_MAIN = """
+in vec3 edge_0, edge_1, edge_2, edge_3;
+void main() {
+    read_pose();
+    vec3 ends[4] = vec3[4](edge_0, edge_1, edge_2, edge_3);
+    for (int corner = 0; corner < 4; corner++) {
+        place = ends[corner];
+        place_corner();
+        places[corner] = corner_at;
+        tones[corner] = corner_tone;
+        clips[corner] = gl_Position;
+    }
+    gl_Position = vec4(0.0, 0.0, 2.0, 1.0);
+    draw_edge();
+}
+"""
+
+CAST_SHAPES = {"boxes": BOX, "capsules": CAPSULE, "cylinders": CYLINDER, "ellipsoids": ELLIPSOID, "cones": CONE}
 
 
 def texts_and_programs() -> tuple[dict[str, str], dict[str, dict[str, list[str]]]]:
@@ -165,11 +184,57 @@ def texts_and_programs() -> tuple[dict[str, str], dict[str, dict[str, list[str]]
             "shadows pixel": without(shadows._with_constants(shadows._FRAGMENT)),
         },
     )
+    # The programs of meshes read the row of a body, and compute from it what the native pass writes for meshes.
+    texts["mesh row"] = re.sub(r"(?m)^out ", "", mesh_pose._POSE_MAIN).replace("void main()", "void read_pose()")
+    texts["mesh vertex"] = mesh_pose.VERTEX_GLSL.replace(mesh_pose.POSE_INPUTS_GLSL, "")
+    texts["flat tone"] = mesh_pose.FLAT_TONE_GLSL
+    for name, vertex, fragment in (
+        ("smooth faces", mesh_programs._SMOOTH_VERTEX, mesh_programs._SMOOTH_FRAGMENT),
+        ("flat faces", mesh_programs._FLAT_VERTEX, mesh_programs._FLAT_FRAGMENT),
+        ("surfaces", mesh_programs._SURFACE_VERTEX, mesh_programs._SURFACE_FRAGMENT),
+    ):
+        tone = ["flat tone"] if name == "flat faces" else []
+        add(
+            name,
+            ["row", "light", "mesh row", "mesh vertex", *tone, f"{name} main"],
+            ["frame", "light", *(["finish"] if name == "surfaces" else tone), f"{name} pixel"],
+            **{f"{name} main": reading_pose(without(vertex)), f"{name} pixel": without(fragment)},
+        )
+    add(
+        "silhouettes",
+        ["row", "light", "mesh row", "edge places", "flat tone", "silhouettes main"],
+        ["silhouettes pixel"],
+        **{
+            "edge places": mesh_pose.VERTEX_GLSL.replace(mesh_pose.POSE_INPUTS_GLSL, "").replace(
+                "in vec3 place, normal;", "in vec3 normal;\nvec3 place;"
+            ),
+            "silhouettes main": silhouette_text(),
+            "silhouettes pixel": mesh_programs._EDGE_FRAGMENT.replace("noperspective ", "").replace(
+                "vec4(tone, covered)", "vec4(tone, covered * gl_FragCoord.w)"
+            ),
+        },
+    )
+    add(
+        "mesh shadows",
+        ["row", "mesh row", "mesh shadows main"],
+        ["shadows pixel"],
+        **{
+            "mesh shadows main": reading_pose(
+                shadows._with_constants(joined(mesh_programs._SHADOW_VERTEX, shadows._GEOMETRY)), "place_row"
+            )
+        },
+    )
     add(
         "grid",
         ["grid main"],
         ["grid pixel"],
         **{"grid main": without(background._GRID_VERTEX), "grid pixel": without(background._GRID_FRAGMENT)},
+    )
+    add(
+        "sky",
+        ["sky main"],
+        ["sky pixel"],
+        **{"sky main": without(background._VERTEX), "sky pixel": without(background._FRAGMENT)},
     )
     # There is no `noperspective`. A value times w, divided by the interpolated w, is the same.
     line = joined(dots_and_lines._LINE_VERTEX, dots_and_lines._LINE_GEOMETRY).replace("noperspective ", "")
@@ -200,11 +265,33 @@ def joined(vertex: str, geometry: str) -> str:
     return vertex + geometry.replace("void main() {\n", "void main() {\n    place_row();\n")
 
 
+def silhouette_text() -> str:
+    """Returns the vertex text of soft silhouettes. A vertex has the four places of its edge, in the order of OpenGL's
+    lines with adjacency. The last two bits of its number tell which end of the edge it is, and on which side."""
+    corner = re.sub(r"(?m)^out ", "", mesh_programs._EDGE_VERTEX).replace("void main()", "void place_corner()")
+    edge = re.sub(r"(?m)^(in|layout)\b.*\n", "", without(mesh_programs._EDGE_GEOMETRY)).replace("noperspective ", "")
+    for old, new in {
+        "gl_in[corner].gl_Position": "clips[corner]", "corner_at[": "places[", "corner_albedo[0]": "corner_albedo",
+        "corner_tone[": "tones[", "for (int side = 0; side < 2; side++) {": "int side = gl_VertexID & 1;\n    {",
+        "covered = 1.0 - float(side);": "covered = (1.0 - float(side)) * gl_Position.w;",
+        "        EmitVertex();\n": "", "    EndPrimitive();\n": "", "    emit_side(2, outward);\n": "",
+        "emit_side(1, outward);": "emit_side(1 + ((gl_VertexID >> 1) & 1), outward);",
+        "void main()": "void draw_edge()",
+    }.items():  # fmt: skip
+        edge = edge.replace(old, new)
+    return f"{corner}vec3 places[4], tones[4];\nvec4 clips[4];\n{edge}{_EDGE_MAIN}"
+
+
+def reading_pose(vertex: str, main: str = "main") -> str:
+    """Returns a vertex text of meshes that reads the row of its body first."""
+    return vertex.replace(f"void {main}() {{\n", f"void {main}() {{\n    read_pose();\n")
+
+
 def without(text: str) -> str:
     """Returns a text without the pieces that the page adds itself, and without its version."""
     shared = (
         FRAME_GLSL, light.LIGHT_GLSL, light.FINISH_GLSL, light.OUTLINE_GLSL, light.SHINE_GLSL, light.HIGHLIGHT_GLSL,
-        light.POLYNOMIAL_GLSL,        pose.ROTATE_GLSL, FINITE_GLSL, "#version 330 core\n",
+        light.POLYNOMIAL_GLSL,        pose.ROTATE_GLSL, FINITE_GLSL, mesh_pose.POSE_INPUTS_GLSL, mesh_pose.FLAT_TONE_GLSL, "#version 330 core\n",
     )  # fmt: skip
     for piece in shared:
         text = text.replace(piece, "")
@@ -233,6 +320,8 @@ def constants() -> dict[str, object]:
         "LEAN": level_floor.LEAN,
         "MOST_STILL": body_programs.MOST_STILL,
         "MOST_SHADOWS": shadows.MOST_SHADOWS,
+        "MOST_CUBE_PX": background.MOST_CUBE_PX,
+        "HEIGHT_SHARE": background.HEIGHT_SHARE,
         "FINEST_SHARE": background.FINEST_SHARE,
         "GRID_DISTANCES": background.GRID_DISTANCES,
         "FINE_DISTANCES": background.FINE_DISTANCES,
@@ -242,6 +331,22 @@ def constants() -> dict[str, object]:
         "GRID_COLOR": background.GRID_COLOR,
         "OUTLINE_COLOR": dots_and_lines.OUTLINE_COLOR,
         "OUTLINE_EDGES": dots_and_lines.EDGES.tolist(),
+        "CHECKER_SIDE_PX": materials.LEAST_SIDE_PX,
+        "MARK_KINDS": tuple(MARK_KINDS),
+        "HEAD_RADIUS": mark_solids.HEAD_RADIUS,
+        "HEAD_LENGTH": mark_solids.HEAD_LENGTH,
+        "HEAD_SHARE": mark_solids.HEAD_SHARE,
+        "AXIS_RADIUS": mark_solids.AXIS_RADIUS,
+        "AXIS_COLORS": mark_solids.AXIS_COLORS.tolist(),
+        "TO_AXES": mark_solids.TO_AXES.tolist(),
+        "THINNEST": mark_solids.THINNEST,
+        "MOST_EDGES_SOFTWARE": mesh_drawing.MOST_EDGES_SOFTWARE,
+        "MOST_EDGES_GPU": mesh_drawing.MOST_EDGES_GPU,
+        "PLATE_SHARE": mesh_geometry.PLATE_SHARE,
+        "SMALLEST_M": mesh_drawing.SMALLEST_M,
+        "GLOSS": materials.GLOSS,
+        "RIM": materials.RIM,
+        "EXPONENT": materials.EXPONENT,
         "LARGEST_POINT_PX": sphere_common.LARGEST_POINT_PX,
     }
 

@@ -8,7 +8,7 @@
  * turns until the picture is upright. Pure: takes and returns numbers.
  */
 
-import {boundsOf} from "./scene.js";
+import {boundsOf, cornersOf, EPOCH, positionsOf} from "./scene.js";
 
 const MAX_ELEVATION_RAD = Math.PI / 2;
 // A camera looks straight down or up if the horizontal distance from eye to target is below this share of the whole.
@@ -31,6 +31,8 @@ const DEFAULT_FOV_Y_DEG = 40;
 // A camera that frames bodies lets them fill this share of the picture's width or height, whichever is smaller.
 const FILLED = 2 / 3;
 const EMPTY_M = 1;
+// The camera's planes are fitted to the bodies at most this often.
+const SURROUND_MS = 500;
 const CENTRINGS = 4;
 // Shares of the picture's width and height that differ by less than this are equal: the difference is rounding.
 const TIE = 1e-9;
@@ -266,8 +268,10 @@ export class OrbitCamera {
  * @returns {Bodies}
  */
 export function bodiesOf(scene, snapshot, places = null) {
-  const framed = scene.framedBalls(snapshot, places);
-  return {framed, bounds: boundsOf(scene.seenBalls(snapshot, places)), smallSizeM: scene.smallSizeM(snapshot)};
+  const seen = scene.seenBalls(snapshot, places);
+  return {
+    framed: scene.framedBalls(snapshot, places, 1, seen), bounds: boundsOf(seen), smallSizeM: scene.smallSizeM(snapshot),
+  };
 }
 
 /**
@@ -317,10 +321,12 @@ export function placeFor(balls, view, filled = FILLED) {
   const {middle} = boundsOf(balls);
   const count = Math.max(balls.radius.length, 1);
   const radius = balls.radius.length ? balls.radius.slice() : Float64Array.of(EMPTY_M);
-  const [across, along, toward] = [view.right, view.up, view.backward].map((axis) =>
-    Float64Array.from({length: count}, (_, ball) =>
-      balls.radius.length ? dot(axis, minus(balls.place.subarray(3 * ball, 3 * ball + 3), middle)) : 0,
-    ),
+  const [across, along, toward] = [view.right, view.up, view.backward].map(([x, y, z]) =>
+    numbers(count, (ball) => {
+      const at = 3 * ball;
+      if (!balls.radius.length) return 0;
+      return x * (balls.place[at] - middle[0]) + y * (balls.place[at + 1] - middle[1]) + z * (balls.place[at + 2] - middle[2]);
+    }),
   );
   let farthestM = 0;
   for (let ball = 0; ball < count; ball++) {
@@ -374,6 +380,13 @@ function between(side, room) {
   return [(highest + lowest) / 2, (highest - lowest) / 2];
 }
 
+/** Array of doubles: the values of a function of the index. */
+function numbers(count, valueOf) {
+  const found = new Float64Array(count);
+  for (let at = 0; at < count; at++) found[at] = valueOf(at);
+  return found;
+}
+
 function roundEven(value) {
   const whole = Math.round(value);
   return whole - value === 0.5 && whole % 2 ? whole - 1 : whole;
@@ -384,3 +397,410 @@ const limited = (distanceM) => Math.min(Math.max(distanceM, MIN_DISTANCE_M), MAX
 const dot = (one, other) => one[0] * other[0] + one[1] * other[1] + one[2] * other[2];
 const minus = (one, other) => [one[0] - other[0], one[1] - other[1], one[2] - other[2]];
 const distance = (one, other) => Math.hypot(...minus(one, other));
+
+// The automatic camera. The camera rests while all bodies are within REST_SHARE of the picture. When a body leaves this
+// part, the camera moves to a place from which the bodies take FILLED_SHARE; a lone body takes at most ALONE_SHARE. It
+// moves nearer when the bodies were small for KEPT_S. Bodies that come back to a place within RETURN_S, such as a ball
+// that bounces, keep the places between in the picture. A few bodies that have flown off alone are left out.
+
+const REST_SHARE = 0.85, FILLED_SHARE = 0.6, ALONE_SHARE = 1 / 3, SHRINK_SHARE = 0.5;
+const KEPT_S = 3, RETURN_S = 10, NEWEST_S = 0.5, BIN_S = 0.1, CYCLES = 1.5;
+// A body has flown off if it is this many times as far from the middle of the bodies as the others.
+const FLOWN_FACTOR = 4, FLOWN_OFF_S = 3, FLOWN_SHARE = 0.1, LEAST_OTHERS = 2;
+// The motion of the bodies is continued for this time.
+const AHEAD_S = 0.25;
+// In the first moment the camera cuts instead of moving: velocities are known only after two samples.
+const START_S = 0.1;
+// Rate of a move, per second. A move is faster if a body would leave the picture before.
+const RATE_PER_S = 11, FASTEST_PER_S = 40, HASTE = 3;
+// A move ends when the picture is within this many px of its goal.
+const REST_PX = 0.1;
+const SAMPLES_PER_S = 30;
+// Of more bodies, each second, third ... one is sampled.
+const MOST_SAMPLED = 2048;
+// A frame that took longer counts as this long.
+const LONGEST_FRAME_S = 0.1;
+
+/** Smooth move of numbers to `goal`: a filter with three equal poles, so a move from rest does not overshoot. */
+class Glide {
+  constructor(start, goal, ratePerS) {
+    this.place = start;
+    this.goal = goal;
+    this.ratePerS = ratePerS;
+    this.velocity = start.map(() => 0);
+    this.acceleration = start.map(() => 0);
+  }
+
+  /** A rate above RATE_PER_S falls to it slowly, so that the move stays smooth. */
+  advance(seconds) {
+    const rate = this.ratePerS, fall = Math.exp(-rate * seconds);
+    this.place = this.place.map((place, at) => {
+      const away = place - this.goal[at];
+      const first = this.velocity[at] + rate * away;
+      const second = (this.acceleration[at] + 2 * rate * this.velocity[at] + rate * rate * away) / 2;
+      const value = away + first * seconds + second * seconds ** 2, slope = first + 2 * second * seconds;
+      this.velocity[at] = (slope - rate * value) * fall;
+      this.acceleration[at] = (2 * second - 2 * rate * slope + rate * rate * value) * fall;
+      return this.goal[at] + value * fall;
+    });
+    this.ratePerS = Math.max(RATE_PER_S, rate / (1 + (rate * seconds) / 4));
+  }
+
+  isWithin(lengthM) {
+    const momentS = 1 / this.ratePerS;
+    return this.place.every((place, at) =>
+      Math.abs(place - this.goal[at]) + Math.abs(this.velocity[at]) * momentS +
+        Math.abs(this.acceleration[at]) * momentS ** 2 < lengthM,
+    );
+  }
+}
+
+/** Keeps the bodies in the picture of `orbit`, whose direction of view does not change. */
+export class AutomaticCamera {
+  #orbit;
+  #nowS = 0;
+  #presentMs = null;
+  #sampledS = -Infinity;
+  #startS = null;
+  #last = null;  // last sample: snapshot and positions
+  #move = null;
+  #smallSinceS = null;
+  #bins = [];  // boxes around the bodies: {atS, low, high}, the newest last
+  #flownSinceS = new Map();
+  #leftOut = 0;
+
+  /** @param {OrbitCamera} orbit The camera to move. It shows all bodies already. */
+  constructor(orbit) {
+    this.#orbit = orbit;
+  }
+
+  get isMoving() {
+    return this.#move !== null;
+  }
+
+  /**
+   * Moves the camera for the frame that is seen at `presentMs`. Call it once a frame.
+   * @param {number} presentMs
+   * @param {Object} scene From `scene.js`.
+   * @param {Object} newest The newest snapshot.
+   * @param {function(): ?Float64Array} placesOf Positions in the world of its bodies, see `Scene.seenBalls`.
+   * @param {number} widthPx Of the picture.
+   * @param {number} heightPx
+   * @param {boolean} isHeld True while the user holds a button: the camera stands.
+   */
+  advance(presentMs, scene, newest, placesOf, widthPx, heightPx, isHeld) {
+    const passedS = this.#presentMs === null ? 0 : (presentMs - this.#presentMs) / 1000;
+    this.#nowS += Math.min(Math.max(0, passedS), LONGEST_FRAME_S);
+    this.#presentMs = presentMs;
+    if (isHeld) this.#move = null;
+    const view = this.#orbit.framedView(widthPx / Math.max(heightPx, 1));
+    if (newest !== this.#last?.snapshot && this.#nowS - this.#sampledS >= 1 / SAMPLES_PER_S - 1e-3) {
+      this.#sampledS = this.#nowS;
+      const sample = this.#sample(scene, newest, placesOf());
+      if (sample !== null && !isHeld) this.#decide(sample, view);
+    }
+    if (this.#move === null) return;
+    this.#move.advance(Math.min(Math.max(0, passedS), LONGEST_FRAME_S));
+    const pixelM = (2 * view.tangent * this.#orbit.distanceM) / Math.max(heightPx, 1);
+    const isOver = this.#move.isWithin(REST_PX * pixelM);
+    this.#place(isOver ? this.#move.goal : this.#move.place, view);
+    if (isOver) this.#move = null;
+  }
+
+  /** Balls around the bodies now and AHEAD_S later; null if there are none. Remembers the box around them. */
+  #sample(scene, snapshot, places) {
+    const balls = scene.framedBalls(snapshot, places, Math.ceil(snapshot.count / MOST_SAMPLED));
+    const position = places ?? positionsOf(snapshot);
+    const before = this.#last;
+    this.#last = {snapshot, position, moves: new Float64Array(3 * snapshot.count)};
+    const isSame = before !== null && before.snapshot.worldEpoch === snapshot.worldEpoch;
+    if (!isSame) this.#bins = [];
+    this.#leaveOut(balls);
+    if (!balls.radius.length) return null;
+    const passedS = isSame ? (snapshot.simNs - before.snapshot.simNs) / 1e9 : 0;
+    let later = balls;
+    if (passedS > 0) {
+      const factor = (AHEAD_S * (snapshot.rate || 1)) / passedS;
+      ({later, moves: this.#last.moves} = aheadOf(balls, snapshot, position, before, factor));
+    }
+    const {low, high} = boundsOf(balls);
+    const bin = this.#bins.at(-1);
+    if (bin !== undefined && this.#nowS - bin.atS < BIN_S) {
+      bin.low = bin.low.map((value, axis) => Math.min(value, low[axis]));
+      bin.high = bin.high.map((value, axis) => Math.max(value, high[axis]));
+    } else {
+      this.#bins.push({atS: this.#nowS, low, high});
+    }
+    while (this.#nowS - this.#bins[0].atS > RETURN_S) this.#bins.shift();
+    return {now: balls, both: together(balls, later), low, high};
+  }
+
+  /** Removes the balls of a few bodies that have been far from the others for FLOWN_OFF_S. */
+  #leaveOut(balls) {
+    const {place, radius, bodies} = balls;
+    const total = bodies.length, most = Math.max(1, Math.floor(total * FLOWN_SHARE));
+    if (total - most < LEAST_OTHERS) return;
+    const middle = [0, 1, 2].map((axis) => numbers(total, (at) => place[3 * at + axis]).sort()[total >> 1]);
+    const away = numbers(total, (at) => radius[at] + Math.hypot(
+      place[3 * at] - middle[0], place[3 * at + 1] - middle[1], place[3 * at + 2] - middle[2],
+    ));
+    const limitM = FLOWN_FACTOR * away.slice().sort()[total - 1 - most];
+    const since = new Map();
+    const isLeft = [...away].map((awayM, at) => {
+      if (awayM <= limitM) return false;
+      since.set(bodies[at], this.#flownSinceS.get(bodies[at]) ?? this.#nowS);
+      return this.#nowS - since.get(bodies[at]) >= FLOWN_OFF_S;
+    });
+    this.#flownSinceS = since;
+    const leftOut = isLeft.filter(Boolean).length;
+    if (leftOut > this.#leftOut) this.#bins = [];
+    this.#leftOut = leftOut;
+    const kept = [...radius.keys()].filter((at) => !isLeft[at]);
+    if (kept.length === radius.length) return;
+    balls.place = Float64Array.from(kept.flatMap((at) => [...place.subarray(3 * at, 3 * at + 3)]));
+    balls.radius = Float64Array.from(kept, (at) => radius[at]);
+    balls.bodies = bodies.filter((_, at) => !isLeft[at]);
+  }
+
+  #decide(sample, view) {
+    this.#startS ??= this.#nowS;
+    const pose = this.#move === null ? this.#poseNow(view) : this.#move.goal;
+    if (beyond(sample.both, pose, view, REST_SHARE) > 0) {
+      this.#smallSinceS = null;
+      const goal = this.#goal(sample, view, this.#keptS(sample));
+      if (this.#nowS - this.#startS < START_S) {
+        this.#place(goal, view);
+        return;
+      }
+      if (this.#move !== null) goal[3] = Math.max(goal[3], this.#move.goal[3]);
+      const ratePerS = Math.min(Math.max(RATE_PER_S, HASTE / this.#leaveS(sample, view)), FASTEST_PER_S);
+      this.#begin(goal, ratePerS, view);
+      return;
+    }
+    const goal = this.#goal(sample, view, Math.max(KEPT_S, this.#keptS(sample)));
+    if (goal[3] >= SHRINK_SHARE * pose[3]) this.#smallSinceS = null;
+    else if (this.#nowS - (this.#smallSinceS ??= this.#nowS) >= KEPT_S) {
+      this.#smallSinceS = null;
+      this.#begin(goal, RATE_PER_S, view);
+    }
+  }
+
+  #begin(goal, ratePerS, view) {
+    if (this.#move === null) this.#move = new Glide(this.#poseNow(view), goal, ratePerS);
+    else Object.assign(this.#move, {goal, ratePerS: Math.max(ratePerS, this.#move.ratePerS)});
+  }
+
+  /** Time for which places are kept in the picture: some cycles of bodies that come back; 0 if they do not. */
+  #keptS({low, high}) {
+    for (let at = this.#bins.length - 1; at >= 0; at--) {
+      const bin = this.#bins[at], ageS = this.#nowS - bin.atS;
+      const isApart = bin.low.some((value, axis) => value > high[axis] || bin.high[axis] < low[axis]);
+      if (ageS >= NEWEST_S && !isApart) return Math.max(KEPT_S, CYCLES * ageS);
+    }
+    return 0;
+  }
+
+  /** Place from which the bodies, and the places of the last `keptS`, take FILLED_SHARE. */
+  #goal({now, both}, view, keptS) {
+    const boxes = this.#bins.filter(({atS}) => this.#nowS - atS <= keptS);
+    const corners = boxes.flatMap(({low, high}) => cornersOf([low, high])).flat();
+    const kept = {place: Float64Array.from(corners), radius: new Float64Array(corners.length / 3)};
+    const {target, distanceM} = placeFor(together(both, kept), view, FILLED_SHARE);
+    const aloneM = now.radius.length === 1 ? now.radius[0] / (ALONE_SHARE * view.tangent * Math.min(1, view.aspect)) : 0;
+    return [...toView(target, view), limited(Math.max(distanceM, aloneM))];
+  }
+
+  /** Time until a body leaves the picture, seconds; AHEAD_S if none leaves. */
+  #leaveS({now, both}, view) {
+    const pose = this.#poseNow(view), nowM = beyond(now, pose, view, 1), thenM = beyond(both, pose, view, 1);
+    if (thenM <= 0) return AHEAD_S;
+    return Math.max(1e-3, (AHEAD_S * Math.max(-nowM, 0)) / (Math.max(-nowM, 0) + thenM));
+  }
+
+  #poseNow(view) {
+    return [...toView(this.#orbit.target, view), this.#orbit.distanceM];
+  }
+
+  #place([x, y, z, distanceM], {right, up, backward}) {
+    this.#orbit.target = right.map((value, axis) => x * value + y * up[axis] + z * backward[axis]);
+    this.#orbit.distanceM = distanceM;
+  }
+}
+
+/**
+ * What the picture shows: a camera of the program, or one that follows all bodies until the user moves it; the body
+ * that the user follows, or that carries the camera.
+ */
+export class View {
+  orbit = new OrbitCamera();
+  followed = null;  // the body that the user follows, or null
+  #automatic = null;
+  #isToFrame = true;  // the next frame shows all bodies
+  #isNew = false;  // a new camera of the program: on a picture that is taller than wide, it moves back
+  #follows = true;  // an automatic camera begins with the next framing
+  #camera = null;
+  #surroundedMs = -Infinity;
+  #glideM = [0, 0, 0];  // from the followed body to the target; it fades
+  #presentMs = null;
+  #carrier = null;
+  seen = null;  // what the last frame was drawn with: {matrices, viewport, widthPx, heightPx}
+
+  /** Replaces the view. camera: camera of a scene or of a message `camera`; null: all bodies. */
+  setCamera(camera) {
+    this.#camera = camera;
+    this.orbit = OrbitCamera.fromHead(camera);
+    this.followed = this.#automatic = this.#carrier = null;
+    this.#isToFrame = this.#follows = camera === null;
+    this.#isNew = camera !== null;
+    this.#surroundedMs = -Infinity;
+  }
+
+  /** Shows all bodies, and follows them. A carried camera returns to its first view. False if the camera is locked. */
+  frameAll() {
+    if (this.orbit.locked) return false;
+    if (this.orbit.body !== null) this.setCamera(this.#camera);
+    else this.#isToFrame = this.#follows = true;
+    this.followed = null;
+    return true;
+  }
+
+  /** Keeps a body in the middle of the picture; null: no body. */
+  follow(body) {
+    if (this.orbit.locked || this.orbit.body !== null || body === this.followed) return;
+    this.followed = body;
+    this.#automatic = null;
+    this.#glideM = null;
+  }
+
+  /** The user has moved the camera: it no longer follows all bodies. */
+  userMoved() {
+    this.#automatic = null;
+    this.#isToFrame = this.#follows = false;
+  }
+
+  /** The user pans: the camera no longer follows a body either. */
+  pan(dxPx, dyPx, heightPx) {
+    this.followed = null;
+    this.userMoved();
+    this.orbit.pan(dxPx, dyPx, heightPx);
+  }
+
+  orbitBy(dxPx, dyPx, heightPx) {
+    if (this.followed === null) this.userMoved();
+    this.orbit.orbit(dxPx, dyPx, heightPx);
+  }
+
+  zoom(notches) {
+    if (this.followed === null) this.userMoved();
+    this.orbit.zoom(notches);
+  }
+
+  /** True if the camera keeps all bodies in the picture. */
+  get isFollowingAll() {
+    return this.#automatic !== null;
+  }
+
+  /**
+   * Moves the view for the frame that is seen at `presentMs`. Call it once a frame, before `matrices`.
+   * @param {number} presentMs
+   * @param {{scene: Object, newest: Object, poses: Object, placesOf: function(): ?Float64Array}} drawn newest: newest
+   *   snapshot. poses: `DrawnPoses` of this frame. placesOf: positions in the world of the bodies of `newest`, or null.
+   * @param {number} widthPx
+   * @param {number} heightPx
+   * @param {boolean} isHeld True while the user holds a button.
+   */
+  advance(presentMs, {scene, newest, poses, placesOf}, widthPx, heightPx, isHeld) {
+    const {orbit} = this, aspect = Math.max(widthPx, 1) / Math.max(heightPx, 1);
+    const isDue = presentMs - this.#surroundedMs >= SURROUND_MS;
+    if (isDue || this.#isToFrame || this.#isNew) {
+      this.#surroundedMs = presentMs;
+      const bodies = bodiesOf(scene, newest, placesOf());
+      if (this.#isToFrame) {
+        orbit.frame(bodies, aspect);
+        this.#automatic = this.#follows ? new AutomaticCamera(orbit) : null;
+      } else if (this.#isNew && aspect < 1 && !orbit.locked) orbit.distanceM /= aspect;
+      orbit.surround(bodies);
+      // Without bodies, the first ones are framed at once.
+      this.#isToFrame &&= !bodies.framed.radius.length;
+      this.#isNew = false;
+    }
+    this.#automatic?.advance(presentMs, scene, newest, placesOf, widthPx, heightPx, isHeld);
+    this.#advanceFollowed(presentMs, poses);
+    const carrier = orbit.body === null ? null : poses.of(orbit.body);
+    if (carrier?.isDrawable) this.#carrier = carrier;
+  }
+
+  #advanceFollowed(presentMs, poses) {
+    const passedS = this.#presentMs === null ? 0 : Math.max(0, presentMs - this.#presentMs) / 1000;
+    this.#presentMs = presentMs;
+    const pose = this.followed === null ? null : poses.of(this.followed);
+    if (!pose?.isDrawable) return;
+    this.#glideM ??= minus(this.orbit.target, pose.position);
+    const left = Math.exp(-RATE_PER_S * passedS);
+    this.#glideM = this.#glideM.map((value) => value * left);
+    this.orbit.follow(pose.position.map((value, axis) => value + this.#glideM[axis]));
+  }
+
+  /**
+   * @param {number} widthPx
+   * @param {number} heightPx
+   * @returns {Matrices} In the world, also for a camera that a body carries.
+   */
+  matrices(widthPx, heightPx) {
+    let matrices = this.orbit.matrices(widthPx, heightPx);
+    if (this.#carrier !== null) {
+      const turn = this.orbit.rotatesWithBody ? this.#carrier.orientation : [0, 0, 0, 1];
+      matrices = carried(matrices, this.#carrier.position, turn);
+    }
+    this.seen = {matrices, viewport: this.orbit.viewport(widthPx, heightPx), widthPx, heightPx};
+    return matrices;
+  }
+}
+
+/**
+ * Balls of the bodies after some time, if each keeps its velocity: along each axis the lower one between the last three
+ * samples, so that a jump or a bounce is not continued. factor: that time, in times between two samples.
+ * @returns {{later: Balls, moves: Float64Array}} moves: of each body since the sample before.
+ */
+function aheadOf({place, radius, bodies}, snapshot, position, before, factor) {
+  const later = place.slice(), moves = new Float64Array(3 * snapshot.count);
+  bodies.forEach((body, at) => {
+    const word = 16 * body + EPOCH;
+    if (body >= before.snapshot.count || ((snapshot.words[word] ^ before.snapshot.words[word]) & 0xffff) !== 0) return;
+    for (let axis = 0; axis < 3; axis++) {
+      const moved = position[3 * body + axis] - before.position[3 * body + axis];
+      if (!Number.isFinite(moved)) continue;
+      moves[3 * body + axis] = moved;
+      const earlier = before.moves[3 * body + axis] ?? 0;
+      if (moved * earlier > 0) later[3 * at + axis] += factor * Math.sign(moved) * Math.min(Math.abs(moved), Math.abs(earlier));
+    }
+  });
+  return {later: {place: later, radius}, moves};
+}
+
+function together(one, other) {
+  const join = (name) => {
+    const joined = new Float64Array(one[name].length + other[name].length);
+    joined.set(one[name]);
+    joined.set(other[name], one[name].length);
+    return joined;
+  };
+  return {place: join("place"), radius: join("radius")};
+}
+
+/** How far the balls are beyond the borders of this share of the picture, metres; negative if all are inside. */
+function beyond({place, radius}, [x, y, z, distanceM], {right, up, backward, tangent, aspect, orthographic}, share) {
+  let most = -Infinity;
+  const across = share * tangent * aspect, along = share * tangent;
+  const [acrossR, alongR] = [across, along].map((slope) => (orthographic ? 1 : Math.hypot(1, slope)));
+  for (let ball = 0; ball < radius.length; ball++) {
+    const a = place[3 * ball], b = place[3 * ball + 1], c = place[3 * ball + 2];
+    const depthM = distanceM + (orthographic ? 0 : z - backward[0] * a - backward[1] * b - backward[2] * c);
+    const sideM = Math.abs(right[0] * a + right[1] * b + right[2] * c - x) + acrossR * radius[ball] - across * depthM;
+    const highM = Math.abs(up[0] * a + up[1] * b + up[2] * c - y) + alongR * radius[ball] - along * depthM;
+    most = Math.max(most, sideM, highM);
+  }
+  return most;
+}
+
+const toView = (point, {right, up, backward}) => [dot(right, point), dot(up, point), dot(backward, point)];

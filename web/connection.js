@@ -194,7 +194,7 @@ export class Connection {
     } else {
       if (message.kind === "end") {
         this.#endedEpoch = this.#worldEpoch;
-        this.#become("waiting", "ended", message.message ?? "");
+        this.#become("waiting", message.end === "waiting" ? "" : "ended", message.message ?? "");
       }
       this.#options.onControl(message);
     }

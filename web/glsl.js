@@ -13,6 +13,8 @@ export const FEW_CASTERS = 200;
 export const LEAN = 1e-05;
 export const MOST_STILL = 64;
 export const MOST_SHADOWS = 20000;
+export const MOST_CUBE_PX = 1024;
+export const HEIGHT_SHARE = 0.5;
 export const FINEST_SHARE = 0.125;
 export const GRID_DISTANCES = 2.2;
 export const FINE_DISTANCES = 0.75;
@@ -22,6 +24,22 @@ export const COARSE_ALPHA = 0.4;
 export const GRID_COLOR = [0.55, 0.6, 0.68];
 export const OUTLINE_COLOR = [158, 173, 199, 140];
 export const OUTLINE_EDGES = [[0, 1], [2, 3], [4, 5], [6, 7], [0, 2], [1, 3], [4, 6], [5, 7], [0, 4], [1, 5], [2, 6], [3, 7]];
+export const CHECKER_SIDE_PX = 32;
+export const MARK_KINDS = ["sphere", "box", "capsule", "cylinder", "ellipsoid", "arrow", "line", "axes", "text"];
+export const HEAD_RADIUS = 2.5;
+export const HEAD_LENGTH = 6.0;
+export const HEAD_SHARE = 0.3333333333333333;
+export const AXIS_RADIUS = 0.05;
+export const AXIS_COLORS = [[230.0, 60.0, 50.0], [70.0, 200.0, 70.0], [60.0, 110.0, 240.0]];
+export const TO_AXES = [[0.0, 0.7071067811865476, 0.0, 0.7071067811865476], [-0.7071067811865476, 0.0, 0.0, 0.7071067811865476], [0.0, 0.0, 0.0, 1.0]];
+export const THINNEST = 0.0001;
+export const MOST_EDGES_SOFTWARE = 20000;
+export const MOST_EDGES_GPU = 4000000;
+export const PLATE_SHARE = 0.1;
+export const SMALLEST_M = 1e-09;
+export const GLOSS = 0.4;
+export const RIM = 0.2;
+export const EXPONENT = 4.0;
 export const LARGEST_POINT_PX = 128;
 
 /** Pieces of shader text by name. */
@@ -841,6 +859,73 @@ vec3 normal = normalize(q * extent.yzx * extent.zxy);
 return skin(normal, d * extent.xyz, q.xy * per_px);
 }
 `,
+    "cones support": `float support(vec3 size, vec3 along) { return size.z * abs(along.z) + size.x * length(along.xy); }
+`,
+    "cones size": `vec3 size_of(Pose pose) {
+float around = 0.5 * (pose.scale.x + pose.scale.y);
+return shape_size * vec3(around, around, pose.scale.z);
+}
+`,
+    "cones paint": `void paint_skin(Body body, float radius) {
+float px = (PARALLEL ? 1.0 : max(body.depth, radius)) * picture.z / radius;
+tone_x = vec4(body.color.rgb, light_eye.w > 0.5 ? -1.0 : PATTERN * 0.20 * clamp(1.2 - 3.0 * px, 0.0, 1.0));
+tone_y.xyz = body.right * light_eye.x + body.up * light_eye.y + body.back * light_eye.z;
+tone_z.xyz = body.right * up_eye.x + body.up * up_eye.y + body.back * up_eye.z;
+}
+void paint(Body body) {
+paint_skin(body, body.size.x);
+extent.xyz = vec3(body.size.x, detail(body), body.size.z);
+}
+`,
+    "cones meet": `vec3 skin(vec3 normal, vec3 d, vec2 from_z) {
+if (tone_x.w < 0.0) return tone_x.rgb;
+vec2 side = clamp(from_z, -1.0, 1.0);
+float tone = 1.0 - tone_x.w * (1.0 - side.x * side.y);
+float facing = -dot(normal, d), towards = dot(normal, tone_y.xyz);
+float mirrored = 2.0 * facing * towards + dot(tone_y.xyz, d);
+return lit_by(tone_x.rgb * tone, towards, dot(normal, tone_z.xyz), mirrored, facing);
+}
+bool is_disc;
+void meet(vec3 p, vec3 d, float per_px, out float t, out float covered) {
+float radius = extent.x, half_height = extent.z, slope = 0.5 * radius / half_height, slope2 = slope * slope;
+vec3 q = vec3(p.xy, p.z - half_height);
+float a = dot(d.xy, d.xy) - slope2 * d.z * d.z, b = dot(q.xy, d.xy) - slope2 * q.z * d.z;
+float c = dot(q.xy, q.xy) - slope2 * q.z * q.z, room = b * b - a * c;
+a = abs(a) < 1e-9 ? 1e-9 : a;
+float middle = -b / a, enter = middle - sqrt(max(room, 0.0)) / a;
+if (a < 0.0 && d.z > 0.0) enter = -1e30;
+covered = 0.0;
+float z = p.z + d.z * middle;
+if (a > 0.0 && abs(z) <= half_height) {
+vec2 by_b = vec2(dot(across.xy, d.xy) - slope2 * across.z * d.z, dot(upward.xy, d.xy) - slope2 * upward.z * d.z);
+vec2 by_c = vec2(dot(q.xy, across.xy) - slope2 * q.z * across.z, dot(q.xy, upward.xy) - slope2 * q.z * upward.z);
+vec2 steep = (b * by_b - a * by_c) * (2.0 * px_move);
+covered = max(room * inversesqrt(max(dot(steep, steep), 1e-30)) + 0.5, 0.0);
+}
+float per_z = 1.0 / (d.z + (d.z < 0.0 ? -1e-9 : 1e-9)), at_disc = (-half_height - p.z) * per_z;
+vec2 past = p.xy + d.xy * at_disc;
+float from_axis = max(length(past), 1e-9);
+vec2 right = across.xy - d.xy * (across.z * per_z), up = upward.xy - d.xy * (upward.z * per_z);
+vec2 steep = vec2(dot(past, right), dot(past, up)) * (px_move / from_axis);
+covered = max(covered, (radius - from_axis) * inversesqrt(max(dot(steep, steep), 1e-30)) + 0.5);
+is_disc = d.z > 0.0 && at_disc > enter;
+t = is_disc ? at_disc : max(enter, -1e9);
+}
+vec3 shade(vec3 q, vec3 d, float per_px) {
+float slope = 0.5 * extent.x / extent.z;
+vec3 side = vec3(q.xy, slope * slope * (extent.z - q.z));
+vec3 normal = is_disc ? vec3(0.0, 0.0, -1.0) : side * inversesqrt(max(dot(side, side), 1e-30));
+vec3 tone = skin(normal, d, q.xy * per_px);
+if (!OUTLINED) return tone;
+float from_axis = max(length(q.xy), 1e-9), slant = sqrt(1.0 + slope * slope);
+vec2 outward = q.xy / from_axis;
+vec3 inward = is_disc ? vec3(outward, 0.0) : vec3(-outward * slope, 1.0) / slant, slide = d / dot(normal, d);
+float px = abs(dot(inward, across.xyz - slide * dot(normal, across.xyz)))
++ abs(dot(inward, upward.xyz - slide * dot(normal, upward.xyz)));
+float inside = (is_disc ? extent.x - from_axis : (q.z + extent.z) * slant) / max(px * px_move, 1e-9);
+return with_outline(tone, inside + 0.75, -tone_x.w);
+}
+`,
     "polynomial": `const float BASE = 0.612, SQUARE = 0.232;
 vec3 brightness_by_normal(vec3 light, vec3 up) { return 0.236 * light + 0.156 * up; }
 vec3 lit_by_polynomial(vec3 albedo, float linear, float towards, float mirrored, float facing) {
@@ -1357,6 +1442,289 @@ float spot = max(1.0 - dot(from_spot, from_spot) * (1.0 / (1.25 * 1.25)), 0.0);
 color = vec4(0.0, 0.0, 0.0, strength.x * foot * foot + strength.y * spot * spot);
 }
 `,
+    "mesh row": `vec3 pose_place, pose_x, pose_y, pose_z;
+vec4 pose_color;
+void read_pose() {
+Pose pose = drawn_pose();
+vec4 turn = turn_after(view_turn, pose.orientation);
+pose_place = view * pose.position;
+pose_x = rotate(turn, vec3(pose.scale.x, 0.0, 0.0));
+pose_y = rotate(turn, vec3(0.0, pose.scale.y, 0.0));
+pose_z = rotate(turn, vec3(0.0, 0.0, pose.scale.z));
+pose_color = vec4(pose.color, pose.visible && all(greaterThan(pose.scale, vec3(0.0))) ? pose.alpha : 0.0);
+gl_Position = vec4(0.0, 0.0, 1.0, 1.0);
+}
+`,
+    "mesh vertex": `in vec3 place, normal;
+vec3 place_in_eye_space() { return pose_place + pose_x * place.x + pose_y * place.y + pose_z * place.z; }
+vec3 normal_in_eye_space() {
+vec3 scaled = normal / vec3(dot(pose_x, pose_x), dot(pose_y, pose_y), dot(pose_z, pose_z));
+vec3 turned = pose_x * scaled.x + pose_y * scaled.y + pose_z * scaled.z;
+return turned * inversesqrt(max(dot(turned, turned), 1e-30));
+}
+vec4 projected(vec3 at) {
+return pose_color.w > 0.0 ? clip_of(at) : vec4(0.0, 0.0, 2.0, 1.0);
+}
+`,
+    "flat tone": `vec3 tone_of(vec3 albedo, vec3 facing) {
+return light_eye.w > 0.5 ? albedo : lit(albedo, facing, 1.0, light_eye.xyz, up_eye.xyz);
+}
+float grazing_light(vec3 normal, vec3 at) {
+float grazing = 1.0 - abs(dot(normal, normalize(sight_to(at))));
+return light_eye.w > 0.5 ? 0.0 : 0.10 * grazing * grazing;
+}
+`,
+    "smooth faces main": `out vec3 at, turned;
+flat out vec3 albedo;
+#if TRANSPARENT
+flat out float alpha;
+#endif
+void main() {
+read_pose();
+at = place_in_eye_space();
+turned = normal_in_eye_space();
+#if TRANSPARENT
+alpha = pose_color.a;
+#endif
+albedo = pose_color.rgb;
+gl_Position = projected(at);
+}
+`,
+    "smooth faces pixel": `in vec3 at, turned;
+flat in vec3 albedo;
+#if TRANSPARENT
+flat in float alpha;
+#else
+const float alpha = 1.0;
+#endif
+out vec4 color;
+void main() {
+color = vec4(albedo, alpha);
+if (light_eye.w > 0.5) return;
+vec3 facing = normalize(gl_FrontFacing ? turned : -turned);
+color.rgb = lit(albedo, facing, clamp(-dot(facing, normalize(sight_to(at))), 0.0, 1.0), light_eye.xyz, up_eye.xyz);
+}
+`,
+    "flat faces main": `out vec3 at;
+flat out vec3 turned, tone;
+#if TRANSPARENT
+flat out float alpha;
+#endif
+void main() {
+read_pose();
+#if TRANSPARENT
+alpha = pose_color.a;
+#endif
+at = place_in_eye_space();
+turned = normal_in_eye_space();
+tone = tone_of(pose_color.rgb, dot(turned, sight_to(at)) > 0.0 ? -turned : turned);
+gl_Position = projected(at);
+}
+`,
+    "flat faces pixel": `in vec3 at;
+flat in vec3 turned, tone;
+#if TRANSPARENT
+flat in float alpha;
+#else
+const float alpha = 1.0;
+#endif
+out vec4 color;
+void main() { color = vec4(tone + grazing_light(turned, at), alpha); }
+`,
+    "surfaces main": `in vec2 uv;
+out vec3 at, on_body;
+out vec2 in_image;
+SHADING out vec3 turned;
+flat out vec4 albedo;
+void main() {
+read_pose();
+at = place_in_eye_space();
+on_body = place;
+in_image = uv;
+turned = normal_in_eye_space();
+albedo = pose_color;
+gl_Position = projected(at);
+}
+`,
+    "surfaces pixel": `uniform vec3 half_size;
+in vec3 at, on_body;
+in vec2 in_image;
+SHADING in vec3 turned;
+flat in vec4 albedo;
+out vec4 color;
+void main() {
+#if FINISH == 2
+vec4 there = mapping.w > 0.5 ? texture(image, vec2(in_image.x, 1.0 - in_image.y))
+: texel(on_body / half_size, half_size);
+#else
+vec4 there = texel(on_body, half_size);
+#endif
+color = albedo * there;
+if (light_eye.w > 0.5) return;
+vec3 to_eye = normalize(-sight_to(at)), normal = normalize(turned);
+color.rgb = finished(color.rgb, dot(normal, to_eye) < 0.0 ? -normal : normal, to_eye, light_eye.xyz, up_eye.xyz);
+}
+`,
+    "edge places": `in vec3 normal;
+vec3 place;
+vec3 place_in_eye_space() { return pose_place + pose_x * place.x + pose_y * place.y + pose_z * place.z; }
+vec3 normal_in_eye_space() {
+vec3 scaled = normal / vec3(dot(pose_x, pose_x), dot(pose_y, pose_y), dot(pose_z, pose_z));
+vec3 turned = pose_x * scaled.x + pose_y * scaled.y + pose_z * scaled.z;
+return turned * inversesqrt(max(dot(turned, turned), 1e-30));
+}
+vec4 projected(vec3 at) {
+return pose_color.w > 0.0 ? clip_of(at) : vec4(0.0, 0.0, 2.0, 1.0);
+}
+`,
+    "silhouettes main": `vec3 corner_at, corner_albedo, corner_tone;
+void place_corner() {
+corner_at = place_in_eye_space();
+corner_albedo = pose_color.rgb;
+corner_tone = corner_albedo;
+#if !FLAT
+vec3 facing = normal_in_eye_space();
+if (dot(facing, sight_to(corner_at)) > 0.0) facing = -facing;
+if (light_eye.w < 0.5)
+corner_tone = lit(corner_albedo, facing, -dot(facing, normalize(sight_to(corner_at))), light_eye.xyz, up_eye.xyz);
+#endif
+gl_Position = projected(corner_at);
+}
+vec3 places[4], tones[4];
+vec4 clips[4];
+out float covered;
+out vec3 tone;
+vec2 px_of(int corner) { return clips[corner].xy / clips[corner].w * (0.5 * picture.xy); }
+vec3 tone_at(int corner) {
+#if FLAT
+vec3 start = places[1], along = places[2] - start;
+vec3 first = cross(along, places[0] - start), second = cross(places[3] - start, along);
+vec3 facing = normalize(dot(first, sight_to(start)) < 0.0 ? first : second);
+if (dot(facing, sight_to(start)) > 0.0) facing = -facing;
+return tone_of(corner_albedo, facing) + grazing_light(facing, places[corner]);
+#else
+return tones[corner];
+#endif
+}
+void emit_side(int corner, vec2 outward) {
+int side = gl_VertexID & 1;
+{
+gl_Position = clips[corner];
+gl_Position.xy += outward * (float(side) * gl_Position.w);
+covered = (1.0 - float(side)) * gl_Position.w;
+tone = tone_at(corner);
+}
+}
+void draw_edge() {
+for (int corner = 0; corner < 4; corner++) {
+vec4 place = clips[corner];
+if (place.w <= 0.0 || place.z <= -place.w || place.z >= place.w) return;
+}
+vec2 start = px_of(1), along = px_of(2) - start;
+vec2 across = normalize(vec2(-along.y, along.x) + 1e-12);
+float one = dot(px_of(0) - start, across), other = dot(px_of(3) - start, across);
+if (one * other < 0.0) return;
+vec2 outward = across * ((one + other > 0.0 ? -2.0 : 2.0) / picture.xy);
+emit_side(1 + ((gl_VertexID >> 1) & 1), outward);
+}
+in vec3 edge_0, edge_1, edge_2, edge_3;
+void main() {
+read_pose();
+vec3 ends[4] = vec3[4](edge_0, edge_1, edge_2, edge_3);
+for (int corner = 0; corner < 4; corner++) {
+place = ends[corner];
+place_corner();
+places[corner] = corner_at;
+tones[corner] = corner_tone;
+clips[corner] = gl_Position;
+}
+gl_Position = vec4(0.0, 0.0, 2.0, 1.0);
+draw_edge();
+}
+`,
+    "silhouettes pixel": `in float covered;
+in vec3 tone;
+out vec4 color;
+void main() { color = vec4(tone, covered * gl_FragCoord.w); }
+`,
+    "mesh shadows main": `vec3 caster;
+vec2 dark;
+vec4 middles;
+vec3 foot_square;
+vec3 spot_square;
+vec2 on_floor(vec2 way) { return vec2(dot(way, floor_at.zw), dot(way, vec2(-floor_at.w, floor_at.z))); }
+vec3 square_of(vec2 rod) { return vec3(rod.x * rod.x, rod.x * rod.y, rod.y * rod.y); }
+void cast_shadow(vec3 position, mat3 axes, vec3 size, bool visible) {
+float radius = (size.x + size.y + size.z) / 3.0, height = position.z - up_eye.w;
+float thin = max(min(size.x, min(size.y, size.z)), 1e-3 * radius);
+vec3 rods = sqrt(max(size * size - thin * thin, 0.0)), steep = rods * vec3(axes[0].z, axes[1].z, axes[2].z);
+vec3 below = abs(steep);
+float gap = (height - thin - below.x - below.y - below.z) / radius;
+float raised = clamp((height / radius - 0.05) / (2.0 * 0.05), 0.0, 1.0);
+vec2 near = clamp(1.0 - max(gap, 0.0) / vec2(1.9 - 1.0, floor_half.z), 0.0, 1.0);
+caster = position;
+dark = visible && radius > 0.0 ? vec2(0.42 * near.x * near.x, 0.34 * near.y) * raised : vec2(0.0);
+vec2 slope = -light_world.xy / max(light_world.z, 0.4);
+foot_square = spot_square = thin * thin * vec3(1.0, 0.0, 1.0);
+middles = vec4(0.0, 0.0, on_floor(slope * height));
+for (int axis = 0; axis < 3; axis++) {
+vec3 rod = axes[axis] * rods[axis];
+float share = min(0.5 * radius / max(below[axis], 1e-6 * radius), 1.0);
+vec2 lower = on_floor(steep[axis] > 0.0 ? -rod.xy : rod.xy);
+middles.xy += lower * (1.0 - share);
+foot_square += square_of(lower * share);
+spot_square += square_of(on_floor(rod.xy + slope * rod.z));
+}
+gl_Position = vec4(0.0, 0.0, 1.0, 1.0);
+}
+uniform vec3 middle, half_size;
+void place_row() {
+read_pose();
+vec3 at = pose_place + pose_x * middle.x + pose_y * middle.y + pose_z * middle.z;
+vec3 scale = max(vec3(length(pose_x), length(pose_y), length(pose_z)), 1e-30);
+mat3 to_world = transpose(view), axes = to_world * mat3(pose_x / scale.x, pose_y / scale.y, pose_z / scale.z);
+cast_shadow(to_world * at, axes, half_size * scale, pose_color.w > 0.0);
+}
+flat out vec2 strength;
+out vec2 from_foot;
+out vec2 from_spot;
+vec2 in_circle(vec2 at, vec3 square) {
+float across = sqrt(square.x), lean = square.y / across;
+at.x /= across;
+return vec2(at.x, (at.y - lean * at.x) * inversesqrt(max(square.z - lean * lean, 1e-6 * square.z)));
+}
+void main() {
+place_row();
+if (dark.y <= 0.0) return;
+vec3 c = caster;
+float side = (PARALLEL ? up_eye.z > 0.0 : up_eye.w < 0.0) ? 1.0 : -1.0;
+float lift = PARALLEL ? lens.z * picture.z * 0.33 : lens.w * 0.0004;
+vec2 seen = vec2(1.5, 1.25) * sqrt(max(1.0 - sqrt(light_world.w / max(dark, 1e-6)), 0.0));
+if (seen.y <= 0.0) return;
+vec2 foot = middles.xy, spot = middles.zw;
+vec2 reach = seen.y * sqrt(spot_square.xz), low = spot - reach, high = spot + reach;
+if (seen.x > 0.0) {
+reach = seen.x * sqrt(foot_square.xz);
+low = min(low, foot - reach);
+high = max(high, foot + reach);
+}
+vec2 along = floor_at.zw, across = vec2(-along.y, along.x), off = floor_at.xy - c.xy;
+vec2 middle = vec2(dot(off, along), dot(off, across));
+low = max(low, middle - floor_half.xy);
+high = min(high, middle + floor_half.xy);
+if (any(greaterThanEqual(low, high))) return;
+int corner = gl_VertexID;
+{
+vec2 place = vec2((corner & 1) == 0 ? low.x : high.x, (corner >> 1) == 0 ? low.y : high.y);
+from_foot = in_circle(place - foot, foot_square);
+from_spot = in_circle(place - spot, spot_square);
+strength = dark;
+vec3 at = view * vec3(c.xy + along * place.x + across * place.y, up_eye.w);
+gl_Position = clip_of(at);
+gl_Position.z += side * (lift - 4.76837158203125e-07 * gl_Position.w);
+}
+}
+`,
     "grid main": `uniform int lines_each_way;
 uniform float spacing;
 uniform vec2 nearest;
@@ -1381,6 +1749,18 @@ void main() {
 float inside = max(1.0 - dot(from_middle, from_middle), 0.0);
 color = vec4(tint.rgb, tint.a * inside * inside);
 }
+`,
+    "sky main": `out vec3 way;
+void main() {
+vec2 corner = vec2((gl_VertexID & 1) * 4 - 1, (gl_VertexID >> 1) * 4 - 1);
+way = sight_to(vec3(corner / lens.xy, -1.0)) * view;
+gl_Position = vec4(corner, 0.0, 1.0);
+}
+`,
+    "sky pixel": `uniform samplerCube sky;
+in vec3 way;
+out vec4 color;
+void main() { color = vec4(texture(sky, way).rgb, 1.0); }
 `,
     "lines main": `in vec3 start;
 in vec3 end;
@@ -1435,10 +1815,17 @@ export const PROGRAMS = {
     "capsules": {"vertex": ["frame", "row", "light", "body", "capsules support", "body end", "capsules size", "body seen", "capsules paint", "corners"], "fragment": ["light", "finish", "outlined", "ray", "capsules meet", "ray end"]},
     "cylinders": {"vertex": ["frame", "row", "light", "body", "cylinders support", "body end", "cylinders size", "body seen", "cylinders paint", "corners"], "fragment": ["light", "finish", "outlined", "ray", "cylinders meet", "ray end"]},
     "ellipsoids": {"vertex": ["frame", "row", "light", "body", "ellipsoids support", "body end", "ellipsoids size", "body seen", "ellipsoids paint", "corners"], "fragment": ["light", "finish", "outlined", "ray", "ellipsoids meet", "ray end"]},
+    "cones": {"vertex": ["frame", "row", "light", "body", "cones support", "body end", "cones size", "body seen", "cones paint", "corners"], "fragment": ["light", "finish", "outlined", "ray", "cones meet", "ray end"]},
     "spheres": {"vertex": ["frame", "row", "polynomial", "shine", "ball", "spheres main"], "fragment": ["polynomial", "highlight", "outlined", "spheres pixel"]},
     "large spheres": {"vertex": ["frame", "row", "ball", "large spheres main"], "fragment": ["light", "finish", "outlined", "large spheres pixel"]},
     "planes": {"vertex": ["frame", "row", "light", "finish", "shine", "planes main"], "fragment": ["outlined", "highlight", "planes pixel"]},
     "shadows": {"vertex": ["frame", "row", "shadows main"], "fragment": ["shadows pixel"]},
+    "smooth faces": {"vertex": ["frame", "row", "light", "mesh row", "mesh vertex", "smooth faces main"], "fragment": ["frame", "light", "smooth faces pixel"]},
+    "flat faces": {"vertex": ["frame", "row", "light", "mesh row", "mesh vertex", "flat tone", "flat faces main"], "fragment": ["frame", "light", "flat tone", "flat faces pixel"]},
+    "surfaces": {"vertex": ["frame", "row", "light", "mesh row", "mesh vertex", "surfaces main"], "fragment": ["frame", "light", "finish", "surfaces pixel"]},
+    "silhouettes": {"vertex": ["frame", "row", "light", "mesh row", "edge places", "flat tone", "silhouettes main"], "fragment": ["silhouettes pixel"]},
+    "mesh shadows": {"vertex": ["frame", "row", "mesh row", "mesh shadows main"], "fragment": ["shadows pixel"]},
     "grid": {"vertex": ["frame", "grid main"], "fragment": ["grid pixel"]},
+    "sky": {"vertex": ["frame", "sky main"], "fragment": ["sky pixel"]},
     "lines": {"vertex": ["frame", "finite", "lines main"], "fragment": ["lines pixel"]},
 };

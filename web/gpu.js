@@ -1,6 +1,6 @@
-/** WebGL2: the context, programs made of pieces of shader text, uniform blocks and buffers that grow. */
+/** WebGL2: the context, programs made of pieces of shader text, uniform blocks, buffers that grow, and textures. */
 
-import { PROGRAMS, TEXTS } from "./glsl.js";
+import { CHECKER_SIDE_PX, PROGRAMS, TEXTS } from "./glsl.js";
 
 const HEAD = "#version 300 es\nprecision highp float;\nprecision highp int;\nprecision highp samplerCube;\n";
 /** Bindings of the uniform blocks. */
@@ -179,4 +179,130 @@ export function pointInput(gl, location, buffer, { size, stride, offset, divisor
   else if (bytes) gl.vertexAttribPointer(location, size, gl.UNSIGNED_BYTE, true, stride, offset);
   else gl.vertexAttribPointer(location, size, gl.FLOAT, false, stride, offset);
   gl.vertexAttribDivisor(location, divisor);
+}
+
+/** True if no GPU draws, by the driver's own name. @param {WebGL2RenderingContext} gl */
+export function isSoftware(gl) {
+  const extension = gl.getExtension("WEBGL_debug_renderer_info");
+  const name = gl.getParameter(extension ? extension.UNMASKED_RENDERER_WEBGL : gl.RENDERER);
+  return /llvmpipe|softpipe|swiftshader|software|basic render/i.test(String(name));
+}
+
+/** Samples of a texture along the longer axis of what a pixel covers, on a GPU. */
+const ANISOTROPY = 8;
+
+/** The textures of a scene on the GPU, by digest. They stay there if the next scene has them too. */
+export class Textures {
+  /** @param {WebGL2RenderingContext} gl */
+  constructor(gl) {
+    this.gl = gl;
+    this.held = new Map();
+    this.mostPx = gl.getParameter(gl.MAX_TEXTURE_SIZE);
+    this.anisotropic = isSoftware(gl) ? null : gl.getExtension("EXT_texture_filter_anisotropic");
+  }
+
+  /**
+   * Uploads new textures whose pixels have arrived, and deletes those that the scene does not have.
+   * @param {{digest: string}[]} entries the scene's table of textures
+   * @param {import("./contents.js").Contents?} contents
+   */
+  keep(entries, contents) {
+    const wanted = new Set(entries.map(({ digest }) => digest));
+    for (const [digest, { texture }] of this.held) {
+      if (wanted.has(digest)) continue;
+      this.gl.deleteTexture(texture);
+      this.held.delete(digest);
+    }
+    for (const digest of wanted) {
+      const image = this.held.has(digest) ? null : contents?.texture(digest) ?? null;
+      if (image === null) continue;
+      const isCube = image.shape.length === 4;
+      const sides = isCube ? sidesOf(image) : [image];
+      this.held.set(digest, { texture: this.upload(sides, true), isCube, checker: isCube ? null : checkerOf(image) });
+    }
+  }
+
+  /** @returns {{texture: WebGLTexture, isCube: boolean, checker: object?}?} null until its pixels have arrived */
+  get(digest) {
+    return this.held.get(digest) ?? null;
+  }
+
+  /**
+   * Uploads one image, or the six sides of a cube.
+   * @param {{pixels: Uint8Array, shape: number[]}[]} sides
+   * @param {boolean} hasMipmaps
+   * @returns {WebGLTexture}
+   */
+  upload(sides, hasMipmaps) {
+    const gl = this.gl;
+    const target = sides.length > 1 ? gl.TEXTURE_CUBE_MAP : gl.TEXTURE_2D;
+    const texture = gl.createTexture();
+    gl.bindTexture(target, texture);
+    gl.pixelStorei(gl.UNPACK_ALIGNMENT, 1);
+    sides.forEach((side, at) => {
+      const { pixels, shape: [heightPx, widthPx, channels] } = thinned(side, this.mostPx);
+      const format = channels === 4 ? gl.RGBA : gl.RGB;
+      const face = sides.length > 1 ? gl.TEXTURE_CUBE_MAP_POSITIVE_X + at : target;
+      gl.texImage2D(face, 0, channels === 4 ? gl.RGBA8 : gl.RGB8, widthPx, heightPx, 0, format, gl.UNSIGNED_BYTE, pixels);
+    });
+    if (hasMipmaps) gl.generateMipmap(target);
+    gl.texParameteri(target, gl.TEXTURE_MIN_FILTER, hasMipmaps ? gl.LINEAR_MIPMAP_LINEAR : gl.LINEAR);
+    gl.texParameteri(target, gl.TEXTURE_MAG_FILTER, gl.LINEAR);
+    const wrap = sides.length > 1 ? gl.CLAMP_TO_EDGE : gl.REPEAT;
+    for (const axis of [gl.TEXTURE_WRAP_S, gl.TEXTURE_WRAP_T]) gl.texParameteri(target, axis, wrap);
+    if (this.anisotropic && hasMipmaps) {
+      gl.texParameterf(target, this.anisotropic.TEXTURE_MAX_ANISOTROPY_EXT, ANISOTROPY);
+    }
+    return texture;
+  }
+}
+
+/** The six sides of a cube texture. */
+export function sidesOf({ pixels, shape: [, ...shape] }) {
+  const size = shape[0] * shape[1] * shape[2];
+  return [0, 1, 2, 3, 4, 5].map((side) => ({ pixels: pixels.subarray(side * size, (side + 1) * size), shape }));
+}
+
+/** An image of which only every second, third ... pixel is left, if it is too large for the GPU. */
+function thinned(image, mostPx) {
+  const [heightPx, widthPx, channels] = image.shape;
+  const every = Math.ceil(Math.max(heightPx, widthPx) / mostPx);
+  if (every <= 1) return image;
+  const shape = [Math.ceil(heightPx / every), Math.ceil(widthPx / every), channels];
+  const pixels = new Uint8Array(shape[0] * shape[1] * channels);
+  let at = 0;
+  for (let row = 0; row < heightPx; row += every) {
+    for (let column = 0; column < widthPx; column += every) {
+      for (let channel = 0; channel < channels; channel++) {
+        pixels[at++] = image.pixels[(row * widthPx + column) * channels + channel];
+      }
+    }
+  }
+  return { pixels, shape };
+}
+
+/**
+ * Returns the checker of two squares along each axis that an image shows, as `checker_of` in
+ * render/draw/bodies/materials.py; null if it shows anything else.
+ * @param {{pixels: Uint8Array, shape: number[], hasAlpha: boolean}} image
+ * @returns {{squares: number[], lines: [number, number]}?} squares: three colours, 0 to 1. lines: half width, pixel
+ */
+export function checkerOf({ pixels, shape: [heightPx, widthPx, channels], hasAlpha }) {
+  if (hasAlpha || heightPx !== widthPx || heightPx < CHECKER_SIDE_PX) return null;
+  const side = heightPx;
+  const at = (row, column) => [0, 1, 2].map((channel) => pixels[(row * side + column) * channels + channel]);
+  const quarter = Math.floor(side / 4);
+  const half = Math.floor(side / 2);
+  const first = at(quarter, quarter);
+  const second = at(quarter, side - quarter);
+  const line = at(0, 0);
+  const isSame = (row, column, color) => at(row, column).every((value, channel) => value === color[channel]);
+  const squareOf = (row, column) => (row < half === column < half ? first : second);
+  const columns = [...Array(side).keys()];
+  const hasLine = !columns.every((column) => isSame(0, column, squareOf(0, column)));
+  const isBorder = (row, column) => hasLine && [row, column].some((value) => value === 0 || value === side - 1);
+  const isChecker = columns.every((row) => columns.every(
+    (column) => isSame(row, column, isBorder(row, column) ? line : squareOf(row, column))));
+  if (!isChecker) return null;
+  return { squares: [...first, ...second, ...line].map((value) => value / 255), lines: [hasLine ? 1 / side : 0, 1 / side] };
 }

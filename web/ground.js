@@ -5,13 +5,14 @@
 
 import {
   COARSE_ALPHA, ENDLESS_M, FAR_FADE_RADII, FEW_CASTERS, FINE_ALPHA, FINE_DISTANCES, FINE_SHARE, FINEST_SHARE, GRID_COLOR,
-  GRID_DISTANCES, LEAN, MOST_STILL, NEAR_FADE_RADII, OUTLINE_COLOR, OUTLINE_EDGES, VISIBLE,
+  GRID_DISTANCES, HEIGHT_SHARE, LEAN, MOST_CUBE_PX, MOST_STILL, NEAR_FADE_RADII, OUTLINE_COLOR, OUTLINE_EDGES, VISIBLE,
 } from "./glsl.js";
-import { InputBuffer, pointInput } from "./gpu.js";
+import { InputBuffer, pointInput, sidesOf } from "./gpu.js";
 import { halfFloat } from "./scene.js";
 
 const LINE_INPUTS = ["start", "end", "color"];
-const LINE_BYTES = 28;
+/** Bytes of a line: start and end relative to the eye, colour. */
+export const LINE_BYTES = 28;
 
 const WORDS = 16;
 /** Indices in a record: the word with flags and scale, that of the colour, the velocities' first words. */
@@ -27,12 +28,14 @@ export function rotated([x, y, z, w], [a, b, c]) {
   return [a + 2 * (y * r - z * q), b + 2 * (z * p - x * r), c + 2 * (x * q - y * p)];
 }
 
-function unit(turn) {
+/** A quaternion of length 1; no rotation for one of length 0. */
+export function unit(turn) {
   const length = Math.hypot(...turn);
   return length > 0 ? turn.map((value) => value / length) : [0, 0, 0, 1];
 }
 
-function turnAfter([x, y, z, w], [a, b, c, d]) {
+/** The quaternion of two rotations, the second argument first. */
+export function turnAfter([x, y, z, w], [a, b, c, d]) {
   return [
     w * a + d * x + y * c - z * b, w * b + d * y + z * a - x * c, w * c + d * z + x * b - y * a,
     w * d - x * a - y * b - z * c,
@@ -149,6 +152,50 @@ export function outlineRows([low, high], eye) {
   return bytes;
 }
 
+/** Directions of a pixel of each side of a cube, in OpenGL's layout. right, down: -1 to 1. */
+const CUBE_DIRECTIONS = [
+  (right, down) => [1, -down, -right], (right, down) => [-1, -down, right], (right, down) => [right, 1, down],
+  (right, down) => [right, -1, -down], (right, down) => [right, -down, 1], (right, down) => [-right, -down, -1],
+];
+
+/**
+ * Projects an image of all directions onto a cube, as `on_cube` in render/draw/flat/background.py.
+ * @param {{pixels: Uint8Array, shape: number[]}} image
+ * @returns {{pixels: Uint8Array, shape: number[]}[]} six sides, red, green and blue
+ */
+export function onCube({ pixels, shape: [heightPx, widthPx, channels] }) {
+  const side = Math.min(Math.max(Math.floor(heightPx * HEIGHT_SHARE), 1), MOST_CUBE_PX);
+  const clipped = (value, most) => Math.min(Math.max(Math.trunc(value), 0), most);
+  return CUBE_DIRECTIONS.map((directionOf) => {
+    const projected = new Uint8Array(3 * side * side);
+    for (let at = 0; at < side * side; at++) {
+      const right = ((at % side) + 0.5) / side * 2 - 1;
+      const down = (Math.floor(at / side) + 0.5) / side * 2 - 1;
+      const [x, y, z] = directionOf(right, down);
+      const row = clipped((0.5 - Math.atan2(z, Math.hypot(x, y)) / Math.PI) * heightPx, heightPx - 1);
+      const column = clipped((0.5 + Math.atan2(-y, x) / (2 * Math.PI)) * widthPx, widthPx - 1);
+      const from = (row * widthPx + column) * channels;
+      for (let channel = 0; channel < 3; channel++) projected[3 * at + channel] = pixels[from + channel];
+    }
+    return { pixels: projected, shape: [side, side, 3] };
+  });
+}
+
+/** The digest of the texture that a scene has as its background; null if it has a colour. */
+export function skyDigest({ background, shapes, materials, textures }) {
+  if (background) return null;
+  const material = materials?.[shapes?.at(-1)?.material];
+  return material === undefined || material.texture === null ? null : textures[material.texture].digest;
+}
+
+/** Mean colour of an image, each channel from 0 to 1. */
+function meanColor({ pixels, shape }) {
+  const channels = shape.at(-1);
+  const sum = [0, 0, 0];
+  for (let at = 0; at < pixels.length; at += channels) for (let axis = 0; axis < 3; axis++) sum[axis] += pixels[at + axis];
+  return sum.map((value) => value / 255 / (pixels.length / channels));
+}
+
 /** Draws the background and the lines. The frame's uniform block must be bound. */
 export class Ground {
   /**
@@ -161,10 +208,43 @@ export class Ground {
     this.empty = gl.createVertexArray();
     this.lines = gl.createVertexArray();
     this.edges = new InputBuffer(gl);
+    this.sky = null;
   }
 
-  /** Fills the picture with one colour and the farthest depth. @param {number[]} color rgb, 0 to 1 */
-  clear([red, green, blue]) {
+  /**
+   * Takes over the background of a scene. A texture is drawn as soon as its pixels have arrived.
+   * @param {object} scene see scene.js
+   * @param {import("./gpu.js").Textures} textures
+   */
+  setScene({ head, contents }, textures) {
+    const digest = skyDigest(head);
+    if (digest === this.sky?.digest) return;
+    if (this.sky) this.gl.deleteTexture(this.sky.texture);
+    this.sky = null;
+    const image = digest === null ? null : contents?.texture(digest) ?? null;
+    if (image === null) return;
+    const sides = image.shape.length === 4 ? sidesOf(image) : onCube(image);
+    this.sky = { digest, texture: textures.upload(sides, false), meanColor: meanColor(image) };
+  }
+
+  /** Fills the picture with the background and the farthest depth. @param {number[]?} color rgb, 0 to 1 */
+  drawBackground(color) {
+    this.#clear(color ?? [0, 0, 0]);
+    if (color || !this.sky) return;
+    const gl = this.gl;
+    const { program, uniforms } = this.programs.get("sky", {}, []);
+    gl.useProgram(program);
+    gl.uniform1i(uniforms.sky, 0);
+    gl.activeTexture(gl.TEXTURE0);
+    gl.bindTexture(gl.TEXTURE_CUBE_MAP, this.sky.texture);
+    gl.disable(gl.DEPTH_TEST);
+    gl.disable(gl.BLEND);
+    gl.bindVertexArray(this.empty);
+    gl.drawArrays(gl.TRIANGLES, 0, 3);
+    gl.bindVertexArray(null);
+  }
+
+  #clear([red, green, blue]) {
     const gl = this.gl;
     gl.depthMask(true);
     gl.clearColor(red, green, blue, 1);
@@ -199,13 +279,22 @@ export class Ground {
   }
 
   /**
-   * Draws the twelve edges of a box; bodies hide them, and they hide nothing.
+   * Draws the twelve edges of a box.
    * @param {[number[], number[]]} corners lowest and highest corner in the world, metres
    * @param {number[]} eye
    */
   drawOutline(corners, eye) {
+    this.drawLines(outlineRows(corners, eye), OUTLINE_EDGES.length);
+  }
+
+  /**
+   * Draws lines one pixel wide; bodies hide them, and they hide nothing.
+   * @param {Uint8Array} rows LINE_BYTES a line
+   * @param {number} count
+   */
+  drawLines(rows, count) {
     const gl = this.gl;
-    this.edges.write(outlineRows(corners, eye));
+    this.edges.write(rows);
     gl.useProgram(this.programs.get("lines", {}, LINE_INPUTS).program);
     gl.bindVertexArray(this.lines);
     const layout = { stride: LINE_BYTES, divisor: 1 };
@@ -216,7 +305,7 @@ export class Ground {
     gl.enable(gl.BLEND);
     gl.blendFuncSeparate(gl.SRC_ALPHA, gl.ONE_MINUS_SRC_ALPHA, gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
     gl.depthMask(false);
-    gl.drawArraysInstanced(gl.TRIANGLE_STRIP, 0, 4, OUTLINE_EDGES.length);
+    gl.drawArraysInstanced(gl.TRIANGLE_STRIP, 0, 4, count);
     gl.depthMask(true);
     gl.bindVertexArray(null);
   }

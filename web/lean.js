@@ -1,11 +1,12 @@
 /**
- * Decodes the bodies of lean snapshots into full records. docs/wire.md has the layout, and relay/stream/lean.py the reference.
+ * Decodes the bodies of lean snapshots into full records. docs/wire.md has the layout, and relay/stream/lean.py is the
+ * reference.
  *
  * Always: the records are bit-equal with those of the reference.
  */
 
 const CHUNK = 256;
-const HEAD_BYTES = 16, BOX_BYTES = 24, RECORD_WORDS = 16, SELDOM_BYTES = 10;
+const HEAD_BYTES = 16, BOX_BYTES = 40, RECORD_WORDS = 16, SELDOM_BYTES = 10;
 const VELOCITIES = 1, ANGULAR_VELOCITIES = 2;
 const COMPONENT_LIMIT = (1 << 14) - 1;
 const COMPONENT_SCALE = Math.sqrt(0.5) / COMPONENT_LIMIT;
@@ -21,18 +22,19 @@ for (let bits = 0; bits < HALF_VALUES.length; bits++) {
 
 /** Decodes the blocks of one connection, in the order in which they arrived. */
 export class LeanDecoder {
-  constructor() {
-    this.#resize(0);
-  }
+  // Fields that change seldom, a row for each body.
+  #colors = new Uint32Array(0);
+  #flagsAndScales = new Uint32Array(0);  // flags in the low half
+  #corrections = new Uint32Array(0);  // high half of the epoch; the low half is 0
 
   /**
-   * Returns the full records of the bodies: 16 words each, as `BODY` in ipc/snapshot.py.
-   * Throws an Error if the block is too short, or if it lacks rows that are not known.
+   * Full records of the bodies: 16 words each, as `BODY` in ipc/snapshot.py.
    * @param {ArrayBuffer} buffer
-   * @param {number} offset where the block begins, a multiple of 4
-   * @param {number} count number of bodies of the snapshot
+   * @param {number} offset  where the block begins, a multiple of 4
+   * @param {number} count  number of bodies of the snapshot
    * @returns {{words: Uint32Array, floats: Float32Array, end: number}} two views on the same bytes, and where the block
-   *   ends, padding included
+   *     ends, padding included
+   * @throws {Error} if the block is too short, or if it lacks rows that are not known
    */
   decode(buffer, offset, count) {
     if (buffer.byteLength < offset + HEAD_BYTES) throw new Error(`a lean block of ${buffer.byteLength - offset} bytes`);
@@ -63,7 +65,7 @@ export class LeanDecoder {
 
     const words = new Uint32Array(RECORD_WORDS * count);
     const floats = new Float32Array(words.buffer);
-    writePositions(floats, new Float32Array(buffer, boxesAt, (positionsAt - boxesAt) / 4),
+    writePositions(floats, new DataView(buffer, boxesAt, positionsAt - boxesAt),
       new Uint32Array(buffer, positionsAt, 2 * count), count);
     writeOrientations(floats, new Uint16Array(buffer, orientationsAt, 3 * count), count);
     if (fields & VELOCITIES) writeHalves(floats, 8, new Uint16Array(buffer, velocitiesAt, 3 * count));
@@ -81,19 +83,10 @@ export class LeanDecoder {
     return { words, floats, end };
   }
 
-  // Fields that change seldom, a row for each body.
-  #colors;
-  #flagsAndScales; // flags in the low half
-  #corrections; // high half of the epoch; the low half is 0
-
-  #resize(count) {
-    this.#colors = new Uint32Array(count);
-    this.#flagsAndScales = new Uint32Array(count);
-    this.#corrections = new Uint32Array(count);
-  }
-
   #takeSeldom(buffer, at, count, changed, changedRows) {
-    if (count !== this.#colors.length) this.#resize(count);
+    if (count !== this.#colors.length) {
+      [this.#colors, this.#flagsAndScales, this.#corrections] = [0, 1, 2].map(() => new Uint32Array(count));
+    }
     const colors = new Uint32Array(buffer, at, changed);
     const halves = new Uint16Array(buffer, at + 4 * changed, 3 * changed); // scales, flags, corrections
     for (let index = 0; index < changed; index++) {
@@ -107,12 +100,16 @@ export class LeanDecoder {
 
 /** Positions from integers of 21 bits: x, y and z of a body are in two words. */
 function writePositions(floats, boxes, packed, count) {
-  for (let row = 0, at = 0; row < count; row++, at += RECORD_WORDS) {
-    const box = 6 * Math.floor(row / CHUNK);
-    const low = packed[2 * row], high = packed[2 * row + 1];
-    floats[at] = boxes[box] + (low & 0x1fffff) * boxes[box + 3];
-    floats[at + 1] = boxes[box + 1] + (low >>> 21 | (high & 0x3ff) << 11) * boxes[box + 4];
-    floats[at + 2] = boxes[box + 2] + (high >>> 10 & 0x1fffff) * boxes[box + 5];
+  for (let begin = 0, box = 0; begin < count; begin += CHUNK, box += BOX_BYTES) {
+    const [firstX, firstY, firstZ] = [0, 8, 16].map((at) => boxes.getFloat64(box + at, true));
+    const [stepX, stepY, stepZ] = [24, 28, 32].map((at) => boxes.getFloat32(box + at, true));
+    const end = Math.min(begin + CHUNK, count);
+    for (let row = begin, at = RECORD_WORDS * begin; row < end; row++, at += RECORD_WORDS) {
+      const low = packed[2 * row], high = packed[2 * row + 1];
+      floats[at] = (firstX + (low & 0x1fffff)) * stepX;
+      floats[at + 1] = (firstY + (low >>> 21 | (high & 0x3ff) << 11)) * stepY;
+      floats[at + 2] = (firstZ + (high >>> 10 & 0x1fffff)) * stepZ;
+    }
   }
 }
 

@@ -10,6 +10,7 @@
  */
 
 import {rotationOf} from "./camera.js";
+import {conjugate, log, multiply} from "./pose.js";
 
 /**
  * Points origin + t * direction with t > 0. In the world, `direction` has length 1, so t is in metres.
@@ -55,9 +56,10 @@ export function axesOf(view) {
 export function firstHit(ray, scene, poses) {
   const met = [];
   for (let body = 0; body < poses.count; body++) {
+    const shape = scene.table[scene.shapeOf(body)];
+    if (passesBy(ray, poses.roughly(body), shape.reach * poses.largestScale(body))) continue;
     const pose = poses.of(body);
     if (!pose.isVisible) continue;
-    const shape = scene.table[scene.shapeOf(body)];
     const scale = poses.stretchOf(body).map((value) => value * pose.scale);
     const reach = shape.reach * Math.max(...scale.map(Math.abs));
     const away = minus(pose.position, ray.origin), along = dot(away, ray.direction);
@@ -78,6 +80,12 @@ export function firstHit(ray, scene, poses) {
     if (distance < best) [best, found] = [distance, body];
   }
   return found < 0 ? null : {body: found, point: plus(ray.origin, ray.direction.map((value) => best * value))};
+}
+
+/** True if the ray certainly passes by a ball: most bodies are found so, without their poses. */
+function passesBy({origin, direction}, {x, y, z, roomM}, reachM) {
+  const away = [x - origin[0], y - origin[1], z - origin[2]], along = dot(away, direction);
+  return dot(away, away) - along * along > (1 + 1e-6) * (reachM + roomM) ** 2 + 1e-6 * along * along;
 }
 
 /** Smallest t > 0 at which the ray meets the shape, which is one of `Scene.table`; Infinity if it does not. */
@@ -188,3 +196,164 @@ const dot = (one, other) => one[0] * other[0] + one[1] * other[1] + one[2] * oth
 const plus = (one, other) => [one[0] + other[0], one[1] + other[1], one[2] + other[2]];
 const minus = (one, other) => [one[0] - other[0], one[1] - other[1], one[2] - other[2]];
 const cross = ([a, b, c], [x, y, z]) => [b * z - c * y, c * x - a * z, a * y - b * x];
+
+// The spring between a dragged body and the pointer, see render/input/pointer.py. A page does not know the masses of
+// bodies, so it assumes the density of water.
+
+const RATE_PER_S = 5, DENSITY_KG_M3 = 1000;
+// Share of its bounding sphere that a mesh is assumed to fill.
+const FILLED = 0.1;
+// A larger speed of a point, in m/s, means that the body jumped to another place.
+const FASTEST_M_S = 100;
+// Angle by which a drag across the whole height of the picture turns a body.
+const TURN_PER_HEIGHT = Math.PI;
+
+/**
+ * A point of a body that the user drags or has selected.
+ *
+ * Its pulls have the fields of `Pull` in ipc/interaction/events.py: lengths in metres, in the world.
+ */
+export class Grab {
+  #before = null;  // from the last pull: draw time, position of the point, orientation
+
+  /**
+   * @param {number} body
+   * @param {number[]} point The grabbed point in the body's frame, metres.
+   */
+  constructor(body, point) {
+    this.body = body;
+    this.point = point;
+    this.drag = null;
+  }
+
+  /**
+   * @param {Hit} hit
+   * @param {Object} poses `DrawnPoses`.
+   * @returns {Grab}
+   */
+  static of({body, point}, poses) {
+    const {position, orientation} = poses.of(body);
+    return new Grab(body, turnedBack(rotationOf(orientation), minus(point, position)));
+  }
+
+  /** Position and orientation of the body, and position of the point, as drawn; null if the body is not drawn. */
+  place(poses) {
+    const pose = poses.of(this.body);
+    if (!pose?.isDrawable) return null;
+    const arm = rotationOf(pose.orientation).map((row) => dot(row, this.point));
+    return {middle: pose.position, orientation: pose.orientation, at: plus(pose.position, arm)};
+  }
+
+  /**
+   * Begins a drag. isTurn: true if it turns the body, false if it pulls the point.
+   * @returns {boolean} False if the body is not drawn.
+   */
+  begin(isTurn, xPx, yPx, {ray, view}, poses) {
+    const place = this.place(poses);
+    if (place === null) return false;
+    const depthM = -dot(minus(place.at, ray.origin), axesOf(view)[2]);
+    this.drag = {isTurn, depthM, orientation: place.orientation, fromPx: [xPx, yPx]};
+    this.#before = null;
+    return true;
+  }
+
+  end() {
+    this.drag = this.#before = null;
+  }
+
+  /** The point under the pointer, at the depth of the grabbed point. */
+  target({ray, view}) {
+    const along = -dot(ray.direction, axesOf(view)[2]);
+    return plus(ray.origin, ray.direction.map((value) => (value * this.drag.depthM) / along));
+  }
+
+  /**
+   * The pull at the present place of the pointer.
+   * @param {Object} scene From `scene.js`.
+   * @param {Object} poses `DrawnPoses` of the last frame.
+   * @param {number} drawNs Draw time of that frame.
+   * @param {?{xPx: number, yPx: number, heightPx: number, ray: Ray, view: Float32Array}} pointer Null: not on the picture.
+   * @returns {Object} The fields of `Pull`.
+   */
+  pull(scene, poses, drawNs, pointer) {
+    const place = this.place(poses);
+    if (this.drag === null || place === null || pointer === null) {
+      this.#before = null;
+      return pullFields({body: this.body, point: this.point, is_held: false});
+    }
+    const {middle, orientation, at} = place;
+    const [velocity, spin] = this.#motion(drawNs, at, orientation);
+    const shape = scene.table[scene.shapeOf(this.body)];
+    const mass = DENSITY_KG_M3 * volumeOf(shape);
+    const known = {body: this.body, point: this.point, at, position: middle};
+    if (!this.drag.isTurn) {
+      const target = this.target(pointer);
+      return pullFields({...known, target, ...pulled(mass, at, target, velocity, middle)});
+    }
+    const turn = this.#turn(pointer);
+    const left = minus(turn, rotationBetween(this.drag.orientation, orientation));
+    return pullFields({...known, target: at, is_turn: true, turn, torque: turned(mass, shape.reach, left, spin)});
+  }
+
+  /** Velocity of the point and angular velocity of the body between the last pull and now. */
+  #motion(drawNs, at, orientation) {
+    const before = this.#before;
+    this.#before = {drawNs, at, orientation};
+    if (before === null || drawNs <= before.drawNs) return [[0, 0, 0], [0, 0, 0]];
+    const passedS = (drawNs - before.drawNs) / 1e9;
+    return [minus(at, before.at), rotationBetween(before.orientation, orientation)].map((vector) =>
+      vector.map((value) => value / passedS),
+    );
+  }
+
+  #turn({xPx, yPx, heightPx, view}) {
+    const [right, up] = axesOf(view), [fromX, fromY] = this.drag.fromPx;
+    const factor = TURN_PER_HEIGHT / Math.max(heightPx, 1);
+    return up.map((value, axis) => ((xPx - fromX) * value + (yPx - fromY) * right[axis]) * factor);
+  }
+}
+
+/** The fields of a pull; the default is no pull. */
+export function pullFields(given = {}) {
+  const nowhere = [0, 0, 0];
+  return {
+    body: null, point: nowhere, at: nowhere, target: nowhere, is_turn: false, turn: nowhere, force: nowhere,
+    torque: nowhere, is_held: true, position: nowhere, ...given,
+  };
+}
+
+/** Force and torque that pull the point `at` towards `target`. */
+export function pulled(mass, at, target, velocity, middle) {
+  const slowed = limited(velocity);
+  const force = at.map((value, axis) => mass * RATE_PER_S * (RATE_PER_S * (target[axis] - value) - 2 * slowed[axis]));
+  return {force, torque: cross(minus(at, middle), force)};
+}
+
+/** Torque that turns a body by the rotation vector `left`. spin: its angular velocity. */
+export function turned(mass, reachM, left, spin) {
+  const inertia = 0.4 * mass * (reachM / 2) ** 2, slowed = limited(spin);
+  return left.map((value, axis) => inertia * RATE_PER_S * (RATE_PER_S * value - 2 * slowed[axis]));
+}
+
+/** Rotation vector that turns the orientation `before` into `now`, in the world. */
+export function rotationBetween(before, now) {
+  return log(multiply(now, conjugate(before)));
+}
+
+/** Volume of a shape of scale 1, m^3. */
+export function volumeOf({kind, half, parts, reach}) {
+  const [x, y, z] = half;
+  switch (kind) {
+    case "compound": return parts.reduce((sum, {shape}) => sum + volumeOf(shape), 0);
+    case "sphere": return (4 / 3) * Math.PI * x ** 3;
+    case "box": return 8 * x * y * z;
+    case "ellipsoid": return (4 / 3) * Math.PI * x * y * z;
+    case "cylinder": return 2 * Math.PI * x ** 2 * z;
+    case "capsule": return Math.PI * x ** 2 * (2 * z + (4 / 3) * x);
+    default: return FILLED * (4 / 3) * Math.PI * reach ** 3;
+  }
+}
+
+function limited(velocity) {
+  return Math.hypot(...velocity) <= FASTEST_M_S ? velocity : [0, 0, 0];
+}

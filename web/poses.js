@@ -96,6 +96,7 @@ export class Poses {
     this.form = new InputBuffer(gl);
     this.color = new InputBuffer(gl);
     this.local = new InputBuffer(gl);
+    this.posed = [new InputBuffer(gl), new InputBuffer(gl)];
     this.spare = [];
     this.staging = new Uint32Array(0);
     this.stretches = new Float32Array(0);
@@ -119,19 +120,38 @@ export class Poses {
   upload(snapshot) {
     const held = (this.#owns(snapshot) ? snapshot.gpu : this.spare.pop()) ?? { owner: this, records: new InputBuffer(this.gl), stretch: null };
     const { rows } = this;
-    let words = recordsOfRows(snapshot.words, snapshot.count, rows.body, this.staging);
-    if (rows.base || snapshot.columns?.get("visible")?.per === "part") {
-      if (words.buffer !== this.staging.buffer) {
-        this.staging.set(words);
-        words = this.staging.subarray(0, words.length);
-      }
-      paintParts(words, rows, snapshot.columns, snapshot.parts);
-    }
+    const words = this.#records(snapshot, false);
     held.records.write(words);
     held.transparent = transparentRows(rows, words);
     held.rows = rows;
     held.isStretched = this.#uploadStretch(snapshot, held);
     snapshot.gpu = held;
+  }
+
+  /** Records of the rows, with the colours and the visibility of parts. isOwn: true if they may be changed. */
+  #records(snapshot, isOwn) {
+    const { rows, staging } = this;
+    const isPainted = rows.base || snapshot.columns?.get("visible")?.per === "part";
+    let words = recordsOfRows(snapshot.words, snapshot.count, rows.body, staging);
+    if ((isPainted || isOwn) && words.buffer !== staging.buffer) {
+      staging.set(words);
+      words = staging.subarray(0, words.length);
+    }
+    if (isPainted) paintParts(words, rows, snapshot.columns, snapshot.parts);
+    return words;
+  }
+
+  /**
+   * Copies the records of a snapshot in which bodies with a parent have their drawn pose, for one picture.
+   * @param {object} snapshot
+   * @param {import("./pose.js").DrawnPoses} poses
+   * @param {InputBuffer} into
+   */
+  #uploadPosed(snapshot, poses, into) {
+    const words = this.#records(snapshot, true);
+    poses.placeRows(this.rows.body, words, new Float32Array(words.buffer, words.byteOffset, words.length));
+    into.write(words);
+    return { ...snapshot.gpu, records: into };
   }
 
   /** Lets the buffers of a snapshot be used for another one. @param {object} snapshot */
@@ -167,17 +187,20 @@ export class Poses {
    * @param {{method: string, keepsColor: boolean, keepsScale3: boolean}} asked
    * @param {{before: object?, older: object, newer: object?, share: number, gapS: number, beforeGapS: number}} pair
    *   from `chosenPair`
+   * @param {import("./pose.js").DrawnPoses?} poses of bodies with a parent; null if there are none
    * @returns {{isStretched: boolean, hasTransparent: boolean}} hasTransparent: true if
    *   transparent rows are drawn apart; their poses are in the buffer `transparent`, and no others
    */
-  run(asked, pair) {
+  run(asked, pair, poses = null) {
     const gl = this.gl;
     const { older, newer, before } = pair;
     for (const one of [older, newer, before]) if (one && !(this.#owns(one) && one.gpu.rows === this.rows)) this.upload(one);
     const hasTransparent = older.gpu.transparent !== null || (newer !== null && newer.gpu.transparent !== null);
     const isStretched = older.gpu.isStretched && (newer === null || newer.gpu.isStretched);
     this.#writeLayer(pair, asked, hasTransparent);
-    this.#pointInputs(older.gpu, (newer ?? older).gpu, (before ?? older).gpu, isStretched);
+    const held = [older, newer ?? older].map((one, at) => (
+      poses === null ? one.gpu : this.#uploadPosed(one, poses, this.posed[at])));
+    this.#pointInputs(...held, (before ?? older).gpu, isStretched);
     const switches = {
       METHOD: asked.method === "hermite" || asked.method === "auto" ? "blending.x" : METHODS.indexOf("linear"),
       STRETCHED: Number(isStretched), PLACED: 1,

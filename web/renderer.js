@@ -6,27 +6,15 @@
  */
 
 import { GUARD_PX, MOST_SHADOWS } from "./glsl.js";
-import { FRAME_BINDING, openContext, Programs, UniformBlock } from "./gpu.js";
+import { FRAME_BINDING, openContext, Programs, Textures, UniformBlock } from "./gpu.js";
 import { Ground, groundOf, levelFloor } from "./ground.js";
+import { blendedMarks, Marks, placedMarks } from "./marks.js";
+import { Meshes } from "./meshes.js";
+import { DrawnPoses } from "./pose.js";
 import { chosenPair, Poses } from "./poses.js";
-import { backToFront, Solids } from "./solids.js";
+import { backToFront, SOLID_KINDS, Solids } from "./solids.js";
 
 const FRAME_FLOATS = 60;
-/** Most pixels of the picture for each point of the page, along each axis. */
-const MOST_PX_A_POINT = 2;
-
-/**
- * Returns the size of the picture of a canvas, width and height in px.
- * @param {number} width in points of the page
- * @param {number} height
- * @param {number} pixelRatio `devicePixelRatio`
- * @returns {[number, number]}
- */
-export function pictureSize(width, height, pixelRatio) {
-  const ratio = Math.min(pixelRatio, MOST_PX_A_POINT);
-  return [width, height].map((side) => Math.max(1, Math.round(side * ratio)));
-}
-
 /**
  * Converts a rotation to a unit quaternion xyzw (Shepperd 1978), as `quaternion_of` in render/draw/frame/frame_block.py.
  * @param {ArrayLike<number>} view 4 x 4, row by row
@@ -53,9 +41,10 @@ export function quaternionOf(view) {
  * @param {number} widthPx
  * @param {number} heightPx
  * @param {{middle: number[], along: number[], halfM: number[], fadeRadii: number}} [floor]
+ * @param {number[]?} [skyColor] mean colour of a background that is a texture
  * @returns {Float32Array}
  */
-export function frameBlock(head, camera, widthPx, heightPx, floor = groundOf(head)) {
+export function frameBlock(head, camera, widthPx, heightPx, floor = groundOf(head), skyColor = null) {
   const { view, projection, eye, target } = camera;
   const isLit = head.look === "lit";
   const length = Math.hypot(...head.light);
@@ -63,7 +52,7 @@ export function frameBlock(head, camera, widthPx, heightPx, floor = groundOf(hea
   const inView = (v) => [0, 4, 8].map((row) => view[row] * v[0] + view[row + 1] * v[1] + view[row + 2] * v[2]);
   const eyeHigh = eye.map(Math.fround);
   const lens = [projection[0], projection[5], projection[10], projection[11]];
-  const background = head.background ?? [1, 1, 1];
+  const background = head.background ?? skyColor ?? [1, 1, 1];
   const faintest = 1.5 / 255 / (head.ground_z === null ? 1 : Math.max(...background, 0.1));
   return Float32Array.of(
     view[0], view[4], view[8], 0, view[1], view[5], view[9], 0, view[2], view[6], view[10], 0,
@@ -81,6 +70,12 @@ export function frameBlock(head, camera, widthPx, heightPx, floor = groundOf(hea
     floor.middle[0] - eye[0], floor.middle[1] - eye[1], ...floor.along,
     ...floor.halfM, floor.fadeRadii, 0,
   );
+}
+
+/** The entries of the textures that a scene's rows have. */
+function texturesOf({ materials, textures }, { groups }) {
+  const used = groups.map(({ material }) => (material === null || material === undefined ? null : materials[material].texture));
+  return [...new Set(used)].filter((texture) => texture !== null).map((texture) => textures[texture]);
 }
 
 /** Draws scenes into a canvas. Throws an Error with a text for the user if the browser offers no WebGL2. */
@@ -104,8 +99,11 @@ export class Renderer {
     this.programs = new Programs(this.gl);
     this.frame = new UniformBlock(this.gl, FRAME_BINDING, 4 * FRAME_FLOATS);
     this.poses = new Poses(this.gl, this.programs);
-    this.solids = new Solids(this.gl, this.programs, this.poses);
+    this.textures = new Textures(this.gl);
+    this.solids = new Solids(this.gl, this.programs, this.poses, this.textures);
+    this.meshes = new Meshes(this.gl, this.programs, this.poses, this.textures);
     this.ground = new Ground(this.gl, this.programs);
+    this.marks = new Marks(this.gl, this.solids, this.ground);
   }
 
   /** Makes everything on the GPU anew. Snapshots are uploaded again when they are drawn. */
@@ -118,11 +116,17 @@ export class Renderer {
   /** Replaces the scene. Snapshots that were uploaded stay usable. @param {object} scene see scene.js */
   setScene(scene) {
     this.scene = scene;
+    if (this.isLost) return;
+    this.ground.setScene(scene, this.textures);
     this.#setRows();
   }
 
   #setRows() {
-    this.poses.setRows(this.scene.rowsFor(this.bodies));
+    const rows = this.scene.rowsFor(this.bodies);
+    this.poses.setRows(rows);
+    this.textures.keep(texturesOf(this.scene.head, rows), this.scene.contents ?? null);
+    this.solids.setScene(this.scene.head, rows);
+    this.meshes.setScene(this.scene, rows);
   }
 
   /** Copies a snapshot to the GPU and sets `snapshot.gpu`. @param {object} snapshot */
@@ -157,18 +161,47 @@ export class Renderer {
     const pair = chosenPair(asked);
     const floor = hasRows && head.ground_z === null ? levelFloor(rows, pair.older, pair.newer) : null;
     gl.viewport(0, 0, widthPx, heightPx);
-    this.frame.write(frameBlock(head, camera, widthPx, heightPx, floor ?? groundOf(head)));
-    const posed = hasRows ? this.poses.run({ ...asked, ...this.#discrete() }, pair) : null;
+    const skyColor = this.ground.sky?.meanColor ?? null;
+    this.frame.write(frameBlock(head, camera, widthPx, heightPx, floor ?? groundOf(head), skyColor));
+    const posed = hasRows ? this.poses.run({ ...asked, ...this.#discrete() }, pair, this.#posed(pair, asked.method)) : null;
     const frame = {
       isParallel: camera.orthographic, isOutlined: head.look === "flat", isStretched: posed?.isStretched ?? false,
     };
-    this.ground.clear(head.background ?? [0, 0, 0]);
+    this.meshes.begin(pair);
+    const poses = new DrawnPoses(pair, asked.method, this.#parentsOf());
+    this.marks.begin(placedMarks(blendedMarks(pair), poses), camera.eye, head.look === "lit" ? head.brightness : 1);
+    this.ground.drawBackground(head.background);
     if (head.ground_z !== null) this.ground.drawGrid(camera);
-    if (hasRows) this.solids.drawOpaque(frame);
+    if (hasRows) {
+      this.solids.drawOpaque(frame, true);
+      this.meshes.drawOpaque(frame);
+      this.solids.drawOpaque(frame, false);
+    }
+    this.marks.drawOpaque(frame);
     const hasShadows = (head.ground_z !== null || floor !== null) && head.look === "lit" && rows.body.length <= MOST_SHADOWS;
-    if (hasRows && hasShadows) this.solids.drawShadows(frame);
+    if (hasRows && hasShadows) {
+      this.solids.drawShadows(frame);
+      this.meshes.drawShadows(frame);
+    }
+    if (hasRows) this.meshes.drawSilhouettes(frame);
+    this.marks.drawLines();
     if (head.outline) this.ground.drawOutline(head.outline, camera.eye);
-    if (posed?.hasTransparent) this.solids.drawTransparent(frame, backToFront({ rows, camera, ...pair }));
+    const hasTransparent = posed?.hasTransparent || this.marks.through.length > 0;
+    for (const run of hasTransparent ? backToFront({ rows, camera, ...pair }, this.marks.through) : []) {
+      if (run.mark !== undefined) this.marks.drawTransparent(run.mark, frame);
+      else if (run.kind === "meshes") this.meshes.drawTransparent(run, frame);
+      else if (SOLID_KINDS.includes(run.kind)) this.solids.drawTransparent(run, frame);
+    }
+  }
+
+  /** Drawn poses of bodies with a parent; null if the scene has none. */
+  #posed(pair, method) {
+    return this.scene.hasParents ? new DrawnPoses(pair, method, this.#parentsOf()) : null;
+  }
+
+  #parentsOf() {
+    const { scene } = this;
+    return scene.hasParents ? (snapshot) => scene.parentRows(snapshot.count) : null;
   }
 
   /** Which fields keep the value of the older snapshot, by the rules of the scene's columns. */

@@ -68,6 +68,7 @@ const FLOWN_OFF_M = 1e7, FLOWN_OFF_SPREADS = 1000, FARTHEST_FRAMED_M = 1e13;
  * @typedef {Object} Balls
  * @property {Float64Array} place Centres x, y, z; 3 a ball.
  * @property {Float64Array} radius
+ * @property {number[]} bodies Body of each of the first balls. The corners of the outline come last.
  */
 
 export class Scene {
@@ -78,6 +79,7 @@ export class Scene {
   #partsOf;  // for each distinct shape: its parts, with the index in `#groups`
   #groups;  // kind, material and mesh of rows that are drawn alike
   #rows = null;
+  #parentRows = null;
   #bodyCount = 0;
 
   /**
@@ -115,6 +117,11 @@ export class Scene {
     return this.#shapeIndex.length;
   }
 
+  /** Meshes and textures, see `contents.js`; null if none are known. */
+  get contents() {
+    return this.#contents;
+  }
+
   /** True if a body has a parent. */
   get hasParents() {
     return this.#children.length > 0;
@@ -131,10 +138,12 @@ export class Scene {
 
   /**
    * @param {number} bodyCount
-   * @returns {Int32Array} The parent of each body; -1 if it has none, or if the parent does not exist.
+   * @returns {Int32Array} The parent of each body; -1 if it has none, or if the parent does not exist. The same array
+   *   until the number of bodies changes.
    */
   parentRows(bodyCount) {
-    const rows = new Int32Array(bodyCount).fill(-1);
+    if (this.#parentRows?.length === bodyCount) return this.#parentRows;
+    const rows = (this.#parentRows = new Int32Array(bodyCount).fill(-1));
     for (let at = 0; at < this.#children.length; at++) {
       const child = this.#children[at], parent = this.#parents[at];
       if (child < bodyCount && parent < bodyCount) rows[child] = parent;
@@ -263,20 +272,26 @@ export class Scene {
   /**
    * @param {Object} snapshot From `wire.js`.
    * @param {?Float64Array} places Positions of the bodies in the world, 3 a body; null if no body has a parent.
+   * @param {number} stride Only each body whose number is a multiple of it.
    * @returns {Balls} Balls around all visible bodies, and balls of radius 0 at the corners of the outline.
    */
-  seenBalls(snapshot, places = null) {
-    return this.#balls(snapshot, places, () => true);
+  seenBalls(snapshot, places = null, stride = 1) {
+    return this.#balls(snapshot, places, stride, false);
   }
 
-  /** Like `seenBalls`, without floors and walls. */
-  framedBalls(snapshot, places = null) {
-    const balls = this.seenBalls(snapshot, places);
-    if (!this.table.some((shape) => shape.isThin)) return balls;
-    const rest = this.#balls(snapshot, places, (body) => !this.table[this.shapeOf(body)].isThin);
-    const others = rest.radius.length, thin = balls.radius.length - others;
+  /**
+   * @param {Object} snapshot
+   * @param {?Float64Array} places
+   * @param {number} stride
+   * @param {Balls} seen Result of `seenBalls`.
+   * @returns {Balls} The balls without floors and walls.
+   */
+  framedBalls(snapshot, places = null, stride = 1, seen = this.seenBalls(snapshot, places, stride)) {
+    if (!this.table.some((shape) => shape.isThin)) return seen;
+    const rest = this.#balls(snapshot, places, stride, true);
+    const others = rest.radius.length, thin = seen.radius.length - others;
     const largestM = Math.max(...this.table.filter((shape) => shape.isThin).map((shape) => shape.reach));
-    return 0 < others && others >= thin && largestM > boundsOf(rest).radiusM ? rest : balls;
+    return 0 < others && others >= thin && largestM > boundsOf(rest).radiusM ? rest : seen;
   }
 
   /** A quarter of the lower quartile of the visible bodies' radii, in metres; 0 if there are no bodies. */
@@ -294,25 +309,23 @@ export class Scene {
     return Math.fround(Math.fround(this.table[this.shapeOf(body)].reach) * scaleOf(snapshot, body));
   }
 
-  #balls(snapshot, places, isChosen) {
+  #balls(snapshot, places, stride, isThick) {
     let bodies = [];
     const position = places ?? positionsOf(snapshot);
-    for (let body = 0; body < snapshot.count; body++) {
-      const isSeen = (flagsOf(snapshot, body) & VISIBLE) !== 0 && isChosen(body);
-      if (!isSeen || !Number.isFinite(this.#radius(snapshot, body))) continue;
-      const [x, y, z] = position.subarray(3 * body, 3 * body + 3);
-      if (Math.abs(x) < FARTHEST && Math.abs(y) < FARTHEST && Math.abs(z) < FARTHEST) bodies.push(body);
+    for (let body = 0; body < snapshot.count; body += stride) {
+      if ((flagsOf(snapshot, body) & VISIBLE) === 0 || (isThick && this.table[this.shapeOf(body)].isThin)) continue;
+      if (Number.isFinite(this.#radius(snapshot, body)) && isNear(position, body)) bodies.push(body);
     }
     bodies = withinSight(bodies, position);
     const corners = this.head.outline === null ? [] : cornersOf(this.head.outline);
     const place = new Float64Array(3 * (bodies.length + corners.length));
     const radius = new Float64Array(bodies.length + corners.length);
-    bodies.forEach((body, at) => {
-      place.set(position.subarray(3 * body, 3 * body + 3), 3 * at);
-      radius[at] = Math.abs(this.#radius(snapshot, body));
-    });
+    for (let at = 0; at < bodies.length; at++) {
+      for (let axis = 0; axis < 3; axis++) place[3 * at + axis] = position[3 * bodies[at] + axis];
+      radius[at] = Math.abs(this.#radius(snapshot, bodies[at]));
+    }
     corners.forEach((corner, at) => place.set(corner, 3 * (bodies.length + at)));
-    return {place, radius};
+    return {place, radius, bodies};
   }
 }
 
@@ -384,15 +397,13 @@ export function positionsOf(snapshot) {
  */
 export function boundsOf({place, radius}) {
   const low = [-1, -1, -1], high = [1, 1, 1];
-  if (radius.length) {
-    low.fill(Infinity);
-    high.fill(-Infinity);
-  }
-  for (let ball = 0; ball < radius.length; ball++) {
-    for (let axis = 0; axis < 3; axis++) {
-      low[axis] = Math.min(low[axis], place[3 * ball + axis] - radius[ball]);
-      high[axis] = Math.max(high[axis], place[3 * ball + axis] + radius[ball]);
+  for (let axis = 0; axis < 3 && radius.length; axis++) {
+    let least = Infinity, most = -Infinity;
+    for (let ball = 0; ball < radius.length; ball++) {
+      least = Math.min(least, place[3 * ball + axis] - radius[ball]);
+      most = Math.max(most, place[3 * ball + axis] + radius[ball]);
     }
+    [low[axis], high[axis]] = [least, most];
   }
   const middle = low.map((value, axis) => (value + high[axis]) / 2);
   return {low, high, middle, radiusM: Math.hypot(...low.map((value, axis) => high[axis] - value)) / 2};
@@ -462,14 +473,26 @@ function colorOfPart(own, part, isByte, base, row) {
   });
 }
 
-function cornersOf([low, high]) {
+/** The eight corners of a box. */
+export function cornersOf([low, high]) {
   return [...Array(8).keys()].map((bit) => [1, 2, 4].map((mask, axis) => (bit & mask ? high : low)[axis]));
+}
+
+/** True if all coordinates of a body are finite and small enough to be drawn. */
+function isNear(position, body) {
+  const at = 3 * body;
+  return Math.abs(position[at]) < FARTHEST && Math.abs(position[at + 1]) < FARTHEST &&
+    Math.abs(position[at + 2]) < FARTHEST;
 }
 
 /** The bodies to frame: all, or those near the median position if some are too far away. */
 function withinSight(bodies, position) {
   if (!bodies.length) return bodies;
-  const columns = [0, 1, 2].map((axis) => Float64Array.from(bodies, (body) => position[3 * body + axis]));
+  const columns = [0, 1, 2].map((axis) => {
+    const column = new Float64Array(bodies.length);
+    for (let at = 0; at < bodies.length; at++) column[at] = position[3 * bodies[at] + axis];
+    return column;
+  });
   const extents = columns.map((column) => {
     let low = Infinity, high = -Infinity;
     for (const value of column) {

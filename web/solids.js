@@ -6,12 +6,14 @@
  * ones, from back to front, and hide nothing.
  */
 
-import { LARGEST_POINT_PX } from "./glsl.js";
+import { EXPONENT, GLOSS, LARGEST_POINT_PX, RIM } from "./glsl.js";
 import { pointInput, ROW_BYTES, ROW_INPUTS } from "./gpu.js";
 import { dot, placedPart, rotated } from "./ground.js";
 
 /** Kinds in the order of drawing. */
-const OPAQUE_ORDER = ["planes", "boxes", "cylinders", "capsules", "ellipsoids", "spheres"];
+export const SOLID_KINDS = ["planes", "boxes", "cylinders", "capsules", "ellipsoids", "spheres"];
+/** Variants of programs, as in render/draw/glsl/light.py. */
+const [NO_FINISH, SMOOTH_FINISH, IMAGE_FINISH, CUBE_FINISH, CHECKER_FINISH] = [0, 1, 2, 3, 4];
 /** Transparent rows are sorted up to this number. Each is a draw call of some 20 us. */
 const MOST_SORTED = 1000;
 /** Largest number of planes that divide the order of transparent rows. */
@@ -25,23 +27,32 @@ const groupOf = (groups, row) => groups.find(({ first, count }) => row >= first 
  * Returns the transparent rows from back to front, as `back_to_front` in render/draw/transparency.py: by the distance of
  * their centres, and planes divide the order.
  * @param {{rows: object, older: object, newer: object?, camera: object}} picture snapshots with their rows on the GPU
- * @returns {number[]?} null if there are more than MOST_SORTED
+ * @param {{place: number[]}[]} marks transparent solids of marks, relative to the eye
+ * @returns {object[]} groups of one row each, or `{mark}`; if there are more than MOST_SORTED, whole groups, unsorted
  */
-export function backToFront({ rows, older, newer, camera }) {
+export function backToFront({ rows, older, newer, camera }, marks) {
   const lists = [older.gpu.transparent ?? [], newer?.gpu.transparent ?? []];
-  if (Math.max(...lists.map(({ length }) => length)) > MOST_SORTED) return null;
+  const ofMarks = marks.map((_, mark) => ({ mark }));
+  if (Math.max(marks.length, ...lists.map(({ length }) => length)) > MOST_SORTED) return [...rows.groups, ...ofMarks];
   const listed = [...new Set(lists.flat())];
   const { view, eye, orthographic } = camera;
   const toEye = [view[8], view[9], view[10]];
+  const nearnessOf = (place) => (orthographic ? dot(place, toEye) : -dot(place, place));
   const found = new Map(listed.map((row) => {
     const part = placedPart(rows, row, newer !== null && rows.body[row] < newer.count ? newer : older);
     const place = part.position.map((value, axis) => value - eye[axis]);
-    return [row, { place, normal: rotated(part.turn, [0, 0, 1]), nearness: orthographic ? dot(place, toEye) : -dot(place, place) }];
+    return [row, { place, normal: rotated(part.turn, [0, 0, 1]), nearness: nearnessOf(place) }];
   }));
+  for (const { mark } of ofMarks) {
+    const { place } = marks[mark];
+    listed.push(-1 - mark);
+    found.set(-1 - mark, { place, nearness: nearnessOf(place) });
+  }
   const sorted = listed.sort((one, other) => found.get(one).nearness - found.get(other).nearness);
   const planes = rows.groups.filter(({ kind }) => kind === "planes");
   const dividing = sorted.filter((row) => groupOf(planes, row)).slice(0, MOST_DIVIDING);
-  return divided(sorted, dividing);
+  return divided(sorted, dividing).map((row) => (
+    row < 0 ? { mark: -1 - row } : { ...groupOf(rows.groups, row), first: row, count: 1 }));
 
   function divided(order, left) {
     const plane = left.find((row) => order.includes(row));
@@ -63,31 +74,53 @@ export class Solids {
    * @param {WebGL2RenderingContext} gl
    * @param {import("./gpu.js").Programs} programs
    * @param {import("./poses.js").Poses} poses
+   * @param {import("./gpu.js").Textures} textures
    */
-  constructor(gl, programs, poses) {
+  constructor(gl, programs, poses, textures) {
     this.gl = gl;
     this.programs = programs;
     this.poses = poses;
+    this.textures = textures;
     this.array = gl.createVertexArray();
+    this.head = null;
+    this.order = [];
+  }
+
+  /** Replaces the scene. @param {object} head the scene's JSON. @param {{groups: object[]}} rows */
+  setScene(head, { groups }) {
+    this.head = head;
+    this.order = groups.filter(({ kind }) => SOLID_KINDS.includes(kind))
+      .sort((one, other) => this.#rank(one) - this.#rank(other));
+  }
+
+  /** Rank of a group in the order of drawing: planes, shapes without a material, with an image, smooth, spheres. */
+  #rank({ kind, material }) {
+    const own = this.#materialOf(material);
+    const at = SOLID_KINDS.indexOf(kind) / SOLID_KINDS.length;
+    if (kind === "planes") return own === null ? 0 : 1;
+    if (own !== null && !isSmooth(own)) return 3 + at;
+    if (kind === "spheres") return own === null ? 6 : 5;
+    return (own === null ? 2 : 4) + at;
+  }
+
+  #materialOf(material) {
+    return material === null || material === undefined ? null : this.head.materials[material];
   }
 
   /**
-   * Draws all opaque rows. The frame's uniform block must be bound.
+   * Draws all opaque planes, or all other opaque rows. The frame's uniform block must be bound.
    * @param {{isParallel: boolean, isOutlined: boolean, isStretched: boolean}} frame
+   * @param {boolean} arePlanes
    */
-  drawOpaque(frame) {
+  drawOpaque(frame, arePlanes) {
     const gl = this.gl;
     gl.bindVertexArray(this.array);
     gl.enable(gl.DEPTH_TEST);
-    gl.depthFunc(gl.LESS);
     gl.depthMask(true);
-    for (const kind of OPAQUE_ORDER) {
-      // Planes have no soft edges.
-      if (kind === "planes") gl.disable(gl.BLEND);
-      else this.#blend();
-      for (const group of this.poses.rows.groups) {
-        if (group.kind === kind) this.#draw(kind, group.first, group.count, frame, this.poses.opaque);
-      }
+    if (arePlanes) gl.disable(gl.BLEND);  // planes have no soft edges
+    else this.#blend();
+    for (const group of this.order) {
+      if ((group.kind === "planes") === arePlanes) this.#draw(group, frame, this.poses.opaque);
     }
     gl.bindVertexArray(null);
   }
@@ -103,31 +136,52 @@ export class Solids {
     gl.enable(gl.BLEND);
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
     gl.depthMask(false);
-    this.#instances("shadows", { PARALLEL: frame.isParallel }, 0, this.poses.rows.body.length, this.poses.opaque, 0);
+    const { rows, opaque } = this.poses;
+    this.#instances("shadows", { PARALLEL: frame.isParallel }, { first: 0, count: rows.body.length, rows: opaque });
     gl.depthMask(true);
     gl.bindVertexArray(null);
   }
 
   /**
-   * Draws transparent rows.
+   * Draws transparent rows of one group. They hide nothing.
+   * @param {object} run a group, or some of its rows
    * @param {{isParallel: boolean, isOutlined: boolean, isStretched: boolean}} frame
-   * @param {number[]?} order row numbers from back to front; null: whole groups are drawn, unsorted
    */
-  drawTransparent(frame, order) {
+  drawTransparent(run, frame) {
     const gl = this.gl;
     gl.bindVertexArray(this.array);
     gl.enable(gl.DEPTH_TEST);
     gl.depthMask(false);
     this.#blend();
-    const { groups } = this.poses.rows;
-    const runs = order?.map((row) => ({ ...groupOf(groups, row), first: row, count: 1 })) ?? groups;
-    for (const { kind, first, count } of runs) {
-      if (OPAQUE_ORDER.includes(kind)) {
-        this.#draw(kind, first, count, { ...frame, isTransparent: true }, this.poses.transparent);
-      }
-    }
+    this.#draw(run, { ...frame, isTransparent: true }, this.poses.transparent);
     gl.depthMask(true);
     gl.bindVertexArray(null);
+  }
+
+  /**
+   * Draws rows of marks, which have their half size as scale.
+   * @param {{kind: string, first: number, count: number}} run
+   * @param {{isParallel: boolean, isOutlined: boolean}} frame
+   * @param {import("./gpu.js").InputBuffer} rows
+   * @param {boolean} isTransparent
+   */
+  drawMarks({ kind, first, count }, frame, rows, isTransparent) {
+    const gl = this.gl;
+    gl.bindVertexArray(this.array);
+    gl.enable(gl.DEPTH_TEST);
+    gl.depthMask(!isTransparent);
+    this.#blend();
+    const switches = { ...this.#switches({ ...frame, isTransparent }, NO_FINISH), PATTERN: "0.0" };
+    this.#instances(kind, switches, { first, count, rows, widestPx: 0, hasForm: false });
+    gl.depthMask(true);
+    gl.bindVertexArray(null);
+  }
+
+  #switches({ isParallel, isOutlined, isTransparent }, finish) {
+    return {
+      PARALLEL: isParallel, OUTLINED: isOutlined, PATTERN: finish === NO_FINISH ? "guard.z" : "0.0",
+      TRANSPARENT: Number(isTransparent ?? false), FAINT_BELOW: "0.5", FINISH: finish, WIDE: 0, APART: 0,
+    };
   }
 
   #blend() {
@@ -136,15 +190,15 @@ export class Solids {
     gl.blendFuncSeparate(gl.SRC_ALPHA, gl.ONE_MINUS_SRC_ALPHA, gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
   }
 
-  #draw(kind, first, count, frame, rows) {
-    const switches = {
-      PARALLEL: frame.isParallel, OUTLINED: frame.isOutlined, PATTERN: "guard.z",
-      TRANSPARENT: Number(frame.isTransparent ?? false), FAINT_BELOW: "0.5", FINISH: 0, WIDE: 0, APART: 0,
-    };
-    const draw = (name, widestPx) => this.#instances(name, switches, first, count, rows, widestPx);
+  #draw({ kind, material, first, count }, frame, rows) {
+    const own = this.#materialOf(material);
+    const image = own?.texture === null || own === null ? null : this.textures.get(this.head.textures[own.texture].digest);
+    const finish = finishOf(own, image, kind === "planes" && !frame.isTransparent);
+    const switches = this.#switches(frame, finish);
+    const draw = (name, widestPx) => this.#instances(name, switches, { first, count, rows, widestPx, own, image });
     if (kind !== "spheres") draw(kind, 0);
-    // A sphere with a scale along each axis is an ellipsoid.
-    else if (frame.isStretched) draw("ellipsoids", 0);
+    // A sphere with a scale along each axis is an ellipsoid; so is one with an image.
+    else if (frame.isStretched || (own !== null && (frame.isTransparent || !isSmooth(own)))) draw("ellipsoids", 0);
     else if (frame.isTransparent) draw("large spheres", 0);
     else {
       draw("spheres", LARGEST_POINT_PX);
@@ -153,18 +207,59 @@ export class Solids {
   }
 
   /** Draws rows by a program. widestPx: widest sphere that the program of small spheres draws. */
-  #instances(name, switches, first, count, rows, widestPx) {
+  #instances(name, switches, { first, count, rows, widestPx, own = null, image = null, hasForm = true }) {
     const gl = this.gl;
     const { program, uniforms } = this.programs.get(name, switches, ROW_INPUTS);
     gl.useProgram(program);
     if (uniforms.range_px) gl.uniform2f(uniforms.range_px, 0, widestPx);
+    if (own !== null) applyMaterial(gl, uniforms, own, image);
     for (let at = 0; at < 4; at++) {
       const offset = ROW_BYTES * first + 16 * at;
       pointInput(gl, at, rows.buffer, { size: 4, stride: ROW_BYTES, offset, divisor: 1 });
     }
     const offset = FORM_BYTES * first;
-    pointInput(gl, 4, this.poses.form.buffer, { size: 4, stride: FORM_BYTES, offset, divisor: 1 });
+    if (hasForm) pointInput(gl, 4, this.poses.form.buffer, { size: 4, stride: FORM_BYTES, offset, divisor: 1 });
+    else {
+      gl.disableVertexAttribArray(4);
+      gl.vertexAttrib4f(4, 1, 1, 1, 0);
+    }
     gl.drawArraysInstanced(gl.TRIANGLE_STRIP, 0, CORNERS, count);
   }
 }
 
+/** True if the only effect of a material is on the highlight. */
+const isSmooth = ({ texture, emission }) => texture === null && emission === 0;
+
+/**
+ * Returns the variant of a program that draws a material. An image that has not arrived is left out.
+ * @param {object?} material of the scene's table
+ * @param {{isCube: boolean, checker: object?}?} image
+ * @param {boolean} mayBeChecker
+ */
+export function finishOf(material, image, mayBeChecker) {
+  if (material === null) return NO_FINISH;
+  if (image === null) return SMOOTH_FINISH;
+  if (mayBeChecker && image.checker !== null) return CHECKER_FINISH;
+  return image.isCube ? CUBE_FINISH : IMAGE_FINISH;
+}
+
+/**
+ * Sets the uniforms of the program in use for a material, and binds its image.
+ * @param {WebGL2RenderingContext} gl
+ * @param {Object<string, WebGLUniformLocation>} uniforms
+ * @param {object} material of the scene's table
+ * @param {{texture: WebGLTexture, isCube: boolean, checker: object?}?} image
+ * @param {boolean} isByUv true if the vertices of a mesh have image coordinates
+ */
+export function applyMaterial(gl, uniforms, { repeat, per_metre: perMetre, roughness, specular, emission }, image, isByUv = false) {
+  gl.uniform4f(uniforms.finish ?? null, GLOSS * specular, EXPONENT / roughness ** 2, emission, RIM * specular);
+  gl.uniform4f(uniforms.mapping ?? null, ...repeat, Number(perMetre), Number(isByUv));
+  if (uniforms.squares) {
+    gl.uniform3fv(uniforms.squares, image.checker.squares);
+    gl.uniform2f(uniforms.lines, ...image.checker.lines);
+  } else if (uniforms.image) {
+    gl.uniform1i(uniforms.image, 0);
+    gl.activeTexture(gl.TEXTURE0);
+    gl.bindTexture(image.isCube ? gl.TEXTURE_CUBE_MAP : gl.TEXTURE_2D, image.texture);
+  }
+}

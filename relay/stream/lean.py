@@ -6,8 +6,8 @@ scales, flags and the high halves of epochs change seldom: a block has the rows 
 page has. A body whose values do not fit (not finite, no unit quaternion, faster than a half float, far from the other
 bodies of its chunk) is sent as its exact record. docs/wire.md has the layout.
 
-The step of a box is a power of two, and its corner is a multiple of the step. So a body at rest is decoded to the same
-position in every snapshot, though the box follows the other bodies.
+The step of a box is one of 16 values for each power of two, and its corner is a multiple of the step. So a body at rest
+is decoded to the same position in most snapshots, though the box follows the other bodies.
 
 Always: decode(encode(bodies)) has the exact epochs, colours, scales and flags, and positions within `error_bound_m` of
 the originals. Velocities whose flag is not set become 0.
@@ -15,16 +15,16 @@ the originals. Velocities whose flag is not set become 0.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from twixt.ipc.snapshot import BODY, HAS_ANGULAR_VELOCITY, HAS_VELOCITY, RECORD
 
 CHUNK = 256
-# Box of a chunk: the position of the integer 0, and the step between integers, for each axis in metres.
-BOX = np.dtype([("corner", "<f4", 3), ("step", "<f4", 3)])
+# Box of a chunk, for each axis: a position is (first + integer) * step, in metres. `first` is a whole number.
+BOX = np.dtype([("first", "<f8", 3), ("step", "<f4", 3), ("reserved", "<f4")])
 HEAD = np.dtype([("count", "<u4"), ("fields", "<u4"), ("exceptions", "<u4"), ("changed", "<u4")])
 # Bits of `fields`: which arrays the block has.
 VELOCITIES, ANGULAR_VELOCITIES = 1, 2
@@ -32,8 +32,8 @@ VELOCITY_BITS = ((VELOCITIES, "velocity"), (ANGULAR_VELOCITIES, "angular_velocit
 
 POSITION_BITS = 21
 LARGEST_INTEGER = np.uint64((1 << POSITION_BITS) - 1)
-# Smallest step: the smallest normal float32, so that a graphics card does not take it for 0.
-LEAST_EXPONENT = -126
+# Steps are 16 to 31 times a power of two, of which this is the smallest: steps are normal float32 numbers.
+STEP_FRACTION, LEAST_EXPONENT = 32, -120
 # The three smallest components of a unit quaternion are at most this.
 LARGEST_OF_THREE = np.sqrt(0.5)
 # Components are integers from -16,383 to 16,383, so that 0 is exact: a body that is not rotated stays so.
@@ -64,9 +64,9 @@ class Seldom(NamedTuple):
     @classmethod
     def of(cls, bodies: NDArray[np.void]) -> Seldom:
         return cls(
-            np.ascontiguousarray(bodies["color"]).view("<u4").ravel(),
-            bodies["scale"].view("<u2"),
-            bodies["flags"],
+            bodies["color"].copy().view("<u4")[:, 0],
+            bodies["scale"].view("<u2").copy(),
+            bodies["flags"].copy(),
             (bodies["epoch"] >> 16).astype("<u2"),
         )
 
@@ -139,9 +139,9 @@ class LeanEncoder:
         if len(seldom.color) != len(self._changed_in):
             self._changed_in = np.full(len(seldom.color), self.version)
         else:
-            pairs = zip(self._seldom, seldom)
+            pairs = zip(self._seldom, seldom, strict=True)
             self._changed_in[np.logical_or.reduce([before != now for before, now in pairs])] = self.version
-        self._seldom = Seldom(*(array.copy() for array in seldom))
+        self._seldom = seldom
 
 
 class LeanDecoder:
@@ -172,8 +172,7 @@ class LeanDecoder:
         bodies = np.zeros(count, BODY)
         integers = np.stack([packed >> np.uint64(axis * POSITION_BITS) & LARGEST_INTEGER for axis in range(3)], 1)
         with np.errstate(invalid="ignore", over="ignore"):
-            corners, steps = boxes["corner"].astype(np.float64), boxes["step"].astype(np.float64)
-            bodies["position"] = corners + integers.astype(np.float64) * steps
+            bodies["position"] = (boxes["first"] + integers.astype(np.float64)) * boxes["step"].astype(np.float64)
         bodies["orientation"] = _quaternions(words)
         for name, values in velocities.items():
             bodies[name] = values
@@ -204,8 +203,8 @@ class _Reader:
         self._block = block
         self._at = 0
 
-    def take(self, shape: int | tuple[int, int], dtype: object) -> NDArray[np.generic]:
-        kind = np.dtype(dtype)  # type: ignore[call-overload]
+    def take(self, shape: int | tuple[int, int], dtype: DTypeLike) -> NDArray[Any]:
+        kind = np.dtype(dtype)
         size = int(np.prod(shape)) * kind.itemsize
         if self._at + size > len(self._block):
             raise ValueError(f"the block has {len(self._block)} bytes, but {self._at + size} are needed")
@@ -219,12 +218,13 @@ class _Reader:
 
 def _columns(positions: NDArray[np.float32], limit: float) -> tuple[list[Floats], Mask]:
     """The coordinates, (n,) for each axis, and the rows in which all are finite and within the limit."""
-    columns = [positions[:, axis].astype(np.float64) for axis in range(3)]
+    with np.errstate(invalid="ignore"):
+        columns = [positions[:, axis].astype(np.float64) for axis in range(3)]
     # NaN compares as False
     return columns, np.logical_and.reduce([np.abs(column) <= limit for column in columns])
 
 
-def _halves(values: NDArray[np.float32], given: NDArray[np.uint16]) -> tuple[NDArray[np.float16], bool, Mask]:
+def _halves(values: NDArray[np.float32], given: NDArray[np.integer]) -> tuple[NDArray[np.float16], bool, Mask]:
     """Half floats of velocities, whether any is given, and the rows whose values fit. Those not given become 0."""
     is_given = given != 0
     if not is_given.any():
@@ -258,10 +258,11 @@ def _boxes(positions: list[Floats], fits: Mask) -> NDArray[np.void]:
     if not fits.all():
         lowest, highest = _extent(positions, fits, starts)
     # One integer is left for the corner, which is below the lowest position.
-    exponents = np.frexp((highest - lowest) / float(LARGEST_INTEGER - 1))[1]
-    steps = np.ldexp(1.0, np.maximum(exponents, LEAST_EXPONENT))
+    fractions, exponents = np.frexp((highest - lowest) / float(LARGEST_INTEGER - 1))
+    units = np.ldexp(1.0, np.maximum(exponents, LEAST_EXPONENT)) / STEP_FRACTION
+    steps = np.maximum(np.ceil(fractions * STEP_FRACTION), STEP_FRACTION / 2) * units
     boxes["step"] = steps.T
-    boxes["corner"] = (np.floor(lowest / steps) * steps).T
+    boxes["first"] = np.floor(lowest / steps).T
     return boxes
 
 
@@ -277,10 +278,10 @@ def _integers(positions: list[Floats], boxes: NDArray[np.void], exceptions: NDAr
     """Packed integers of positions, 21 bits for each axis: x in the lowest bits. 0 for the exceptions."""
     packed = np.zeros(len(positions[0]), "<u8")
     for axis, column in enumerate(positions):
-        corners, steps = (
-            np.repeat(boxes[name][:, axis].astype(np.float64), CHUNK)[: len(column)] for name in ("corner", "step")
+        first, steps = (
+            np.repeat(boxes[name][:, axis].astype(np.float64), CHUNK)[: len(column)] for name in ("first", "step")
         )
-        scaled = (column - corners) / steps
+        scaled = column / steps - first
         scaled[exceptions] = 0
         # Rounds halves up: half to even would depend on the corner.
         packed |= np.floor(scaled + 0.5).astype("<u8") << np.uint64(axis * POSITION_BITS)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.web.in_node import WEB
 
-MOST_MODULES, MOST_LINES = 25, 500
+MOST_MODULES = 30
 MOST_BYTES = 120_000
 # Generated from the texts of the native viewer.
 GENERATED = {"glsl.js"}
@@ -29,10 +29,8 @@ def test_the_page_as_served_is_small() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in MODULES if name not in GENERATED])
-def test_a_module_is_short_and_opens_with_a_comment(name: str) -> None:
-    lines = (WEB / name).read_text().splitlines()
-    assert lines[0].startswith("/**")
-    assert len(lines) <= MOST_LINES
+def test_a_module_opens_with_a_comment(name: str) -> None:
+    assert (WEB / name).read_text().startswith("/**")
 
 
 def test_all_modules_that_the_page_imports_are_preloaded() -> None:

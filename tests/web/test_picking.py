@@ -16,6 +16,7 @@ from twixt.ipc.scene.scene import shape_list
 from twixt.ipc.snapshot import Snapshot, new_bodies
 from twixt.render.draw.frame.camera import OrbitCamera
 from twixt.render.input.picking import first_hit, ray_of
+from twixt.render.input.pointer import mass_of, pulled, rotation_between, turned
 from twixt.render.interpolation import create
 from twixt.render.interpolation.quaternion import normalized
 
@@ -123,3 +124,47 @@ def test_the_body_under_a_pixel_is_the_native_viewers() -> None:
                 assert answer["hit"]["point"] == pytest.approx(expected.point, abs=1e-4)
         assert hits > 5
     assert kinds == {type(shape) for shape in SHAPES}
+
+
+SPRING_SCRIPT = """
+const {pulled, rotationBetween, turned, volumeOf} = await import(WEB + "picking.js");
+const {Scene} = await import(WEB + "scene.js");
+const {head, shapeIndex, indices, reaches, cases} = given;
+const message = {version: 1, head, shapeIndex: Uint16Array.from(shapeIndex), indices: Uint32Array.from(indices)};
+const scene = new Scene(message, {mesh: (digest) => ({reach: reaches[digest]}), texture: () => null});
+answer({
+  volumes: scene.table.map(volumeOf),
+  springs: cases.map(({mass, at, target, velocity, middle, before, now, reach, left, spin}) => ({
+    ...pulled(mass, at, target, velocity, middle), turned: turned(mass, reach, left, spin),
+    between: rotationBetween(before, now),
+  })),
+});
+"""
+
+
+def test_the_spring_of_a_pull_is_the_native_viewers() -> None:
+    scene = Scene(SHAPES)
+    message = given(scene, len(SHAPES))
+    cases = []
+    for _ in range(50):
+        values = {name: RNG.normal(0, 60, 3) for name in ("at", "target", "velocity", "middle", "left", "spin")}
+        turns = normalized(RNG.normal(0, 1, (2, 4)))
+        cases.append(values | {"before": turns[0], "now": turns[1], "mass": RNG.random(), "reach": RNG.random()})
+    cases[0]["now"] = cases[0]["before"]
+    reaches = {shape.digest.hex(): shape.reach for shape in SHAPES if isinstance(shape, Mesh)}
+    listed = [
+        {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in case.items()}
+        for case in cases
+    ]
+    found = run_in_node(
+        SPRING_SCRIPT,
+        {name: message[name] for name in ("head", "shapeIndex", "indices")} | {"reaches": reaches, "cases": listed},
+    )
+    assert [1000 * volume for volume in found["volumes"]] == pytest.approx([mass_of(shape) for shape in SHAPES])
+    for case, answer in zip(cases, found["springs"], strict=True):
+        spring = pulled(case["mass"], case["at"], case["target"], case["velocity"], case["middle"])
+        assert answer["force"] == pytest.approx(spring.force)
+        assert answer["torque"] == pytest.approx(spring.torque)
+        expected = turned(case["mass"], case["reach"], case["left"], case["spin"]).torque
+        assert answer["turned"] == pytest.approx(expected)
+        assert answer["between"] == pytest.approx(rotation_between(case["before"], case["now"]), abs=1e-12)

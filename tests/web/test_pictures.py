@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,11 +14,34 @@ from PIL import Image
 
 from tests.render.draw.conftest import Studio, studio, upload
 from tests.web.drawing_page import DrawingPage, drawing_page
-from twixt.ipc.scene import Box, Capsule, Compound, Cylinder, Ellipsoid, Part, Plane, Scene, Sphere
+from twixt.ipc.scene import (
+    Box,
+    Capsule,
+    Compound,
+    Cylinder,
+    Ellipsoid,
+    Material,
+    Mesh,
+    Part,
+    Plane,
+    Scene,
+    Sphere,
+    Texture,
+)
 from twixt.ipc.scene.scene import packed_scene
-from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY, new_bodies
+from twixt.ipc.snapshot import (
+    HAS_ANGULAR_VELOCITY,
+    HAS_VELOCITY,
+    MARK,
+    MARK_KINDS,
+    NO_MARKS,
+    NO_VERTICES,
+    new_bodies,
+    vertex_records,
+)
 from twixt.render.draw.frame.camera import OrbitCamera
 from twixt.render.draw.frame.layers import Layer
+from twixt.render.interpolation.blending import blended, drawable, matched
 
 __all__ = ["studio"]
 
@@ -37,11 +61,18 @@ DRAW = """async ({read, write, values}) => {
         version: values.version, head: values.head,
         shapeIndex: new Uint16Array(await read("shapes")), indices: new Uint32Array(await read("indices")),
     };
-    renderer.setScene(new Scene(message, null));
+    const {Contents} = await import("/contents.js"), contents = new Contents();
+    contents.announce(values.head);
+    for (const digest of values.digests) {
+        const bytes = new Uint8Array(await read(digest));
+        contents.add({digest, offset: 0, size: bytes.length, bytes});
+    }
+    renderer.setScene(new Scene(message, contents));
     const snapshot = async (name, simNs) => {
         const words = new Uint32Array(await read(name)), columns = new Map();
         if (values.hasScale3) columns.set("scale3", {per: "body", width: 3, values: new Float32Array(await read("scale3"))});
-        const made = {words, floats: new Float32Array(words.buffer), count: words.length / 16, simNs, columns};
+        const markWords = new Uint32Array(await read(name + "_marks"));
+        const made = {markWords, vertices: values.vertices, words, floats: new Float32Array(words.buffer), count: words.length / 16, simNs, columns};
         renderer.upload(made);
         return made;
     };
@@ -69,6 +100,8 @@ class Case(NamedTuple):
     method: str = "linear"
     share: float = 0.4
     scale3: np.ndarray | None = None
+    marks: tuple[np.ndarray, np.ndarray] = (NO_MARKS, NO_MARKS)
+    vertices: tuple[np.ndarray, np.ndarray] = (NO_VERTICES, NO_VERTICES)
 
 
 def spread(count: int, seed: int = 1, width_m: float = 3.0) -> tuple[np.ndarray, np.ndarray]:
@@ -87,7 +120,7 @@ def spread(count: int, seed: int = 1, width_m: float = 3.0) -> tuple[np.ndarray,
 
 
 def case(shapes: Any, count: int = 24, camera: OrbitCamera | None = None, seed: int = 1, **more: Any) -> Case:
-    of_case = {name: more.pop(name) for name in ("method", "share", "scale3") if name in more}
+    of_case = {name: more.pop(name) for name in ("method", "share", "scale3", "marks", "vertices") if name in more}
     listed = [shapes[at % len(shapes)] for at in range(count)]
     older, newer = spread(count, seed)
     return Case(
@@ -127,6 +160,98 @@ def see_through() -> Case:
     return made
 
 
+def textured() -> list[Any]:
+    rng = np.random.default_rng(5)
+    image = Texture(np.kron(rng.integers(40, 255, (8, 8, 3)), np.ones((8, 8, 1))).astype(np.uint8))
+    cube = Texture(np.kron(rng.integers(40, 255, (6, 4, 4, 3)), np.ones((1, 8, 8, 1))).astype(np.uint8))
+    holes = np.full((32, 32, 4), 255, np.uint8)
+    holes[8:24, 8:24, 3] = 60
+    materials = [
+        Material(image), Material(cube, roughness=0.3), Material(image, repeat=(2.0, 3.0), per_metre=True, emission=0.3),
+        Material(roughness=0.2, specular=0.9), Material(Texture(holes)),
+    ]  # fmt: skip
+    return [
+        *(replace(shape, material=materials[at % 5]) for at, shape in enumerate(ALL_SHAPES)),
+        Plane((2.0, 2.0), material=Material(Texture.checker((0.9, 0.9, 0.9), (0.2, 0.3, 0.5)), repeat=(2.0, 2.0), per_metre=True)),
+        Sphere(0.4, material=materials[3]), Sphere(0.4), Plane((1.0, 1.0), material=materials[2]),
+        Plane((1.0, 1.0), material=materials[1]), Box((0.6, 0.6, 0.6), material=materials[4]),
+    ]  # fmt: skip
+
+
+def sky(shape: tuple[int, ...]) -> Texture:
+    rng = np.random.default_rng(8)
+    return Texture(np.kron(rng.integers(60, 250, (*(side // 8 if side > 6 else side for side in shape[:-1]), shape[-1])),
+        np.ones((*(8 if side > 6 else 1 for side in shape[:-1]), 1))).astype(np.uint8))  # fmt: skip
+
+
+def smooth() -> list[Any]:
+    return [replace(shape, material=Material(roughness=0.25, specular=0.8)) for shape in ALL_SHAPES]
+
+
+def meshes(alpha: float = 1.0) -> list[Any]:
+    """Flat, smooth and open meshes, with and without materials."""
+    corners = 0.5 * np.array([(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], np.float32)
+    faces = [(0, 1, 3), (0, 3, 2), (4, 6, 7), (4, 7, 5), (0, 4, 5), (0, 5, 1), (2, 3, 7), (2, 7, 6), (0, 2, 6), (0, 6, 4), (1, 5, 7), (1, 7, 3)]  # fmt: skip
+    image = Texture(np.kron(np.random.default_rng(6).integers(40, 255, (8, 8, 3)), np.ones((8, 8, 1))).astype(np.uint8))
+    uv = np.random.default_rng(7).uniform(0, 1, (8, 2))
+    color = (0.8, 0.5, 0.3, alpha)
+    return [
+        Mesh(corners, faces, color=color), Mesh(corners * (1.0, 0.6, 0.4), faces, "smooth", color=color), Mesh(corners, faces[:7], color=color),
+        Mesh(corners, faces, uv=uv, material=Material(image), color=color), Mesh(corners, faces, "smooth", material=Material(image), color=color),
+        Mesh(corners, faces, material=Material(roughness=0.3), color=color), Sphere(0.3),
+    ]  # fmt: skip
+
+
+def marks() -> tuple[np.ndarray, np.ndarray]:
+    """Marks of all kinds, in another order in the newer snapshot; some are transparent, some are gone or new."""
+    rng = np.random.default_rng(9)
+    count = 8 * len(MARK_KINDS)
+    older, newer = np.zeros(count, MARK), np.zeros(count, MARK)
+    older["key"] = rng.permutation(count) + (rng.integers(0, 2, count).astype(np.uint64) << np.uint64(40))
+    older["kind"] = np.arange(count) % len(MARK_KINDS)
+    older["position"] = rng.uniform((-3, -3, 0.2), (3, 3, 2.5), (count, 3))
+    older["orientation"] = rng.normal(size=(count, 4))
+    older["size"] = rng.uniform(0.1, 0.7, (count, 3))
+    is_long = np.isin(older["kind"], [list(MARK_KINDS).index(kind) for kind in ("arrow", "line")])
+    older["size"][is_long, 0] = rng.choice([0.0, 0.05], is_long.sum())
+    older["size"][is_long, 2] = rng.choice([0.0, 0.2], is_long.sum())
+    older["color"] = rng.integers(0, 256, (count, 4))
+    older["color"][::2, 3] = 255
+    newer[:] = older
+    newer["position"] += rng.normal(0, 0.2, (count, 3))
+    newer["orientation"] += rng.normal(0, 0.2, (count, 4))
+    newer["color"][:, :3] = rng.integers(0, 256, (count, 3))
+    return older, rng.permutation(newer)[3:]
+
+
+def packed_vertices(vertices: np.ndarray) -> bytes:
+    return vertices.tobytes().ljust(64 * vertex_records(len(vertices)), b"\0")
+
+
+def surfaces() -> Case:
+    """Sheets that bend, flat and smooth, among other shapes."""
+    across, along = np.meshgrid(np.linspace(-0.6, 0.6, 9), np.linspace(-0.6, 0.6, 9))
+    rest = np.stack([across, along, 0 * across], axis=-1).reshape(-1, 3).astype(np.float32)
+    corner = (np.arange(8)[:, None] * 9 + np.arange(8)).ravel()
+    faces = np.concatenate(
+        [np.stack([corner, corner + 1, corner + 10], 1), np.stack([corner, corner + 10, corner + 9], 1)]
+    )
+    image = Texture(np.kron(np.random.default_rng(6).integers(40, 255, (8, 8, 3)), np.ones((8, 8, 1))).astype(np.uint8))
+    listed = [
+        Mesh(rest, faces, deforms=True), Mesh(rest, faces, "smooth", deforms=True), Sphere(0.3),
+        Mesh(rest, faces, "smooth", deforms=True, uv=rest[:, :2] + 0.5, material=Material(image)), Box((0.5, 0.4, 0.3)),
+    ]  # fmt: skip
+    made = case(listed, 15)
+    made.newer["epoch"][5] = 1
+    vertices = []
+    for height in (0.2, 0.5):
+        bent = np.tile(rest, (9, 1, 1))
+        bent[..., 2] = height * np.sin(5 * bent[..., 0] + np.arange(9)[:, None]) * np.cos(4 * bent[..., 1])
+        vertices.append(bent.reshape(-1, 3).astype(np.float32))
+    vertices[0][3 * 81] = np.nan
+    return made._replace(vertices=tuple(vertices))
+
+
 CASES = {
     "balls": case([Sphere(0.2), Sphere(0.3)], 200, method="hermite"),
     "large balls": case([Sphere(0.9)], 6, OrbitCamera(distance_m=4.0, elevation_rad=0.2)),
@@ -147,6 +272,14 @@ CASES = {
     ),
     "a level floor that receives shadows": level_floor(),
     "transparent bodies": see_through(),
+    "materials with images": case(textured(), 36),
+    "meshes": case(meshes(), 28),
+    "transparent meshes": case([*meshes(0.5), *ALL_SHAPES], 26),
+    "a sky that is an image": case(ALL_SHAPES, 24, background=sky((64, 128, 3)), ground_z=-0.5),
+    "a sky that is a cube": case(ALL_SHAPES, 24, background=sky((6, 32, 32, 4)), ground_z=-0.5),
+    "marks among bodies": case(ALL_SHAPES, 12, marks=marks()),
+    "surfaces that bend": surfaces(),
+    "a smooth material, flat look": case(smooth(), 36, look="flat"),
 }  # fmt: skip
 
 
@@ -168,8 +301,12 @@ class Pictures(NamedTuple):
 
 
 def page_pictures(page: DrawingPage, drawn: Case) -> Pictures:
-    tables = packed_scene(drawn.scene).tables
-    head_bytes, _, indices = tables.partition(b"\n")
+    packed = packed_scene(drawn.scene)
+    head_bytes, _, indices = packed.tables.partition(b"\n")
+    contents = {
+        digest.hex(): np.concatenate([np.frombuffer(array.tobytes(), "u1") for array in arrays])
+        for digest, arrays in packed.contents.items()
+    }
     head = json.loads(head_bytes)
     matrices = drawn.camera.matrices(SIZE_PX)
     arrays = {
@@ -179,10 +316,14 @@ def page_pictures(page: DrawingPage, drawn: Case) -> Pictures:
     }  # fmt: skip
     if drawn.scale3 is not None:
         arrays["scale3"] = drawn.scale3
+    arrays |= contents
+    for name, marks, vertices in zip(("older", "newer"), drawn.marks, drawn.vertices, strict=True):
+        arrays[f"{name}_marks"] = np.frombuffer(marks.tobytes() + packed_vertices(vertices), "u1")
     camera = {"eye": matrices.eye, "target": matrices.target, "orthographic": matrices.orthographic}
     error = page.run(
         DRAW, arrays, head=head, version=1, camera=camera, share=drawn.share, method=drawn.method,
         widthPx=SIZE_PX[0], heightPx=SIZE_PX[1], hasScale3=drawn.scale3 is not None,
+        digests=list(contents), vertices=len(drawn.vertices[0]),
     )  # fmt: skip
     assert error == 0
     size = (*reversed(SIZE_PX), 4)
@@ -194,10 +335,14 @@ def native_pictures(studio: Studio, drawn: Case) -> Pictures:
         renderer = studio.renderer(drawn.scene)
         for slot, bodies in enumerate((older, newer)):
             upload(renderer, slot, bodies)
+            if len(drawn.vertices[slot]) and len(bodies):
+                renderer.upload_surfaces(slot, drawn.vertices[slot], bodies)
             if scale3 is not None:
                 renderer.upload_scale3(slot, scale3)
         layer = Layer(0, 1, alpha=drawn.share, gap_s=1.0, method=drawn.method)
-        renderer.draw([layer], drawn.camera.matrices(SIZE_PX), WHOLE)
+        marks = tuple(drawable(marks) for marks in drawn.marks) if len(older) else (NO_MARKS, NO_MARKS)
+        shown = blended(*marks, matched(*(one["key"] for one in marks)), drawn.share)
+        renderer.draw([layer], drawn.camera.matrices(SIZE_PX), WHOLE, shown)
         renderer.finish()
         pixels = renderer.read_pixels()
         renderer.release()

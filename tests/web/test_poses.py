@@ -18,6 +18,7 @@ from tests.render.draw.test_agreement import (
 )
 from tests.web.drawing_page import DrawingPage, drawing_page
 from twixt.ipc.snapshot import HAS_VELOCITY, VISIBLE, new_bodies
+from twixt.render.interpolation import quaternion
 
 __all__ = ["studio"]
 
@@ -43,7 +44,8 @@ DRAW = """async ({read, write, values}) => {
         eye: values.eye, target: [0, 0, -1], orthographic: false,
     };
     const renderer = new Renderer(document.createElement("canvas")), {gl} = renderer;
-    renderer.setScene({head, rowsFor: () => rows});
+    const parents = values.parents.length > 0 && {hasParents: true, parentRows: () => Int32Array.from(values.parents)};
+    renderer.setScene({head, rowsFor: () => rows, ...parents});
     const snapshot = async (name, simNs) => {
         const words = new Uint32Array(await read(name)), columns = new Map();
         if (values.hasScale3) columns.set("scale3", {per: "body", width: 3, values: new Float32Array(await read(name + "_scale3"))});
@@ -72,7 +74,7 @@ def page() -> Iterator[DrawingPage]:
 
 def page_poses(
     page: DrawingPage, snapshots: tuple[np.ndarray, ...], methods=METHODS, share=SHARE, bodies=(), local=None,
-    scale3=None, eye=(0.0, 0.0, 0.0),
+    scale3=None, eye=(0.0, 0.0, 0.0), parents=(),
 ):  # fmt: skip
     """Rows of poses for each method. bodies: the body of each row, if they are not in order."""
     arrays = dict(zip(("before", "older", "newer"), snapshots, strict=True))
@@ -80,7 +82,7 @@ def page_poses(
     arrays |= {f"{name}_scale3": scale3[at] for at, name in enumerate(tuple(arrays)[:3]) if scale3 is not None}
     error = page.run(
         DRAW, arrays, rows=max(map(len, snapshots)), methods=methods, share=share, intervalNs=INTERVAL_NS,
-        bodies=list(bodies), hasLocal=local is not None, hasScale3=scale3 is not None, eye=eye,
+        bodies=list(bodies), hasLocal=local is not None, hasScale3=scale3 is not None, eye=eye, parents=list(parents),
     )  # fmt: skip
     assert error == 0
     return {method: page.written(method, ROW) for method in methods}
@@ -195,3 +197,16 @@ def test_far_from_the_origin_a_body_moves_as_it_does_at_the_origin(page):
         bodies["position"] += np.float32([3e6, -1e6, 2e5])
     far = page_poses(page, tuple(snapshots), ("linear",), eye=eye)["linear"]["place"]
     np.testing.assert_allclose(far, near, atol=1e-5)
+
+
+def test_a_body_with_a_parent_is_drawn_in_the_drawn_frame_of_its_parent(page, pairs):
+    few = tuple(bodies[:40] for bodies in pairs)
+    parents = [-1] * 20 + [*range(20)]
+    rows = page_poses(page, few, ("linear", "hermite"), parents=parents)
+    for method, drawn in rows.items():
+        alone = reference_poses(few[1], few[2], SHARE, method, few[0])
+        turns, places = (getattr(alone, field).astype(np.float64) for field in ("orientation", "position"))
+        placed = places[:20] + quaternion.rotate(unit(turns[:20]), places[20:])
+        np.testing.assert_allclose(drawn["place"][20:], placed, rtol=2e-6, atol=2e-5)
+        np.testing.assert_allclose(drawn["place"][:20], places[:20], rtol=1e-6, atol=1e-6)
+        assert angles_between(drawn["turn"][20:], quaternion.multiply(turns[:20], turns[20:])).max() < 1e-5

@@ -159,17 +159,6 @@ def test_after_a_lost_context_the_same_snapshot_is_drawn_again(page):
     assert found == [True, False, 0, [255, 255, 255, 255]]
 
 
-def test_a_canvas_has_at_most_two_pixels_a_point(page):
-    found = page.run(
-        """async () => {
-        const {pictureSize} = await import("/renderer.js");
-        return [[800, 600, 1], [390, 844, 3], [101.5, 50.2, 1.25], [0, 0, 2]].map((given) => pictureSize(...given));
-    }""",
-        {},
-    )
-    assert found == [[800, 600], [780, 1688], [127, 63], [1, 1]]
-
-
 def test_a_browser_without_webgl2_gets_a_plain_text(page):
     with pytest.raises(Exception, match=r"offers no WebGL2.*hardware acceleration"):
         page.run('async () => new (await import("/renderer.js")).Renderer({getContext: () => null})', {})

@@ -10,15 +10,21 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.relay.stream.lean_cases import random_bodies
 from tests.web.in_node import run_in_node
 from twixt import Box, Camera, Scene, Sphere
 from twixt.ipc.scene.scene import packed_scene
 from twixt.ipc.snapshot import HEAD, MARK, Head, new_bodies
+from twixt.relay.stream.lean import LeanDecoder, LeanEncoder
 from twixt.relay.stream.messages import (
     HEADER,
+    LEAN,
+    SNAPSHOT,
     Column,
+    Payload,
     columns_payload,
     content_payload,
+    head_bytes,
     padded,
     scene_payload,
     snapshot_payload,
@@ -127,6 +133,23 @@ def test_a_scene_has_its_tables_and_indices_and_a_content_its_piece() -> None:
     assert content == {
         "kind": "content", "number": 2, "digest": digest.hex(), "offset": 10, "size": 16, "bytes": list(b"abcdef"),
     }  # fmt: skip
+
+
+def test_lean_snapshots_have_the_records_that_the_reference_decodes() -> None:
+    bodies = random_bodies(300)
+    encoder, reference = LeanEncoder(), LeanDecoder()
+    marks = np.zeros(1, MARK)
+    messages, expected = [columns_message(1, 2, [])], []
+    for known in (0, 1):
+        encoder.encode(bodies)
+        block = encoder.block(known)
+        content = head_bytes(Head(count=300, marks=1, tick=known), 0) + block + marks.tobytes()
+        messages.append(Payload(SNAPSHOT, content, LEAN, 2).numbered(2))
+        expected.append(reference.decode(block).view("<u4").tolist())
+    _, *answers, damaged = decoded([*messages, messages[-1][:-72]])
+    assert [answer["snapshot"]["words"] for answer in answers] == expected
+    assert [len(answer["snapshot"]["markWords"]) for answer in answers] == [16, 16]
+    assert "is damaged" in damaged["error"]
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,231 @@
+/**
+ * Marks (arrows, lines, contact points) between two snapshots: their blending, and their solids and thin lines.
+ *
+ * Marks are matched by key and blended as in render/interpolation/blending.py. Solids and lines are those of
+ * render/draw/marks/mark_solids.py. A solid is a row like those of bodies, so the programs of shapes draw it.
+ */
+
+import { AXIS_COLORS, AXIS_RADIUS, HEAD_LENGTH, HEAD_RADIUS, HEAD_SHARE, MARK_KINDS, THINNEST, TO_AXES } from "./glsl.js";
+import { InputBuffer, ROW_BYTES } from "./gpu.js";
+import { LINE_BYTES, rotated, turnAfter, unit } from "./ground.js";
+
+const WORDS = 16;
+/** Words of a mark: the first of position, orientation and size; colour; kind (low byte); label; body. */
+const [POSITION, ORIENTATION, SIZE, COLOR, KIND, LABEL, BODY] = [2, 5, 9, 12, 13, 14, 15];
+const FARTHEST = 1e30;
+const TEXT_RECORD = 255;
+const SOLIDS = ["boxes", "capsules", "cylinders", "ellipsoids", "cones"];
+const OPAQUE = 255;
+
+/**
+ * @typedef {Object} Mark
+ * @property {string} key
+ * @property {string} kind one of MARK_KINDS
+ * @property {number[]} position metres, in the world or in the frame of `body`
+ * @property {number[]} turn unit quaternion xyzw, in the same frame
+ * @property {number[]} size metres, see MARK_KINDS in ipc/snapshot.py
+ * @property {number[]} color rgba bytes
+ * @property {number} label
+ * @property {number} body the body to which the mark is attached; -1: none
+ */
+
+/**
+ * The marks of a snapshot that can be drawn, sorted by key. Later calls return the same array.
+ * @param {object} snapshot
+ * @returns {Mark[]}
+ */
+export function drawableMarks(snapshot) {
+  snapshot.drawable ??= readMarks(snapshot);
+  return snapshot.drawable;
+}
+
+function readMarks({ markWords, vertices = 0 }) {
+  if (!markWords || markWords.length === 0) return [];
+  const floats = new Float32Array(markWords.buffer, markWords.byteOffset, markWords.length);
+  let count = markWords.length / WORDS - Math.ceil(12 * vertices / 64);
+  const last = WORDS * (count - 1);
+  if (count > 0 && (markWords[last + KIND] & 255) === TEXT_RECORD) count = Math.max(0, count - markWords[last + LABEL]);
+  const found = [];
+  for (let at = 0; at < WORDS * count; at += WORDS) {
+    const kind = MARK_KINDS[markWords[at + KIND] & 255];
+    const isWell = floats.subarray(at + POSITION, at + COLOR).every((value) => Math.abs(value) < FARTHEST);
+    if (kind === undefined || !isWell) continue;
+    const bytes = markWords[at + COLOR];
+    found.push({
+      key: (BigInt(markWords[at + 1]) << 32n) | BigInt(markWords[at]), kind,
+      position: [...floats.subarray(at + POSITION, at + ORIENTATION)],
+      turn: unit([...floats.subarray(at + ORIENTATION, at + SIZE)]), size: [...floats.subarray(at + SIZE, at + COLOR)],
+      color: [bytes & 255, (bytes >>> 8) & 255, (bytes >>> 16) & 255, bytes >>> 24],
+      label: markWords[at + LABEL], body: markWords[at + BODY] - 1,
+    });
+  }
+  return found.sort((one, other) => (one.key < other.key ? -1 : Number(one.key > other.key)));
+}
+
+/**
+ * The marks that are drawn between two snapshots.
+ * @param {{older: object, newer: object?, share: number}} pair from `chosenPair`
+ * @returns {Mark[]}
+ */
+export function blendedMarks({ older, newer, share }) {
+  const before = drawableMarks(older);
+  const after = newer === null || share <= 0 ? [] : drawableMarks(newer);
+  if (before.length === 0 || after.length === 0) return before;
+  let at = 0;
+  return before.map((mark) => {
+    while (at < after.length && after[at].key < mark.key) at++;
+    if (at === after.length || after[at].key !== mark.key) return mark;
+    const next = after[at++];
+    return next.body === mark.body ? blended(mark, next, share) : mark;
+  });
+}
+
+function blended(mark, next, share) {
+  const between = (from, to) => from.map((value, axis) => value + (to[axis] - value) * share);
+  return {
+    ...mark, position: between(mark.position, next.position), turn: slerp(mark.turn, next.turn, share),
+    size: mark.kind === next.kind ? between(mark.size, next.size) : mark.size,
+    color: between(mark.color, next.color).map(Math.round),
+  };
+}
+
+/** Shortest rotation between two unit quaternions (Shoemake 1985). */
+function slerp(start, to, share) {
+  const dot = start.reduce((sum, value, at) => sum + value * to[at], 0);
+  const end = dot < 0 ? to.map((value) => -value) : to;
+  const apart = Math.hypot(...end.map((value, at) => value - start[at]));
+  const angle = 2 * Math.atan2(apart, Math.hypot(...end.map((value, at) => value + start[at])));
+  const sine = Math.sin(angle);
+  const [first, second] = sine < 1e-6 ? [1 - share, share]
+    : [Math.sin((1 - share) * angle) / sine, Math.sin(share * angle) / sine];
+  return unit(start.map((value, at) => first * value + second * end[at]));
+}
+
+/**
+ * Marks in the world. A mark whose body is hidden or does not exist is left out.
+ * @param {Mark[]} marks
+ * @param {import("./pose.js").DrawnPoses} poses
+ */
+export function placedMarks(marks, poses) {
+  if (marks.every(({ body }) => body < 0)) return marks;
+  return marks.flatMap((mark) => {
+    if (mark.body < 0) return [mark];
+    const pose = poses.of(mark.body);
+    if (pose === null || !pose.isVisible) return [];
+    const arm = rotated(pose.orientation, mark.position);
+    return [{
+      ...mark, position: arm.map((value, axis) => value + pose.position[axis]), turn: turnAfter(pose.orientation, mark.turn),
+    }];
+  });
+}
+
+/**
+ * The solids and the thin lines of marks.
+ * @param {Mark[]} marks in the world
+ * @returns {{solids: {solid: string, position: number[], turn: number[], half: number[], color: number[]}[],
+ *   lines: {start: number[], end: number[], color: number[]}[]}}
+ */
+export function markSolids(marks) {
+  const solids = [];
+  const lines = [];
+  for (const mark of marks) {
+    const { kind, position, turn, size: [a, b, c], color } = mark;
+    const ahead = (metres) => rotated(turn, [0, 0, metres]).map((value, axis) => value + position[axis]);
+    const add = (solid, half, metres = 0, own = turn, tint = color, place = ahead(metres)) => (
+      solids.push({ solid, position: place, turn: own, half, color: tint }));
+    const flattened = (half) => half.map((value) => Math.max(value, Math.max(0, ...half) * THINNEST));
+    if (kind === "sphere") add("ellipsoids", [a, a, a]);
+    else if (kind === "box") add("boxes", flattened([a / 2, b / 2, c / 2]));
+    else if (kind === "ellipsoid") add("ellipsoids", flattened([a / 2, b / 2, c / 2]));
+    else if (kind === "capsule") add("capsules", flattened([a, a, b / 2]));
+    else if (kind === "cylinder") add("cylinders", flattened([a, a, b / 2]));
+    else if (kind === "axes") {
+      TO_AXES.forEach((toAxis, axis) => {
+        const own = turnAfter(turn, toAxis);
+        const place = rotated(own, [0, 0, a / 2]).map((value, at) => value + position[at]);
+        const tint = [...AXIS_COLORS[axis].map((value, at) => Math.round(color[at] * value / 255)), color[3]];
+        add("cylinders", [a * AXIS_RADIUS, a * AXIS_RADIUS, a / 2], 0, own, tint, place);
+      });
+    } else if (kind === "arrow" || kind === "line") {
+      if (!(a > 0)) lines.push({ start: position, end: ahead(b), color });
+      else if (kind === "line") add("cylinders", [a, a, b / 2], b / 2);
+      else {
+        const head = c > 0 ? HEAD_SHARE * b : Math.min(HEAD_LENGTH * a, b);
+        const around = c > 0 ? c : head * (HEAD_RADIUS / HEAD_LENGTH);
+        add("cylinders", [a, a, (b - head) / 2], (b - head) / 2);
+        add("cones", [around, around, head / 2], b - head / 2);
+      }
+    }
+  }
+  return { solids, lines };
+}
+
+/** Draws the marks of a picture. Call `begin` first. */
+export class Marks {
+  /**
+   * @param {WebGL2RenderingContext} gl
+   * @param {import("./solids.js").Solids} solids
+   * @param {import("./ground.js").Ground} ground
+   */
+  constructor(gl, solids, ground) {
+    this.solids = solids;
+    this.ground = ground;
+    this.opaque = new InputBuffer(gl);
+    this.transparent = new InputBuffer(gl);
+    this.runs = [];
+    this.through = [];
+    this.lines = [];
+    this.brightness = 1;
+  }
+
+  /**
+   * Takes over the marks of a picture.
+   * @param {Mark[]} marks in the world
+   * @param {number[]} eye
+   * @param {number} brightness factor on the colours of bodies
+   */
+  begin(marks, eye, brightness) {
+    this.brightness = brightness;
+    const { solids, lines } = marks.length > 0 ? markSolids(marks) : { solids: [], lines: [] };
+    const fromEye = (place) => place.map((value, axis) => value - eye[axis]);
+    this.lines = lines.map(({ start, end, color }) => ({ start: fromEye(start), end: fromEye(end), color }));
+    const rows = solids.filter(({ color }) => color[3] > 0).map((one) => ({ ...one, place: fromEye(one.position) }));
+    const opaque = rows.filter(({ color }) => color[3] === OPAQUE)
+      .sort((one, other) => SOLIDS.indexOf(one.solid) - SOLIDS.indexOf(other.solid));
+    this.through = rows.filter(({ color }) => color[3] < OPAQUE);
+    this.runs = SOLIDS.map((kind) => ({
+      kind, first: opaque.findIndex(({ solid }) => solid === kind), count: opaque.filter(({ solid }) => solid === kind).length,
+    })).filter(({ count }) => count > 0);
+    this.opaque.write(this.#rowsOf(opaque));
+    this.transparent.write(this.#rowsOf(this.through));
+  }
+
+  /** Draws the opaque solids, like bodies. @param {{isParallel: boolean, isOutlined: boolean}} frame */
+  drawOpaque(frame) {
+    for (const run of this.runs) this.solids.drawMarks(run, frame, this.opaque, false);
+  }
+
+  /** Draws the thin lines. */
+  drawLines() {
+    const bytes = new Uint8Array(LINE_BYTES * this.lines.length);
+    this.lines.forEach(({ start, end, color }, at) => {
+      new Float32Array(bytes.buffer, LINE_BYTES * at, 6).set([...start, ...end]);
+      bytes.set(color, LINE_BYTES * at + 24);
+    });
+    if (this.lines.length > 0) this.ground.drawLines(bytes, this.lines.length);
+  }
+
+  /** Draws a transparent solid. @param {number} at its index in `through` */
+  drawTransparent(at, frame) {
+    this.solids.drawMarks({ kind: this.through[at].solid, first: at, count: 1 }, frame, this.transparent, true);
+  }
+
+  #rowsOf(solids) {
+    const rows = new Float32Array(ROW_BYTES / 4 * solids.length);
+    solids.forEach(({ place, turn, half, color }, at) => {
+      const tint = color.slice(0, 3).map((value) => value / 255 * this.brightness);
+      rows.set([...place, 1, ...turn, ...half, color[3] / 255, ...tint, 1], ROW_BYTES / 4 * at);
+    });
+    return rows;
+  }
+}
