@@ -253,7 +253,7 @@ def _main(arguments: list[str]) -> int:
     from twixt.ipc.process.notices import print_notice
 
     try:
-        if arguments[:1] in (["_view"], ["_serve"]):
+        if arguments[:1] in (["_view"], ["_serve"], ["_measure"]):
             from twixt.sim.process import viewer_command
 
             # This call comes before the import of numpy, because it sets the search path.
@@ -262,6 +262,10 @@ def _main(arguments: list[str]) -> int:
                 from twixt.relay.serve.owned import serve_as_child
 
                 return serve_as_child()
+            if arguments[0] == "_measure":
+                from twixt.cli.web_measure import measure_as_child
+
+                return measure_as_child()
             from twixt.render.viewer.owned_viewer import view_as_child
 
             return view_as_child(is_owned)

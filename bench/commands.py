@@ -65,6 +65,10 @@ EVENNESS_TABLES = ("free", "busy", "sway")
 VIEW_SCENES = (
     "one-ball", "explosion", "pile", "orbit", "planet", "teleporter", "swarm", "runner", "flat", "two-groups", "fountain"
 )  # fmt: skip
+# Worlds, links and rates of `web.web_bench`.
+WEB_WORLDS = ("metronome", "runner", "balls")
+WEB_LINKS = ("loopback", "80+-20 ms", "0.1 % loss", "5 % loss", "20 Mbit/s")
+WEB_RATES = ("60", "20", "5")
 # Cases of `events.events_bench`.
 EVENT_CASES = ("trouble", "stop", "overflow", "reset", "million")
 
@@ -327,6 +331,25 @@ add(
     All ways to publish, playback clocks and rates take six minutes. The bench starts an Xvfb.
     """,
     option("--quick", is_flag=True, help="test with two short runs that the bench works"),
+    TO_JSON,
+    TO_PAGE,
+)
+add(
+    "web",
+    "web.web_bench:run",
+    """Evenness of the browser view in a Chromium, over links with delay, loss and little bandwidth.
+
+    \b
+    All cases take about twenty minutes. The links need root and Linux; without these, only the loopback is measured.
+    The bench starts its own display (Xvfb). A short run:
+    python -m bench web --worlds metronome --links loopback --rates 60
+    """,
+    seconds(12.0, least=1, about="seconds of each run"),
+    names_option("--worlds", WEB_WORLDS),
+    names_option("--links", WEB_LINKS),
+    names_option("--rates", WEB_RATES),
+    option("--screen/--no-screen", default=True, help="also measure by the pixels of the screen"),
+    option("--quick", is_flag=True, help="test with one world, one rate and two links that the bench works"),
     TO_JSON,
     TO_PAGE,
 )

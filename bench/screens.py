@@ -62,7 +62,7 @@ def screen(kind: str) -> Iterator[Screen]:
 @contextmanager
 def mapped_screen(size_px: tuple[int, int]) -> Iterator[Screen]:
     """Runs an Xvfb that keeps its pixels in a file. Raises TwixtError."""
-    with tempfile.TemporaryDirectory(prefix="xvfb-") as folder, _xvfb(size_px, "-fbdir", folder) as made:
+    with tempfile.TemporaryDirectory(prefix="xvfb-") as folder, _xvfb(size_px, "-fbdir", folder, "-nocursor") as made:
         yield replace(made, pixels_file=os.path.join(folder, "Xvfb_screen0"))
 
 

@@ -12,7 +12,6 @@ import base64
 import json
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import tempfile
@@ -43,11 +42,14 @@ ALWAYS = (
     "--disable-features=MediaRouter,Translate,OptimizationHints", "--password-store=basic", "--mute-audio",
     "--force-device-scale-factor=1", "--force-color-profile=srgb", "--window-position=0,0",
 )  # fmt: skip
+# Chromium's sandbox does not work for root. (Windows has no such user.)
+IS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 # Longest time, in seconds, that the browser may take to start, and to answer a message.
 START_LIMIT_S, ANSWER_LIMIT_S = 60.0, 60.0
 POLL_S = 0.01
-# Waits for the end of a pipe that this process alone holds open, then ends a process group and removes a folder.
-WATCHER = 'read -r line; kill -s KILL -- "-$0" 2>/dev/null; sleep 0.5; rm -rf -- "$1"'
+# Waits for the end of a pipe that this process alone holds open, then ends a process group and removes a folder, in
+# which the group's last processes may still write for a moment.
+WATCHER = 'read -r line; kill -s KILL -- "-$0" 2>&1; for _ in $(seq 99); do rm -rf -- "$1" && exit; sleep 0.02; done'
 # Codes of the keys whose names are not a character: Windows' key code, and text that the key types.
 KEYS = {
     "Enter": (13, "\r"), "Tab": (9, ""), "Escape": (27, ""), "Backspace": (8, ""), "Delete": (46, ""), " ": (32, " "),
@@ -100,7 +102,7 @@ class Chromium:
         command += ["--headless=new"] if display is None else []
         command += [*LLVMPIPE, WITHOUT_X if display is None else ON_X] if is_software else []
         command += ["--kiosk"] if is_kiosk else []
-        command += ["--no-sandbox", "--test-type"] if os.geteuid() == 0 else []
+        command += ["--no-sandbox", "--test-type"] if IS_ROOT else []
         environ = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY")}
         environ |= {"TMPDIR": self._folder} | ({"DISPLAY": display} if display is not None else {})
         with open(os.path.join(self._folder, "stderr"), "wb") as errors:
@@ -152,18 +154,9 @@ class Chromium:
         if self._is_closed or os.getpid() != self._owner:
             return
         self._is_closed = True
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        self._watcher.communicate()
         self._process.wait()
         self._ends.close()
-        # processes of the browser may still write in its folder until they have ended
-        for _ in range(100):
-            shutil.rmtree(self._folder, ignore_errors=True)
-            if not os.path.exists(self._folder):
-                break
-            time.sleep(POLL_S)
-        self._watcher.kill()
-        self._watcher.communicate()
 
     def call(
         self, method: str, session: str | None = None, limit_s: float = ANSWER_LIMIT_S, **parameters: Any
@@ -297,10 +290,9 @@ class Page:
         middle, right or none. more: such as deltaY of the wheel, or modifiers (1 Alt, 2 Ctrl, 8 Shift)."""
         held = {"none": 0, "left": 1, "right": 2, "middle": 4}[button] if kind != "mouseReleased" else 0
         clicks = int(kind in ("mousePressed", "mouseReleased"))
-        values = {"type": kind, "x": x_px, "y": y_px, "button": button, "buttons": held, "clickCount": clicks}
-        self.call(
-            "Input.dispatchMouseEvent", **({"deltaX": 0, "deltaY": 0} if kind == "mouseWheel" else {}), **values | more
-        )
+        where: dict[str, Any] = {"x": x_px, "y": y_px, "button": button, "buttons": held, "clickCount": clicks}
+        wheel = {"deltaX": 0, "deltaY": 0} if kind == "mouseWheel" else {}
+        self.call("Input.dispatchMouseEvent", **{"type": kind, **where, **wheel, **more})
 
     def send_key(self, key: str, kinds: Sequence[str] = ("keyDown", "keyUp"), modifiers: int = 0) -> None:
         """Presses and releases a key. key: its name as in a KeyboardEvent, such as `a`, `Enter` or `ArrowLeft`."""
@@ -308,11 +300,9 @@ class Page:
         code = f"Key{key.upper()}" if len(key) == 1 and key.isalpha() else {" ": "Space"}.get(key, key)
         code = f"Digit{key}" if key.isdigit() else code
         for kind in kinds:
-            typed = {"text": text} if text and kind == "keyDown" else {}
-            self.call(
-                "Input.dispatchKeyEvent", type=kind, key=key, code=code, windowsVirtualKeyCode=number,
-                modifiers=modifiers, **typed,
-            )  # fmt: skip
+            typed: dict[str, Any] = {"text": text} if text and kind == "keyDown" else {}
+            names: dict[str, Any] = {"key": key, "code": code, "windowsVirtualKeyCode": number, "modifiers": modifiers}
+            self.call("Input.dispatchKeyEvent", **{"type": kind, **names, **typed})
 
     def send_touch(self, kind: str, *points_px: tuple[float, float]) -> None:
         """Puts fingers on the page. kind: touchStart, touchMove, touchEnd or touchCancel. points_px: where each finger

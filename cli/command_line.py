@@ -91,6 +91,7 @@ def run(**values: Any) -> int:
 
 @commands.command(
     WORLD,
+    option("--web", is_flag=True, help="measure the browser view, in a Chromium that this command starts"),
     FULL,
     option(
         "--against",

@@ -268,8 +268,10 @@ export class OrbitCamera {
  * @returns {Bodies}
  */
 export function bodiesOf(scene, snapshot, places = null) {
-  const framed = scene.framedBalls(snapshot, places);
-  return {framed, bounds: boundsOf(scene.seenBalls(snapshot, places)), smallSizeM: scene.smallSizeM(snapshot)};
+  const seen = scene.seenBalls(snapshot, places);
+  return {
+    framed: scene.framedBalls(snapshot, places, 1, seen), bounds: boundsOf(seen), smallSizeM: scene.smallSizeM(snapshot),
+  };
 }
 
 /**
@@ -319,10 +321,12 @@ export function placeFor(balls, view, filled = FILLED) {
   const {middle} = boundsOf(balls);
   const count = Math.max(balls.radius.length, 1);
   const radius = balls.radius.length ? balls.radius.slice() : Float64Array.of(EMPTY_M);
-  const [across, along, toward] = [view.right, view.up, view.backward].map((axis) =>
-    Float64Array.from({length: count}, (_, ball) =>
-      balls.radius.length ? dot(axis, minus(balls.place.subarray(3 * ball, 3 * ball + 3), middle)) : 0,
-    ),
+  const [across, along, toward] = [view.right, view.up, view.backward].map(([x, y, z]) =>
+    numbers(count, (ball) => {
+      const at = 3 * ball;
+      if (!balls.radius.length) return 0;
+      return x * (balls.place[at] - middle[0]) + y * (balls.place[at + 1] - middle[1]) + z * (balls.place[at + 2] - middle[2]);
+    }),
   );
   let farthestM = 0;
   for (let ball = 0; ball < count; ball++) {
@@ -376,6 +380,13 @@ function between(side, room) {
   return [(highest + lowest) / 2, (highest - lowest) / 2];
 }
 
+/** Array of doubles: the values of a function of the index. */
+function numbers(count, valueOf) {
+  const found = new Float64Array(count);
+  for (let at = 0; at < count; at++) found[at] = valueOf(at);
+  return found;
+}
+
 function roundEven(value) {
   const whole = Math.round(value);
   return whole - value === 0.5 && whole % 2 ? whole - 1 : whole;
@@ -404,7 +415,9 @@ const START_S = 0.1;
 const RATE_PER_S = 11, FASTEST_PER_S = 40, HASTE = 3;
 // A move ends when the picture is within this many px of its goal.
 const REST_PX = 0.1;
-const SAMPLES_PER_S = 30, OFTEN_BODIES = 4096;
+const SAMPLES_PER_S = 30;
+// Of more bodies, each second, third ... one is sampled.
+const MOST_SAMPLED = 2048;
 // A frame that took longer counts as this long.
 const LONGEST_FRAME_S = 0.1;
 
@@ -481,8 +494,7 @@ export class AutomaticCamera {
     this.#presentMs = presentMs;
     if (isHeld) this.#move = null;
     const view = this.#orbit.framedView(widthPx / Math.max(heightPx, 1));
-    const oftenS = Math.max(1, newest.count / OFTEN_BODIES) / SAMPLES_PER_S;
-    if (newest !== this.#last?.snapshot && this.#nowS - this.#sampledS >= oftenS - 1e-3) {
+    if (newest !== this.#last?.snapshot && this.#nowS - this.#sampledS >= 1 / SAMPLES_PER_S - 1e-3) {
       this.#sampledS = this.#nowS;
       const sample = this.#sample(scene, newest, placesOf());
       if (sample !== null && !isHeld) this.#decide(sample, view);
@@ -497,7 +509,7 @@ export class AutomaticCamera {
 
   /** Balls around the bodies now and AHEAD_S later; null if there are none. Remembers the box around them. */
   #sample(scene, snapshot, places) {
-    const balls = scene.framedBalls(snapshot, places);
+    const balls = scene.framedBalls(snapshot, places, Math.ceil(snapshot.count / MOST_SAMPLED));
     const position = places ?? positionsOf(snapshot);
     const before = this.#last;
     this.#last = {snapshot, position, moves: new Float64Array(3 * snapshot.count)};
@@ -528,11 +540,13 @@ export class AutomaticCamera {
     const {place, radius, bodies} = balls;
     const total = bodies.length, most = Math.max(1, Math.floor(total * FLOWN_SHARE));
     if (total - most < LEAST_OTHERS) return;
-    const middle = [0, 1, 2].map((axis) => Float64Array.from(bodies, (_, at) => place[3 * at + axis]).sort()[total >> 1]);
-    const away = Float64Array.from(bodies, (_, at) => distance(place.subarray(3 * at, 3 * at + 3), middle) + radius[at]);
+    const middle = [0, 1, 2].map((axis) => numbers(total, (at) => place[3 * at + axis]).sort()[total >> 1]);
+    const away = numbers(total, (at) => radius[at] + Math.hypot(
+      place[3 * at] - middle[0], place[3 * at + 1] - middle[1], place[3 * at + 2] - middle[2],
+    ));
     const limitM = FLOWN_FACTOR * away.slice().sort()[total - 1 - most];
     const since = new Map();
-    const isLeft = Array.from(away, (awayM, at) => {
+    const isLeft = [...away].map((awayM, at) => {
       if (awayM <= limitM) return false;
       since.set(bodies[at], this.#flownSinceS.get(bodies[at]) ?? this.#nowS);
       return this.#nowS - since.get(bodies[at]) >= FLOWN_OFF_S;
@@ -780,12 +794,11 @@ function beyond({place, radius}, [x, y, z, distanceM], {right, up, backward, tan
   const across = share * tangent * aspect, along = share * tangent;
   const [acrossR, alongR] = [across, along].map((slope) => (orthographic ? 1 : Math.hypot(1, slope)));
   for (let ball = 0; ball < radius.length; ball++) {
-    const at = place.subarray(3 * ball, 3 * ball + 3);
-    const depthM = orthographic ? distanceM : distanceM + z - dot(backward, at);
-    most = Math.max(
-      most, Math.abs(dot(right, at) - x) + acrossR * radius[ball] - across * depthM,
-      Math.abs(dot(up, at) - y) + alongR * radius[ball] - along * depthM,
-    );
+    const a = place[3 * ball], b = place[3 * ball + 1], c = place[3 * ball + 2];
+    const depthM = distanceM + (orthographic ? 0 : z - backward[0] * a - backward[1] * b - backward[2] * c);
+    const sideM = Math.abs(right[0] * a + right[1] * b + right[2] * c - x) + acrossR * radius[ball] - across * depthM;
+    const highM = Math.abs(up[0] * a + up[1] * b + up[2] * c - y) + alongR * radius[ball] - along * depthM;
+    most = Math.max(most, sideM, highM);
   }
   return most;
 }

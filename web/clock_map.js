@@ -4,14 +4,14 @@
  * A round trip bounds the offset between both clocks: the server answered after the page asked, and before the page got
  * the answer. The map intersects the bounds of all trips. Bounds widen with their age, because clocks differ in speed.
  * The offset is in the middle of the bounds. So its error is half the difference between the shortest ways there and
- * back, which no measurement can tell. The shortest single trip of 30 s has 2.5 times the error (p99, clocks that differ
- * by 200 ppm, ways of 80 +- 20 ms), because it is old, and seldom short both ways.
+ * back, which no measurement can tell. The shortest single trip of 30 s has 2.5 times the error (p99, clocks that
+ * differ by 200 ppm, ways of 80 +- 20 ms), because it is old, and seldom short both ways.
  *
- * Always: after the first trips the offset changes by at most SLEW, so `toServerNs` never runs back and the picture
- * never jumps. The exceptions are a silence, and a jump of one of the clocks (see `jumps`). Reads no clock.
+ * Always: while `isReady`, the offset changes by at most SLEW, so `toServerNs` never runs back and the picture never
+ * jumps. Reads no clock.
  */
 
-// Largest difference in speed between two clocks. Crystals differ by 200 ppm at most, and NTP may add 500 ppm.
+// Largest difference in speed between two clocks: crystals differ by up to 200 ppm, and NTP corrects clocks by more.
 const DRIFT = 500e-6;
 // Largest change of the offset, as a share of the time: 1 ms a second.
 const SLEW = 1e-3;
@@ -19,15 +19,13 @@ const SLEW = 1e-3;
 const RESOLUTION_NS = 100_000;
 // During this many first trips, each better offset is adopted at once.
 const FIRST_TRIPS = 8;
-// After so long without a trip, these trips begin again: nothing is known about the drift meanwhile.
+// After so long without a trip, the first trips begin again: the clocks have drifted apart.
 const SILENCE_MS = 30_000;
 // If the offset is outside the bounds of a trip by more than this, one of the clocks has jumped (a computer slept).
+// Then the first trips begin again, too.
 const JUMP_NS = 20_000_000;
 
 export class ClockMap {
-  /** Number of times that one of the clocks jumped. After a jump the server's time may run back: draw with a new
-   * `PlaybackClock`, because the old one waits for the last present time. */
-  jumps = 0;
   #atMs = 0; // page's instant of the last trip; the next four are those of this instant
   #lowNs = -Infinity; // bounds of the offset (server's clock minus page's clock)
   #highNs = Infinity;
@@ -44,13 +42,14 @@ export class ClockMap {
   addTrip(sentMs, serverNs, receivedMs) {
     if (![sentMs, serverNs, receivedMs].every(Number.isFinite) || receivedMs < sentMs) return;
     const beforeNs = this.#offsetAtNs(receivedMs);
-    const tripLowNs = serverNs - receivedMs * 1e6 - RESOLUTION_NS, tripHighNs = serverNs - sentMs * 1e6 + RESOLUTION_NS;
+    const tripLowNs = serverNs - receivedMs * 1e6 - RESOLUTION_NS;
+    const tripHighNs = serverNs - sentMs * 1e6 + RESOLUTION_NS;
     const passedMs = Math.max(0, receivedMs - this.#atMs), widerNs = DRIFT * passedMs * 1e6;
     if (passedMs > SILENCE_MS) this.#trips = 0;
     let lowNs = Math.max(this.#lowNs - widerNs, tripLowNs), highNs = Math.min(this.#highNs + widerNs, tripHighNs);
     if (lowNs > highNs) {
       [lowNs, highNs] = [tripLowNs, tripHighNs];
-      if (beforeNs < lowNs - JUMP_NS || beforeNs > highNs + JUMP_NS) [this.#trips, this.jumps] = [0, this.jumps + 1];
+      if (beforeNs < lowNs - JUMP_NS || beforeNs > highNs + JUMP_NS) this.#trips = 0;
     }
     [this.#atMs, this.#lowNs, this.#highNs] = [receivedMs, lowNs, highNs];
     this.#targetNs = (lowNs + highNs) / 2;
@@ -60,7 +59,10 @@ export class ClockMap {
   /** Server's instant, in whole ns, at an instant of the page in ms. */
   toServerNs(pageMs) { return Math.round(pageMs * 1e6 + this.#offsetAtNs(pageMs)); }
 
-  /** True if enough trips are known. Until then the offset may jump: send pings quickly, and draw nothing yet. */
+  /**
+   * True if FIRST_TRIPS are known, since the beginning, since a silence and since a jump. Until then the server's time
+   * may run back: send pings quickly, and draw with a new `PlaybackClock` afterwards, because the old one would wait.
+   */
   get isReady() { return this.#trips >= FIRST_TRIPS; }
 
   /** Largest error of `toServerNs` at the last trip, in ms. */

@@ -2,9 +2,9 @@
  * Modes of the playback clock: the user's preferences, and the modes `ahead`, `newest-two` and `buffered`; port of
  * `render/playback/modes.py`, which gives the reasons. The mode `auto` has its own module.
  *
- * A mode has `name`, `reason` and three methods: `advanceTo(stream, presentNs, passedNs, drawTimeNs)` proposes the draw
- * time of a frame (drawTimeNs: of the previous frame, or null), `replanned(stream, drawTimeNs, stretch)` adapts to a new
- * map (stretch: factor by which intervals of wall time became longer), and `beginAnew()` clears the statistics of frames.
+ * A mode has `name`, `reason` and three methods. `advanceTo(stream, presentNs, passedNs, drawTimeNs)` proposes the draw
+ * time of a frame; drawTimeNs is that of the previous frame, or null. `replanned(stream, drawTimeNs, stretch)` adapts to
+ * a new map, whose intervals of wall time are `stretch` times as long. `beginAnew()` clears the statistics of frames.
  */
 
 import {roundEven} from "./stream.js";
@@ -75,7 +75,7 @@ export class NewestTwoMode extends StatelessMode {
   reason = "between the two newest snapshots, one interval late";
 
   advanceTo(stream, presentNs) {
-    const dueNs = stream.previousDueNs + presentNs - stream.newestArrivalNs;
+    const dueNs = stream.previousDueNs + (presentNs - stream.newestArrivalNs);
     return stream.simAt(Math.min(dueNs, stream.newestDueNs));
   }
 }

@@ -8,6 +8,8 @@
 
 const PROTOCOL = 1;
 const NONCE_BYTES = 16;
+// Digests that a hello has room for: it has at most 4 KiB.
+const MOST_DIGESTS = 100;
 const ROLES = ["stream", "control"];
 // The first pings, close together, give the clock map its start. Later ones follow drift and a change of the route.
 const FIRST_PINGS = 8, FIRST_PING_MS = 25, PING_MS = 250;
@@ -152,7 +154,7 @@ export class Connection {
       socket.binaryType = "arraybuffer";
       this.#sockets.set(role, socket);
       const isMine = () => this.#sockets.get(role) === socket;
-      const have = role === "stream" ? {have: this.#options.digests()} : {};
+      const have = role === "stream" ? {have: this.#options.digests().slice(-MOST_DIGESTS), lean: true} : {};
       socket.onopen = () => isMine() && socket.send(JSON.stringify({...hello, role, ...have}));
       socket.onmessage = ({data}) => isMine() && this.#receive(data);
       socket.onclose = ({code, reason}) => isMine() && this.#closed(role, code, reason);
@@ -192,7 +194,7 @@ export class Connection {
     } else {
       if (message.kind === "end") {
         this.#endedEpoch = this.#worldEpoch;
-        this.#become("waiting", "ended", message.message ?? "");
+        this.#become("waiting", message.end === "waiting" ? "" : "ended", message.message ?? "");
       }
       this.#options.onControl(message);
     }

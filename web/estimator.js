@@ -1,4 +1,4 @@
-/** Estimate of the playback offset for the mode `auto`; port of `render/playback/estimator.py`, which gives the reasons. */
+/** Estimate of the playback offset for `auto`; port of `render/playback/estimator.py`, which gives the reasons. */
 
 import {QuantileWindow} from "./quantiles.js";
 

@@ -24,7 +24,7 @@ const MODES = ["none", "interpolated", "held", "extrapolated"];
 const NUMBERS = [
   "timestampMs", "presentNs", "drawNs", "share", "rate", "playRate", "offsetNs", "roomNs", "drawDueNs",
   "usedPublishedNs", "newestTick", "newestSimNs", "newestDueNs", "newestPublishedNs", "worldEpoch", "planNumber",
-  "planRate", "ageBoundMs", "refreshMs", "workMs", "latenessMs", "messages", "bytes", "held",
+  "newestArrivalNs", "planRate", "ageBoundMs", "refreshMs", "workMs", "latenessMs", "messages", "bytes", "held",
 ];
 const TEXTS = ["mode", "reason", "clockMode", "method"];
 
@@ -94,6 +94,29 @@ export class FrameLog {
     }
     return indices.reverse();
   }
+}
+
+/** Columns of a row that tell how the clock chose the draw time. plan: null before the first. */
+export function clockColumns({mode, reason, offsetNs, roomNs, rate, held}, plan) {
+  return {
+    clockMode: mode, reason, offsetNs, roomNs, playRate: rate, held: Number(held), planNumber: plan?.number ?? 0,
+    planRate: plan?.rate ?? 1,
+  };
+}
+
+/**
+ * Columns of a row that tell what was drawn, and what was known. pair: null if nothing was drawn. lastDrawNs: draw time
+ * of the frame before. isStale: the picture stands until a fresh snapshot arrives.
+ */
+export function pairColumns(pair, newest, method, lastDrawNs, isStale) {
+  if (pair === null) return {mode: "none", method};
+  const {older, newer, share, drawNs} = pair, isBlended = newer !== older && method !== "none";
+  return {
+    mode: drawNs === lastDrawNs && (!isBlended || isStale) ? "held" : "interpolated", method, drawNs,
+    share: isBlended ? share : 0, usedPublishedNs: (isBlended ? newer : older).publishedNs, newestTick: newest.tick,
+    newestSimNs: newest.simNs, newestDueNs: newest.dueNs, newestPublishedNs: newest.publishedNs,
+    newestArrivalNs: newest.arrivalNs, worldEpoch: newest.worldEpoch, rate: newest.rate,
+  };
 }
 
 /**

@@ -7,14 +7,15 @@
  * for their scene) are not acknowledged, so at most the credit of them waits.
  */
 
-import {bodiesOf, OrbitCamera} from "./camera.js";
+import {View} from "./camera.js";
 import {ClockMap} from "./clock_map.js";
 import {Connection} from "./connection.js";
 import {Contents} from "./contents.js";
-import {FrameLog, RefreshInterval} from "./frame_log.js";
+import {clockColumns, FrameLog, pairColumns, RefreshInterval} from "./frame_log.js";
 import {Hands} from "./hands.js";
 import {nextScale, onlyInWindow, Panel} from "./panel.js";
 import {MODES, PlaybackClock} from "./playback_clock.js";
+import {DrawnPoses, ParentLog, publishedPlaces} from "./pose.js";
 import {Renderer} from "./renderer.js";
 import {Scene} from "./scene.js";
 import {SnapshotStore} from "./snapshots.js";
@@ -31,8 +32,6 @@ const STALE_MS = 1000;
 const PANEL_MS = 250;
 // Figures on the panel are of the last seconds.
 const SHOWN_S = 5;
-// The camera's planes are fitted to the bodies at most this often.
-const SURROUND_MS = 500;
 // More pixels than this for a CSS pixel cost, and cannot be seen.
 const MOST_DENSITY = 2;
 
@@ -46,30 +45,31 @@ class Page {
   connection;
   renderer = null;
   scene = null;
-  camera = new OrbitCamera();
+  view = new View();
   method = METHODS[0];
   status = {};
   plan = null;
+  isPaused = false;
+  timeScale = 1;
   #decoder = new Decoder();
   #refresh = new RefreshInterval();
   #panel;
   #hands;
+  #parents = new ParentLog();
   #canvas = document.getElementById("view");
   #waiting = [];
   #originNs = null;
   #worldsBefore = 0;
   #newestEpoch = -1;
   #cameraVersion = -1;
-  #isFraming = true;  // the camera shows all bodies at the next snapshot
-  #isUpright = false;  // a new camera of the program: on a picture that is taller than wide, it moves back
   #isStale = false;
   #isResting = false;  // no frames were made, and nothing fresh was drawn since
   #pair = null;
+  #shown = null;  // scene, poses and draw time of the last frame
   #drawNs = null;
   #drawn = {};
   #timestampMs = null;
   #panelMs = -Infinity;
-  #surroundMs = -Infinity;
   #taken = {messages: 0, bytes: 0};
   #wantsScreenshot = false;
 
@@ -96,7 +96,12 @@ class Page {
       randomBytes: (count) => crypto.getRandomValues(new Uint8Array(count)),
       setTimeout: (...given) => setTimeout(...given), clearTimeout: (timer) => clearTimeout(timer),
     });
-    this.#hands = new Hands(this.#canvas, {camera: () => this.camera, moved: () => (this.#isFraming = false)});
+    this.#hands = new Hands(this.#canvas, {
+      view: this.view, drawn: () => this.#shown, mayPull: () => false, onPull: () => false,
+      onClick: ({clicks, body}) => {
+        if (clicks === 2) this.#panel.note(body === null ? "no body is followed" : `body ${body} is followed`);
+      },
+    });
     addEventListener("hashchange", () => this.connection.connect());
     addEventListener("keydown", (event) => this.#key(event));
     const see = () => this.connection.setVisible(document.visibilityState === "visible");
@@ -104,8 +109,13 @@ class Page {
     see();
     if (this.renderer !== null) this.connection.connect();
     const frame = (timestampMs) => {
+      try {
+        this.#frame(timestampMs);
+      } catch (error) {
+        this.#panel.fail(`The page has a fault: ${error.message}`);
+        throw error;  // no further frame: each would fail again
+      }
       requestAnimationFrame(frame);
-      this.#frame(timestampMs);
     };
     requestAnimationFrame(frame);
   }
@@ -124,12 +134,14 @@ class Page {
   #begin(welcome) {
     this.#decoder.begin();
     this.#waiting = [];
+    this.status = {};
     document.title = `${welcome.name} · twixt`;
     if (this.#originNs !== welcome.origin_ns) {
       // Another server, with another clock and with world epochs that begin again.
       if (this.#originNs !== null) {
         this.#worldsBefore = this.#newestEpoch + 1;
         this.clockMap = new ClockMap();
+        this.#parents = new ParentLog();
         this.#cameraVersion = -1;
       }
       this.#originNs = welcome.origin_ns;
@@ -172,6 +184,7 @@ class Page {
     const isFirst = this.scene === null;
     this.contents.announce(message.head);
     this.scene = new Scene(message, this.contents);
+    this.#parents.add(this.scene);
     this.renderer.setScene(this.scene);
     this.#drawn = {};
     this.#panel.remark([...onlyInWindow(message.head, METHODS), this.contents.trouble].filter(Boolean));
@@ -182,9 +195,7 @@ class Page {
 
   #setCamera(version, camera) {
     this.#cameraVersion = version;
-    this.camera = OrbitCamera.fromHead(camera);
-    this.#isFraming = camera === null;
-    this.#isUpright = camera !== null;
+    this.view.setCamera(camera);
   }
 
   #enterWaiting() {
@@ -199,8 +210,11 @@ class Page {
   #enter({message, arrivalMs}) {
     const {snapshot} = message;
     if (this.#isStale) this.#cut();
-    this.#newestEpoch = Math.max(this.#newestEpoch, snapshot.worldEpoch);
-    const arrivalNs = this.clockMap.toServerNs(arrivalMs);
+    if (snapshot.worldEpoch > this.#newestEpoch) {
+      this.#newestEpoch = snapshot.worldEpoch;
+      this.#hands.forget();
+    }
+    const arrivalNs = snapshot.arrivalNs = this.clockMap.toServerNs(arrivalMs);
     this.clock.observe(snapshot.simNs, snapshot.dueNs, arrivalNs, snapshot.worldEpoch, snapshot.planNumber);
     if (this.store.add(snapshot)) this.renderer.upload(snapshot);
     this.connection.applied(message);
@@ -222,10 +236,19 @@ class Page {
         simNs: this.#decoder.simNs(message.sim_time_ns), rate: message.rate,
       };
       this.clock.replan(this.plan);
+      // A plan without an instant is no pause: the simulation waits for its first viewer.
+      this.isPaused = message.rate === 0 && message.wall_ns !== -Number(this.#originNs);
+      this.timeScale = message.rate || this.timeScale;
     } else if (message.kind === "camera") {
       this.#setCamera(message.version, message.camera);
     } else if (message.kind === "status") {
+      if (!("time_scale" in this.status)) this.timeScale = message.status.time_scale ?? this.timeScale;
       this.status = message.status;
+      this.#hands.draggable = new Set(message.status.draggable);
+    } else if (message.kind === "end") {
+      this.status = {};
+    } else if (message.kind === "refused") {
+      this.#panel.note(`${message.name}: ${message.reason}`);
     }
   }
 
@@ -256,11 +279,14 @@ class Page {
       this.#pair = this.store.at(drawNs);
       for (const snapshot of this.store.dropBefore(drawNs)) this.renderer.release(snapshot);
     }
-    const {before, older, newer, share} = this.#pair;
-    const [widthPx, heightPx] = this.#size();
-    this.#fitCamera(widthPx / heightPx);
-    const camera = this.camera.matrices(widthPx, heightPx);
-    const asked = {before, older, newer, share, method: this.method, camera, widthPx, heightPx};
+    const {before, older, newer, share, drawNs} = this.#pair, {scene, method} = this, {newest} = this.store;
+    const {parentsOf} = this.#parents, [widthPx, heightPx] = this.#size();
+    const poses = new DrawnPoses(this.#pair, method, parentsOf), placesOf = () => publishedPlaces(newest, parentsOf);
+    this.#shown = {scene, poses, drawNs};
+    const presentMs = this.#timestampMs + this.#refresh.ms;
+    this.view.advance(presentMs, {scene, newest, poses, placesOf}, widthPx, heightPx, this.#hands.isHeld);
+    const camera = this.view.matrices(widthPx, heightPx);
+    const asked = {before, older, newer, share, method, camera, widthPx, heightPx, poses: parentsOf && poses};
     if (this.#wantsScreenshot) {
       this.#wantsScreenshot = false;
       this.renderer.screenshot(asked).then((picture) => this.#panel.save(picture));
@@ -268,6 +294,7 @@ class Page {
       this.renderer.draw(asked);
     }
     this.#drawn = asked;
+    this.#hands.report(this.#timestampMs);
   }
 
   #size() {
@@ -276,39 +303,17 @@ class Page {
     return [Math.max(1, Math.round(clientWidth * density)), Math.max(1, Math.round(clientHeight * density))];
   }
 
-  #fitCamera(aspect) {
-    const isDue = this.#timestampMs - this.#surroundMs >= SURROUND_MS;
-    if (!isDue && !this.#isFraming && !this.#isUpright) return;
-    this.#surroundMs = this.#timestampMs;
-    const bodies = bodiesOf(this.scene, this.store.newest);
-    if (this.#isFraming) this.camera.frame(bodies, aspect);
-    else if (this.#isUpright && aspect < 1 && !this.camera.locked) this.camera.distanceM /= aspect;
-    this.camera.surround(bodies);
-    this.#isFraming = this.#isUpright = false;
-  }
-
   #record(timestampMs, beginMs, presentNs) {
-    const {state} = this.clock, {newest} = this.store, pair = this.#pair;
+    const {messages, bytes} = this.connection, {state} = this.clock, pair = this.#pair;
     const row = {
       timestampMs, presentNs, refreshMs: this.#refresh.ms, ageBoundMs: this.clockMap.boundMs,
-      messages: this.connection.messages - this.#taken.messages, bytes: this.connection.bytes - this.#taken.bytes,
-      latenessMs: beginMs - timestampMs, mode: "none", method: this.method, clockMode: state.mode, reason: state.reason,
-      offsetNs: state.offsetNs, roomNs: state.roomNs, playRate: state.rate, held: Number(state.held),
-      planNumber: this.plan?.number ?? 0, planRate: this.plan?.rate ?? 1,
+      messages: messages - this.#taken.messages, bytes: bytes - this.#taken.bytes, latenessMs: beginMs - timestampMs,
+      ...clockColumns(state, this.plan),
+      ...pairColumns(this.store.newest && pair, this.store.newest, this.method, this.#drawNs, this.#isStale),
+      drawDueNs: pair === null ? 0 : this.clock.dueNs(pair.drawNs), workMs: performance.now() - beginMs,
     };
-    this.#taken = {messages: this.connection.messages, bytes: this.connection.bytes};
-    if (pair !== null && newest !== null) {
-      const isBlended = pair.newer !== pair.older && this.method !== "none", stands = pair.drawNs === this.#drawNs;
-      this.#drawNs = pair.drawNs;
-      Object.assign(row, {
-        mode: stands && (!isBlended || this.#isStale) ? "held" : "interpolated",
-        drawNs: pair.drawNs, share: isBlended ? pair.share : 0,
-        drawDueNs: this.clock.dueNs(pair.drawNs), usedPublishedNs: (isBlended ? pair.newer : pair.older).publishedNs,
-        newestTick: newest.tick, newestSimNs: newest.simNs, newestDueNs: newest.dueNs,
-        newestPublishedNs: newest.publishedNs, worldEpoch: newest.worldEpoch, rate: newest.rate,
-      });
-    }
-    row.workMs = performance.now() - beginMs;
+    this.#taken = {messages, bytes};
+    this.#drawNs = pair?.drawNs ?? null;
     this.frameLog.add(row, this.#isResting);
   }
 
@@ -316,7 +321,7 @@ class Page {
     const figures = this.frameLog.figures(SHOWN_S);
     const bytes = this.frameLog.column("bytes", SHOWN_S);
     return {
-      figures, state: this.state, status: this.status, plan: this.plan,
+      figures, state: this.state, status: this.status, isPaused: this.isPaused, timeScale: this.timeScale,
       modes: this.frameLog.column("mode", SHOWN_S), timestampsMs: this.frameLog.column("timestampMs", SHOWN_S),
       bodies: this.store.newest?.count ?? null, rate: this.store.newest?.rate ?? null,
       bytesPerS: figures.seconds > 0 ? bytes.reduce((sum, value) => sum + value, 0) / figures.seconds : null,
@@ -327,10 +332,10 @@ class Page {
 
   #actions() {
     return {
-      pause: () => this.#command(this.#isPaused ? "resume" : "pause", null, this.#isPaused ? "continues" : "paused"),
+      pause: () => this.#pause(!this.isPaused),
       step: () => this.#command("step", null, "one step"),
-      slower: () => this.#scale(nextScale(this.#timeScale, false)),
-      faster: () => this.#scale(nextScale(this.#timeScale, true)),
+      slower: () => this.#scale(nextScale(this.timeScale, false)),
+      faster: () => this.#scale(nextScale(this.timeScale, true)),
       reset: () => this.#command("reset", null, "reset"),
       method: () => this.#panel.note(`interpolation: ${(this.method = after(METHODS, this.method))}`),
       clock: () => {
@@ -338,32 +343,27 @@ class Page {
         this.#panel.note(`clock: ${this.clock.mode}`);
       },
       prefer: () => this.#panel.note(`prefer: ${(this.clock.prefer = after(PREFERENCES, this.clock.prefer))}`),
-      frame: () => {
-        this.#isFraming = !this.camera.locked;
-        this.#panel.note(this.camera.locked ? "the program has locked the camera" : "all bodies framed");
-      },
+      frame: () => this.#panel.note(this.view.frameAll() ? "all bodies framed" : "the program has locked the camera"),
+      turn: (index, value) => this.connection.command("control", [index, value]),
       screenshot: () => (this.#wantsScreenshot = true),
     };
   }
 
-  get #isPaused() {
-    return this.status.paused ?? this.plan?.rate === 0;
-  }
-
-  get #timeScale() {
-    return this.status.time_scale ?? (this.plan?.rate || 1);
+  // The next plan confirms both. A second press may come before it.
+  #pause(isPaused) {
+    if (isPaused) this.#command("pause", null, "paused");
+    else this.#command("resume", null, "continues");
+    this.isPaused = isPaused;
   }
 
   #scale(scale) {
-    const end = scale === this.#timeScale ? " (limit)" : "";
+    const end = scale === this.timeScale ? " (limit)" : "";
     this.#command("time_scale", scale, `time scale ${scale}${end}`);
-    if (this.connection.welcome?.may_control) this.status = {...this.status, time_scale: scale};
+    this.timeScale = scale;
   }
 
   #command(name, value, note) {
-    if (this.connection.command(name, value)) return this.#panel.note(note);
-    const mayControl = this.connection.welcome?.may_control ?? true;
-    this.#panel.note(mayControl ? "no link to the simulation" : "this link only watches; control is not allowed");
+    this.#panel.note(this.connection.command(name, value) ? note : "no link to the simulation");
   }
 
   #key(event) {

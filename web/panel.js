@@ -15,7 +15,8 @@ const CONTROL = ["pause", "step", "slower", "faster", "reset"];
 const TIME_SCALES = [0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 16, 50, 100];
 // Elements of the page by their ids.
 const IDS = [
-  "dot", "name", "link", "strip", "remark", "note", "message", "reload", "control", "scale", "method", "clock",
+  "dot", "name", "link", "strip", "remark", "program", "note", "message", "reload", "control", "scale", "method",
+  "clock",
 ];
 const PHASES = {
   connecting: "connecting", waiting: "waiting", live: "live", lost: "link lost", refused: "refused", ended: "ended",
@@ -60,6 +61,9 @@ const UNEVEN_MS = 5;
 // Before this time, a page that connects shows no message.
 const PATIENCE_MS = 800;
 
+// A slider that the user drags sends at most this often. For a while after that, the status may have the old value.
+const SEND_MS = 100, ANSWER_MS = 600;
+
 /** The panels of one page. actions: functions by the names of the buttons. */
 export class Panel {
   #document;
@@ -69,6 +73,9 @@ export class Panel {
   #patienceTimer = null;
   #failure = null;
   #state = {phase: "connecting", reason: "", text: ""};
+  #remarks = [];
+  #controls;
+  #mayControl = true;
   #hasPicture = false;
   #colors = null;
 
@@ -79,6 +86,7 @@ export class Panel {
     for (const button of document.querySelectorAll("[data-action]")) {
       button.addEventListener("click", () => this.#act(button.dataset.action));
     }
+    this.#controls = new ProgramControls(this.#element.program, actions.turn);
     this.#element.reload.addEventListener("click", () => document.location.reload());
     this.#button("full").hidden = !document.fullscreenEnabled;
     const theme = document.defaultView.matchMedia("(prefers-color-scheme: dark)");
@@ -86,9 +94,9 @@ export class Panel {
     this.linked(this.#state);
   }
 
-  /** Performs the action of a key. Returns false if the key has none, or is the key of the focused button. */
+  /** Performs the action of a key. Returns false if the key has none, or is the key of the focused control. */
   press(key, target) {
-    if (key === " " && target?.closest?.("button")) return false;
+    if (key === " " && target?.closest?.("button, input")) return false;
     if (!Object.hasOwn(KEYS, key)) return false;
     this.#act(KEYS[key]);
     return true;
@@ -112,7 +120,7 @@ export class Panel {
   /** Shows what the server said about the simulation and about this page's rights. */
   welcome({name, may_control: mayControl}) {
     set(this.#element.name, name);
-    this.#element.control.hidden = !mayControl;
+    this.#mayControl = mayControl;
   }
 
   /** Shows the state of the link. */
@@ -126,20 +134,24 @@ export class Panel {
     if (!isBrief || state.phase === "live") this.#showMessage();
   }
 
-  /** Shows remarks below the figures. */
+  /** Remarks about the scene, shown below the figures with the simulation's warning. */
   remark(texts) {
-    set(this.#element.remark, texts.join("\n"));
-    this.#element.remark.hidden = !texts.length;
+    this.#remarks = texts;
   }
 
   /** Shows the figures of the last seconds. */
-  show({figures, state, status, plan, modes, timestampsMs, bodies, rate, bytesPerS}) {
+  show({figures, state, status, isPaused, timeScale, modes, timestampsMs, bodies, rate, bytesPerS}) {
     if (this.#hasPicture !== (bodies !== null)) {
       this.#hasPicture = bodies !== null;
       this.#showMessage();
     }
     const errorMs = figures.animationErrorMs.p99, ageMs = figures.sampleAgeMs.p50;
-    const isPaused = status.paused ?? plan?.rate === 0;
+    const remarks = [...this.#remarks, status.warning].filter(Boolean);
+    set(this.#element.remark, remarks.join("\n"));
+    this.#element.remark.hidden = !remarks.length;
+    // The status of a user's own loop has no field `paused`, because that loop decides itself when to step.
+    this.#controls.show(this.#mayControl ? status.controls ?? [] : []);
+    this.#element.control.hidden = !(this.#mayControl && "paused" in status);
     this.#figure("fps", figures.meanFps === null ? "–" : `${figures.meanFps.toFixed(1)} fps`);
     this.#figure("error", errorMs === null ? "–" : `${number(errorMs)} ms`, errorMs > UNEVEN_MS);
     this.#figure("age", ageMs === null ? "–" : `${number(ageMs)} ± ${number(state.boundMs)} ms`);
@@ -150,7 +162,7 @@ export class Panel {
     this.#figure("clock", state.clock.mode);
     set(this.#element.method, state.method);
     set(this.#element.clock, state.clockMode);
-    set(this.#element.scale, `${status.time_scale ?? (plan?.rate || 1)}×`);
+    set(this.#element.scale, `${timeScale}×`);
     const pause = this.#button("pause");
     pause.setAttribute("aria-pressed", String(isPaused));
     pause.setAttribute("aria-label", isPaused ? "Continue" : "Pause");
@@ -169,7 +181,9 @@ export class Panel {
   }
 
   #act(name) {
-    if (CONTROL.includes(name) && this.#element.control.hidden) return this.note("this link only watches");
+    if (CONTROL.includes(name) && this.#element.control.hidden) {
+      return this.note(this.#mayControl ? "your own program runs the loop" : "this link only watches");
+    }
     this.#actions[name]();
   }
 
@@ -230,6 +244,79 @@ export class Panel {
     const style = this.#document.defaultView.getComputedStyle(this.#document.documentElement);
     const of = (name) => style.getPropertyValue(name).trim();
     return {interpolated: of("--accent"), held: of("--warn"), none: of("--line"), late: of("--bad")};
+  }
+}
+
+/**
+ * Sliders, switches and buttons that the program offers. send: gets the index of a control and its new value.
+ *
+ * A control shows the value of the status, but while the user drags it, and shortly after, the user's own.
+ */
+class ProgramControls {
+  #list;
+  #send;
+  #key = "";
+  #inputs = [];
+  #touchedMs = [];
+
+  constructor(list, send) {
+    this.#list = list;
+    this.#send = send;
+  }
+
+  /** controls: rows of kind, name, value, low, high and section, as in the status. */
+  show(controls) {
+    const key = JSON.stringify(controls.map(([kind, name, , low, high, section]) => [kind, name, low, high, section]));
+    if (key !== this.#key) {
+      this.#key = key;
+      this.#touchedMs = controls.map(() => -Infinity);
+      this.#make(controls);
+    }
+    controls.forEach(([kind, , value], index) => {
+      const input = this.#inputs[index], isOwn = performance.now() - this.#touchedMs[index] < ANSWER_MS;
+      if (kind === "button" || isOwn || input.matches(":active")) return;
+      input.checked = value !== 0;
+      input.value = value;
+      this.#say(input, value);
+    });
+  }
+
+  #make(controls) {
+    const document = this.#list.ownerDocument, make = (tag, more) => Object.assign(document.createElement(tag), more);
+    const sections = new Map();
+    this.#inputs = controls.map(([kind, name, value, low, high, section], index) => {
+      if (!sections.has(section)) {
+        const group = make("fieldset", {});
+        group.append(make("legend", {textContent: section}));
+        sections.set(section, group);
+      }
+      const label = make(kind === "button" ? "div" : "label", {className: kind});
+      const input = kind === "button" ? make("button", {type: "button", textContent: name}) : make("input", {
+        type: kind === "slider" ? "range" : "checkbox", min: low, max: high, step: "any",
+      });
+      if (kind !== "button") label.append(make("span", {textContent: name}));
+      label.append(input);
+      if (kind === "slider") label.append(make("output", {}));
+      sections.get(section).append(label);
+      const read = () => (kind === "button" ? 1 : kind === "toggle" ? Number(input.checked) : Number(input.value));
+      const turn = (isLast) => {
+        const isDue = performance.now() - this.#touchedMs[index] >= SEND_MS;
+        this.#say(input, read());
+        if (!isLast && !isDue) return;
+        this.#touchedMs[index] = performance.now();
+        this.#send(index, read());
+      };
+      if (kind === "button") input.addEventListener("click", () => turn(true));
+      else input.addEventListener("change", () => turn(true));
+      if (kind === "slider") input.addEventListener("input", () => turn(false));
+      return input;
+    });
+    this.#list.replaceChildren(...sections.values());
+    this.#list.hidden = !controls.length;
+  }
+
+  #say(input, value) {
+    if (input.type === "range") set(input.nextElementSibling, String(Number(value.toPrecision(3))));
   }
 }
 

@@ -56,9 +56,10 @@ export function axesOf(view) {
 export function firstHit(ray, scene, poses) {
   const met = [];
   for (let body = 0; body < poses.count; body++) {
+    const shape = scene.table[scene.shapeOf(body)];
+    if (passesBy(ray, poses.roughly(body), shape.reach * poses.largestScale(body))) continue;
     const pose = poses.of(body);
     if (!pose.isVisible) continue;
-    const shape = scene.table[scene.shapeOf(body)];
     const scale = poses.stretchOf(body).map((value) => value * pose.scale);
     const reach = shape.reach * Math.max(...scale.map(Math.abs));
     const away = minus(pose.position, ray.origin), along = dot(away, ray.direction);
@@ -79,6 +80,12 @@ export function firstHit(ray, scene, poses) {
     if (distance < best) [best, found] = [distance, body];
   }
   return found < 0 ? null : {body: found, point: plus(ray.origin, ray.direction.map((value) => best * value))};
+}
+
+/** True if the ray certainly passes by a ball: most bodies are found so, without their poses. */
+function passesBy({origin, direction}, {x, y, z, roomM}, reachM) {
+  const away = [x - origin[0], y - origin[1], z - origin[2]], along = dot(away, direction);
+  return dot(away, away) - along * along > (1 + 1e-6) * (reachM + roomM) ** 2 + 1e-6 * along * along;
 }
 
 /** Smallest t > 0 at which the ray meets the shape, which is one of `Scene.table`; Infinity if it does not. */

@@ -2,8 +2,8 @@
  * Playback clock: computes a draw time (the simulated time to draw) for the present time of each frame; port of
  * `render/playback/clock.py`, which gives the reasons.
  *
- * Always: the draw time never decreases, except once when a new world epoch begins. It exceeds the newest snapshot by at
- * most `reachNs`. In a pause, the draw time is constant from the next frame on. Pure: reads no wall clock.
+ * Always: the draw time never decreases, except once when a new world epoch begins. It exceeds the newest snapshot by
+ * at most `reachNs`. In a pause, the draw time is constant from the next frame on. Pure: reads no wall clock.
  */
 
 import {AutoMode} from "./auto_clock.js";

@@ -16,9 +16,13 @@ import {
 
 const CONTINUITY_MASK = 0xffff;
 const NS_PER_S = 1e9;
+// Number of scenes whose parents are kept. Only a few scenes arrive while their snapshots wait to be drawn.
+const MOST_SCENES = 16;
 // Limits of the methods `hermite` and `auto`, see render/interpolation/poses.py.
 const MOST_TURN_RAD = 128 * Math.PI;
 const ACCELERATION_CHANGE = 0.7, POSITION_MISMATCH = 0.07, SWING = 3, LARGEST_COMPARED = 1e15;
+// A cubic leaves the straight line by at most this share of the time between the snapshots, times both speeds.
+const MOST_SWING = 4 / 27;
 const TURN_OFF_RAD = 0.25, TURN_OFF_OF_CHANGE = 0.25;
 // Limits of the computation with quaternions, see render/interpolation/quaternion.py.
 const NEAR_PARALLEL_SINE = 1e-3, NO_LENGTH = 1e-30, NO_AXIS_SINE = 1e-12;
@@ -92,6 +96,57 @@ export class DrawnPoses {
     return start.map((from, axis) => (from * end[axis] < 0 ? from : from + (end[axis] - from) * share));
   }
 
+  /** Largest factor by which a body is drawn larger than its shape. */
+  largestScale(body) {
+    let most = 0;
+    for (const one of [this.#pair.older, this.#pair.newer]) {
+      if (one === null || body >= one.count) continue;
+      const scale = Math.abs(scaleOf(one, body)) * Math.max(...stretchIn(one, body).map(Math.abs));
+      if (!(scale <= most)) most = scale;
+    }
+    return most;
+  }
+
+  /**
+   * A ball around the drawn position of a body, without computing its pose: the room is Infinity if that is not possible.
+   * @returns {{x: number, y: number, z: number, roomM: number}}
+   */
+  roughly(body) {
+    const {older, newer} = this.#pair, at = RECORD_WORDS * body;
+    const [x, y, z] = [older.floats[at], older.floats[at + 1], older.floats[at + 2]];
+    let roomM = this.#parentsOf === null ? 0 : Infinity;
+    if (newer !== null && newer !== older && body < newer.count) {
+      roomM += length(minus(vectorAt(newer, body, 0), [x, y, z]));
+      if (this.#method !== "linear" && isMoving(older, newer, body)) {
+        const speeds = length(vectorAt(older, body, VELOCITY)) + length(vectorAt(newer, body, VELOCITY));
+        roomM += (MOST_SWING * speeds * (newer.simNs - older.simNs)) / NS_PER_S;
+      }
+    }
+    return {x, y, z, roomM: Number.isNaN(roomM) ? Infinity : roomM};
+  }
+
+  /** True if a body has a parent in one of the two snapshots. The GPU cannot blend it. */
+  isChild(body) {
+    return [this.#pair.older, this.#pair.newer].some((one) => one !== null && this.#parentIn(one, body) >= 0);
+  }
+
+  /**
+   * Writes the drawn poses of bodies with a parent into the records of rows. Do this in each frame with the rows of both
+   * snapshots: the GPU blends the poses of both, which are then equal, and still blends colours and scales.
+   * @param {Uint32Array} body Body of each row.
+   * @param {Uint32Array} words Records of the rows, 16 words each, copied from the snapshot's; changed in place.
+   * @param {Float32Array} floats View of the same bytes.
+   */
+  placeRows(body, words, floats) {
+    for (let row = 0; row < body.length; row++) {
+      if (body[row] >= this.count || !this.isChild(body[row])) continue;
+      const {position, orientation, isDrawable} = this.of(body[row]), at = RECORD_WORDS * row;
+      floats.set(isDrawable ? position : [NaN, NaN, NaN], at);
+      floats.set(orientation, at + ORIENTATION);
+      words[at + FLAGS] &= ~(HAS_VELOCITY | HAS_ANGULAR_VELOCITY);
+    }
+  }
+
   /** Positions of all bodies, 3 a body, metres. */
   places() {
     const found = new Float64Array(3 * this.count);
@@ -102,16 +157,20 @@ export class DrawnPoses {
   #drawn(body) {
     const own = this.#found.get(body);
     if (this.#parentsOf === null) return own;
-    const {older, newer} = this.#pair;
-    const parent = parentIn(this.#parentsOf, older, body);
-    if (newer === null || newer === older || body >= newer.count) return parent < 0 ? own : placed(own, this.of(parent));
-    if (parentIn(this.#parentsOf, newer, body) === parent) return parent < 0 ? own : placed(own, this.of(parent));
+    const {older, newer, share} = this.#pair;
+    const parent = this.#parentIn(older, body);
+    const isOther = newer !== null && body < newer.count && this.#parentIn(newer, body) !== parent;
+    if (!isOther) return parent < 0 ? own : placed(own, this.of(parent));
     const start = publishedPose(older, body, this.#parentsOf), end = publishedPose(newer, body, this.#parentsOf);
     if (this.#method === "none" || !mayBeBlended(older, newer, body) || !end.isDrawable) return start;
     return {
-      ...start, position: straight(start.position, end.position, this.#pair.share), scale: own.scale,
-      orientation: slerp(start.orientation, end.orientation, this.#pair.share),
+      ...start, position: straight(start.position, end.position, share), scale: own.scale,
+      orientation: slerp(start.orientation, end.orientation, share),
     };
+  }
+
+  #parentIn(snapshot, body) {
+    return this.#parentsOf === null ? -1 : parentIn(this.#parentsOf, snapshot, body);
   }
 }
 
@@ -149,22 +208,31 @@ export function atRest(snapshot) {
   return {before: null, older: snapshot, newer: null, share: 0};
 }
 
-/**
- * Writes a record that draws a pose without blending: both snapshots of the GPU get the same record.
- * @param {Object} snapshot Snapshot whose record has the other fields.
- * @param {number} body
- * @param {Pose} pose
- * @param {Uint32Array} words The record is written here.
- * @param {Float32Array} floats View of the same bytes.
- * @param {number} at First word of the record.
- */
-export function writePosed(snapshot, body, pose, words, floats, at) {
-  const from = RECORD_WORDS * body;
-  words.set(snapshot.words.subarray(from, from + RECORD_WORDS), at);
-  floats.set(pose.position, at);
-  floats.set(pose.orientation, at + ORIENTATION);
-  const cleared = pose.isVisible ? HAS_VELOCITY | HAS_ANGULAR_VELOCITY : HAS_VELOCITY | HAS_ANGULAR_VELOCITY | VISIBLE;
-  words[at + FLAGS] &= ~cleared;
+/** Parents of the bodies in the latest scenes, because a snapshot may be older than the newest scene. */
+export class ParentLog {
+  #scenes = [];  // the oldest first
+  #found = new WeakMap();
+
+  /** Adds a scene that has arrived. */
+  add(scene) {
+    this.#scenes = [...this.#scenes.filter(({version}) => version < scene.version), scene].slice(-MOST_SCENES);
+    this.#found = new WeakMap();
+  }
+
+  /** Function for `DrawnPoses`; null if no body has a parent. */
+  get parentsOf() {
+    return this.#scenes.some((scene) => scene.hasParents) ? (snapshot) => this.#of(snapshot) : null;
+  }
+
+  #of(snapshot) {
+    let rows = this.#found.get(snapshot);
+    if (rows === undefined) {
+      const scene = this.#scenes.findLast(({version}) => version <= snapshot.sceneVersion) ?? this.#scenes[0];
+      rows = scene.parentRows(snapshot.count);
+      this.#found.set(snapshot, rows);
+    }
+    return rows;
+  }
 }
 
 /**
@@ -178,37 +246,40 @@ export function poseBetween({before, older, newer, share}, method, body) {
   const pose = poseIn(older, body);
   if (newer === null || newer === older || method === "none" || share <= 0) return pose;
   if (!mayBeBlended(older, newer, body)) return pose;
-  const start = numbersAt(older, body, 0, 3), end = numbersAt(newer, body, 0, 3);
-  pose.position = straight(start, end, share);
-  pose.orientation = slerp(numbersAt(older, body, ORIENTATION, 4), numbersAt(newer, body, ORIENTATION, 4), share);
+  const gapS = (newer.simNs - older.simNs) / NS_PER_S;
   const scale = scaleOf(newer, body);
   if (pose.scale * scale >= 0) pose.scale += (scale - pose.scale) * share;
-  if (method === "linear") return pose;
-  const gapS = (newer.simNs - older.simNs) / NS_PER_S;
-  if (isMoving(older, newer, body) && (method === "hermite" || curveIsTrusted(before, older, newer, body))) {
-    const velocities = [older, newer].map((snapshot) => numbersAt(snapshot, body, VELOCITY, 3));
-    const place = curve(start, velocities[0], end, velocities[1], gapS, share);
-    if (place.every((value) => Math.abs(value) < FARTHEST)) pose.position = place;
-  }
-  if (isTurning(older, newer, body, gapS) && (method === "hermite" || turnIsTrusted(older, newer, body))) {
-    pose.orientation = turn(...endsOfTurn(older, newer, body), gapS, share);
-  }
+  pose.position = positionBetween(before, older, newer, method, body, gapS, share);
+  const isLed = method !== "linear" && isTurning(older, newer, body, gapS) &&
+    (method === "hermite" || turnIsTrusted(older, newer, body));
+  if (isLed) pose.orientation = turn(...endsOfTurn(older, newer, body), gapS, share);
+  else pose.orientation = slerp(turnAt(older, body), turnAt(newer, body), share);
   return pose;
+}
+
+function positionBetween(before, older, newer, method, body, gapS, share) {
+  const start = vectorAt(older, body, 0), end = vectorAt(newer, body, 0);
+  const isCurved = method !== "linear" && isMoving(older, newer, body) &&
+    (method === "hermite" || curveIsTrusted(before, older, newer, body));
+  if (isCurved) {
+    const place = curve(start, vectorAt(older, body, VELOCITY), end, vectorAt(newer, body, VELOCITY), gapS, share);
+    if (Math.abs(place[0]) < FARTHEST && Math.abs(place[1]) < FARTHEST && Math.abs(place[2]) < FARTHEST) return place;
+  }
+  return straight(start, end, share);
 }
 
 /** Pose of a body as its record has it, in the frame of the record. */
 function poseIn(snapshot, body) {
   const isDrawable = isFinitePose(snapshot, body);
   return {
-    position: numbersAt(snapshot, body, 0, 3), orientation: normalized(numbersAt(snapshot, body, ORIENTATION, 4)),
+    position: vectorAt(snapshot, body, 0), orientation: normalized(turnAt(snapshot, body)),
     scale: scaleOf(snapshot, body), isVisible: isDrawable && (flagsOf(snapshot, body) & VISIBLE) !== 0, isDrawable,
   };
 }
 
 /** A pose in a parent's frame, converted to the frame of the parent. */
 function placed(pose, parent) {
-  const arm = rotate(parent.orientation, pose.position);
-  const position = arm.map((value, axis) => parent.position[axis] + value);
+  const position = plus(parent.position, rotate(parent.orientation, pose.position));
   const isDrawable = pose.isDrawable && parent.isDrawable && position.every((value) => Math.abs(value) < FARTHEST);
   return {
     ...pose, position, orientation: normalized(multiply(parent.orientation, pose.orientation)),
@@ -248,7 +319,7 @@ function isMoving(older, newer, body) {
 function isTurning(older, newer, body, gapS) {
   if ((flagsOf(older, body) & flagsOf(newer, body) & HAS_ANGULAR_VELOCITY) === 0) return false;
   if (!isBelow(older, body, SPIN, 3) || !isBelow(newer, body, SPIN, 3)) return false;
-  const fastest = Math.max(...[older, newer].map((snapshot) => squared(numbersAt(snapshot, body, SPIN, 3))));
+  const fastest = Math.max(squared(vectorAt(older, body, SPIN)), squared(vectorAt(newer, body, SPIN)));
   return fastest * gapS ** 2 < MOST_TURN_RAD ** 2;
 }
 
@@ -264,17 +335,17 @@ export function curveIsTrusted(before, older, newer, body) {
   if (!isMoving(before, older, body)) return false;
   const gapS = (newer.simNs - older.simNs) / NS_PER_S, beforeGapS = (older.simNs - before.simNs) / NS_PER_S;
   if (!(beforeGapS > 0)) return false;
-  const [vb, v0, v1] = [before, older, newer].map((snapshot) => numbersAt(snapshot, body, VELOCITY, 3));
-  const [pb, p0, p1] = [before, older, newer].map((snapshot) => numbersAt(snapshot, body, 0, 3));
+  const [vb, v0, v1] = [vectorAt(before, body, VELOCITY), vectorAt(older, body, VELOCITY), vectorAt(newer, body, VELOCITY)];
+  const [pb, p0, p1] = [vectorAt(before, body, 0), vectorAt(older, body, 0), vectorAt(newer, body, 0)];
   const j = minus(v1, v0), jb = minus(v0, vb), way = minus(p1, p0), wayBefore = minus(p0, pb);
-  const isComparable = [...vb, ...v0, ...v1, ...way, ...wayBefore].every((value) => Math.abs(value) < LARGEST_COMPARED);
-  if (!isComparable) return false;
+  for (const vector of [vb, v0, v1, way, wayBefore]) {
+    for (const value of vector) if (!(Math.abs(value) < LARGEST_COMPARED)) return false;
+  }
 
   const now = times(j, beforeGapS), earlier = times(jb, gapS);  // both accelerations, each multiplied by both gaps
   if (!(length(minus(now, earlier)) < ACCELERATION_CHANGE * Math.min(length(now), length(earlier)))) return false;
 
-  const e = way.map((value, axis) => value - (v0[axis] + v1[axis]) * (gapS / 2));
-  const eb = wayBefore.map((value, axis) => value - (vb[axis] + v0[axis]) * (beforeGapS / 2));
+  const e = minus(way, times(plus(v0, v1), gapS / 2)), eb = minus(wayBefore, times(plus(vb, v0), beforeGapS / 2));
   const mostLagS = Math.min(gapS, beforeGapS) / 2;
   const changes = dot(j, j) + dot(jb, jb);
   const lagS = Math.max(-mostLagS, Math.min(mostLagS, (dot(e, j) + dot(eb, jb)) / (changes > 0 ? changes : 1)));
@@ -296,17 +367,15 @@ export function turnIsTrusted(older, newer, body) {
 
 /** Orientation and angular velocity of a body in the older snapshot, and in the newer one. */
 function endsOfTurn(older, newer, body) {
-  return [older, newer].flatMap((snapshot) => [
-    numbersAt(snapshot, body, ORIENTATION, 4), numbersAt(snapshot, body, SPIN, 3),
-  ]);
+  return [turnAt(older, body), vectorAt(older, body, SPIN), turnAt(newer, body), vectorAt(newer, body, SPIN)];
 }
 
 /** Position on the cubic from `start` to `end`. Charles Hermite 1878. */
 function curve(start, startVelocity, end, endVelocity, gapS, alpha) {
   const h01 = ease(alpha), h10 = alpha * (1 - alpha) ** 2, h11 = -(alpha ** 2) * (1 - alpha);
-  return start.map((from, axis) =>
-    from + (end[axis] - from) * h01 + gapS * (h10 * startVelocity[axis] + h11 * endVelocity[axis]),
-  );
+  const at = (axis) =>
+    start[axis] + (end[axis] - start[axis]) * h01 + gapS * (h10 * startVelocity[axis] + h11 * endVelocity[axis]);
+  return [at(0), at(1), at(2)];
 }
 
 /** Orientation between `start` and `end`, with the given angular velocities. Kim, Kim, Shin 1995. */
@@ -330,7 +399,7 @@ function remainder(start, startSpin, end, endSpin, gapS) {
 /** Rotation vectors for each third of the time between two snapshots, in order of time. */
 function thirds(startSpin, endSpin, gapS) {
   const leaving = times(startSpin, gapS / 3), arriving = times(endSpin, gapS / 3);
-  return [leaving, leaving.map((value, axis) => (value + arriving[axis]) / 2), arriving];
+  return [leaving, times(plus(leaving, arriving), 0.5), arriving];
 }
 
 const ease = (alpha) => alpha * alpha * (3 - 2 * alpha);
@@ -359,8 +428,8 @@ export function conjugate([x, y, z, w]) {
 
 /** Rotates a vector by a unit quaternion. */
 export function rotate([x, y, z, w], vector) {
-  const axis = [x, y, z], once = cross(axis, vector).map((value, at) => value + w * vector[at]);
-  return cross(axis, once).map((value, at) => vector[at] + 2 * value);
+  const axis = [x, y, z];
+  return plus(vector, times(cross(axis, plus(cross(axis, vector), times(vector, w))), 2));
 }
 
 /** Unit quaternion of a rotation vector of any angle; the identity if its length is not finite. Euler 1775. */
@@ -368,40 +437,46 @@ function exp(rotation) {
   const angle = Math.sqrt(squared(rotation));
   if (!Number.isFinite(angle)) return [0, 0, 0, 1];
   const perAngle = angle === 0 ? 0.5 : Math.sin(angle / 2) / angle;
-  return normalized([...times(rotation, perAngle), Math.cos(angle / 2)]);
+  const [x, y, z] = rotation;
+  return normalized([x * perAngle, y * perAngle, z * perAngle, Math.cos(angle / 2)]);
 }
 
 /** Shortest rotation vector of a quaternion; the same for q and -q. */
 export function log(quaternion) {
-  let unit = normalized(quaternion);
-  const [x, y, z, w] = unit;
-  if (w < 0 || (w === 0 && (z < 0 || (z === 0 && (y < 0 || (y === 0 && x < 0)))))) unit = times(unit, -1);
-  const sine = Math.hypot(unit[0], unit[1], unit[2]);
-  const perSine = sine < NO_AXIS_SINE ? 2 : (2 * Math.atan2(sine, unit[3])) / sine;
-  return [unit[0] * perSine, unit[1] * perSine, unit[2] * perSine];
+  let [x, y, z, w] = normalized(quaternion);
+  if (w < 0 || (w === 0 && (z < 0 || (z === 0 && (y < 0 || (y === 0 && x < 0)))))) [x, y, z, w] = [-x, -y, -z, -w];
+  const sine = Math.sqrt(x * x + y * y + z * z);
+  const perSine = sine < NO_AXIS_SINE ? 2 : (2 * Math.atan2(sine, w)) / sine;
+  return [x * perSine, y * perSine, z * perSine];
 }
 
 /** Interpolation of two orientations along the shortest way. Ken Shoemake 1985. */
 export function slerp(from, to, alpha) {
-  const start = normalized(from);
-  let end = normalized(to);
-  if (start.reduce((sum, value, at) => sum + value * end[at], 0) < 0) end = times(end, -1);
-  const apart = Math.hypot(...end.map((value, at) => value - start[at]));
-  const angle = 2 * Math.atan2(apart, Math.hypot(...end.map((value, at) => value + start[at])));
+  const [x, y, z, w] = normalized(from);
+  let [a, b, c, d] = normalized(to);
+  if (x * a + y * b + z * c + w * d < 0) [a, b, c, d] = [-a, -b, -c, -d];
+  const apart = Math.sqrt((a - x) ** 2 + (b - y) ** 2 + (c - z) ** 2 + (d - w) ** 2);
+  const angle = 2 * Math.atan2(apart, Math.sqrt((a + x) ** 2 + (b + y) ** 2 + (c + z) ** 2 + (d + w) ** 2));
   const sine = Math.sin(angle), isNear = sine < NEAR_PARALLEL_SINE;
-  const ofStart = isNear ? 1 - alpha : Math.sin((1 - alpha) * angle) / sine;
-  const ofEnd = isNear ? alpha : Math.sin(alpha * angle) / sine;
-  return normalized(start.map((value, at) => ofStart * value + ofEnd * end[at]));
+  const one = isNear ? 1 - alpha : Math.sin((1 - alpha) * angle) / sine;
+  const other = isNear ? alpha : Math.sin(alpha * angle) / sine;
+  return normalized([one * x + other * a, one * y + other * b, one * z + other * c, one * w + other * d]);
 }
 
 /** Linear blend; exact at both ends. */
 function straight(start, end, alpha) {
-  return start.map((from, axis) => from + (end[axis] - from) * alpha);
+  return plus(start, times(minus(end, start), alpha));
 }
 
-function numbersAt(snapshot, body, field, width) {
+/** Three numbers of a record, as doubles. field: their first word. */
+function vectorAt({floats}, body, field) {
   const at = RECORD_WORDS * body + field;
-  return Array.from(snapshot.floats.subarray(at, at + width));
+  return [floats[at], floats[at + 1], floats[at + 2]];
+}
+
+function turnAt({floats}, body) {
+  const at = RECORD_WORDS * body + ORIENTATION;
+  return [floats[at], floats[at + 1], floats[at + 2], floats[at + 3]];
 }
 
 function isBelow(snapshot, body, field, width) {
@@ -413,6 +488,7 @@ function isBelow(snapshot, body, field, width) {
 const dot = (one, other) => one[0] * other[0] + one[1] * other[1] + one[2] * other[2];
 const squared = (vector) => dot(vector, vector);
 const length = (vector) => Math.sqrt(squared(vector));
-const minus = (one, other) => one.map((value, axis) => value - other[axis]);
-const times = (vector, factor) => vector.map((value) => value * factor);
+const plus = (one, other) => [one[0] + other[0], one[1] + other[1], one[2] + other[2]];
+const minus = (one, other) => [one[0] - other[0], one[1] - other[1], one[2] - other[2]];
+const times = (vector, factor) => [vector[0] * factor, vector[1] * factor, vector[2] * factor];
 const cross = ([a, b, c], [x, y, z]) => [b * z - c * y, c * x - a * z, a * y - b * x];

@@ -7,7 +7,6 @@
 
 import { METHODS } from "./glsl.js";
 import { InputBuffer, LAYER_BINDING, POSE_INPUTS, pointInput, ROW_BYTES, ROW_OUTPUTS, UniformBlock } from "./gpu.js";
-import { writePosed } from "./pose.js";
 import { COLOR, FLAGS, paintParts, RECORD_WORDS } from "./scene.js";
 import { extentOf } from "./sphere_detail.js";
 
@@ -155,19 +154,14 @@ export class Poses {
   }
 
   /**
-   * Copies the records of a snapshot in which some bodies have their drawn pose, for one picture.
+   * Copies the records of a snapshot in which bodies with a parent have their drawn pose, for one picture.
    * @param {object} snapshot
-   * @param {{older: object, isPosed: (body: number) => boolean, poses: import("./pose.js").DrawnPoses}} posed
+   * @param {import("./pose.js").DrawnPoses} poses
    * @param {InputBuffer} into
    */
-  #uploadPosed(snapshot, { older, isPosed, poses }, into) {
-    const { body } = this.rows;
+  #uploadPosed(snapshot, poses, into) {
     const words = this.#records(snapshot, true);
-    const floats = new Float32Array(words.buffer, words.byteOffset, words.length);
-    for (let row = 0; row < body.length; row++) {
-      const pose = isPosed(body[row]) ? poses.of(body[row]) : null;
-      if (pose !== null) writePosed(older, body[row], pose, words, floats, RECORD_WORDS * row);
-    }
+    poses.placeRows(this.rows.body, words, new Float32Array(words.buffer, words.byteOffset, words.length));
     into.write(words);
     return { ...snapshot.gpu, records: into };
   }
@@ -206,12 +200,11 @@ export class Poses {
    * @param {{method: string, keepsColor: boolean, keepsScale3: boolean}} asked
    * @param {{before: object?, older: object, newer: object?, share: number, gapS: number, beforeGapS: number}} pair
    *   from `chosenPair`
-   * @param {{isPosed: (body: number) => boolean, poses: import("./pose.js").DrawnPoses}?} posed bodies with a parent,
-   *   whose poses are computed here
+   * @param {import("./pose.js").DrawnPoses?} poses of bodies with a parent; null if there are none
    * @returns {{isStretched: boolean, hasTransparent: boolean}} hasTransparent: true if
    *   transparent rows are drawn apart; their poses are in the buffer `transparent`, and no others
    */
-  run(asked, pair, posed = null) {
+  run(asked, pair, poses = null) {
     const gl = this.gl;
     const { older, newer, before } = pair;
     const isReady = (one) => this.#owns(one) && one.gpu.rows === this.rows;
@@ -220,7 +213,7 @@ export class Poses {
     const isStretched = older.gpu.isStretched && (newer === null || newer.gpu.isStretched);
     this.#writeLayer(pair, asked, hasTransparent);
     const held = [older, newer ?? older].map((one, at) => (
-      posed === null ? one.gpu : this.#uploadPosed(one, { older, ...posed }, this.posed[at])));
+      poses === null ? one.gpu : this.#uploadPosed(one, poses, this.posed[at])));
     this.#pointInputs(...held, (before ?? older).gpu, isStretched);
     const hasPartScales = isStretched && older.gpu.isOfParts;
     const switches = poseSwitches(asked.method, isStretched, hasPartScales);

@@ -226,12 +226,9 @@ export class Renderer {
     if (!this.isLost) this.poses.prepare();
   }
 
-  /** Bodies with a parent and their drawn poses; null if the scene has none. */
+  /** Drawn poses of bodies with a parent; null if the scene has none. */
   #posed(pair, method) {
-    const { scene } = this;
-    if (!scene.hasParents) return null;
-    const parents = scene.parentRows(this.bodies);
-    return { isPosed: (body) => parents[body] >= 0, poses: new DrawnPoses(pair, method, this.#parentsOf()) };
+    return this.scene.hasParents ? new DrawnPoses(pair, method, this.#parentsOf()) : null;
   }
 
   #parentsOf() {

@@ -79,6 +79,7 @@ export class Scene {
   #partsOf;  // for each distinct shape: its parts, with the index in `#groups`
   #groups;  // kind, material and mesh of rows that are drawn alike
   #rows = null;
+  #parentRows = null;
   #bodyCount = 0;
 
   /**
@@ -137,10 +138,12 @@ export class Scene {
 
   /**
    * @param {number} bodyCount
-   * @returns {Int32Array} The parent of each body; -1 if it has none, or if the parent does not exist.
+   * @returns {Int32Array} The parent of each body; -1 if it has none, or if the parent does not exist. The same array
+   *   until the number of bodies changes.
    */
   parentRows(bodyCount) {
-    const rows = new Int32Array(bodyCount).fill(-1);
+    if (this.#parentRows?.length === bodyCount) return this.#parentRows;
+    const rows = (this.#parentRows = new Int32Array(bodyCount).fill(-1));
     for (let at = 0; at < this.#children.length; at++) {
       const child = this.#children[at], parent = this.#parents[at];
       if (child < bodyCount && parent < bodyCount) rows[child] = parent;
@@ -269,20 +272,26 @@ export class Scene {
   /**
    * @param {Object} snapshot From `wire.js`.
    * @param {?Float64Array} places Positions of the bodies in the world, 3 a body; null if no body has a parent.
+   * @param {number} stride Only each body whose number is a multiple of it.
    * @returns {Balls} Balls around all visible bodies, and balls of radius 0 at the corners of the outline.
    */
-  seenBalls(snapshot, places = null) {
-    return this.#balls(snapshot, places, () => true);
+  seenBalls(snapshot, places = null, stride = 1) {
+    return this.#balls(snapshot, places, stride, false);
   }
 
-  /** Like `seenBalls`, without floors and walls. */
-  framedBalls(snapshot, places = null) {
-    const balls = this.seenBalls(snapshot, places);
-    if (!this.table.some((shape) => shape.isThin)) return balls;
-    const rest = this.#balls(snapshot, places, (body) => !this.table[this.shapeOf(body)].isThin);
-    const others = rest.radius.length, thin = balls.radius.length - others;
+  /**
+   * @param {Object} snapshot
+   * @param {?Float64Array} places
+   * @param {number} stride
+   * @param {Balls} seen Result of `seenBalls`.
+   * @returns {Balls} The balls without floors and walls.
+   */
+  framedBalls(snapshot, places = null, stride = 1, seen = this.seenBalls(snapshot, places, stride)) {
+    if (!this.table.some((shape) => shape.isThin)) return seen;
+    const rest = this.#balls(snapshot, places, stride, true);
+    const others = rest.radius.length, thin = seen.radius.length - others;
     const largestM = Math.max(...this.table.filter((shape) => shape.isThin).map((shape) => shape.reach));
-    return 0 < others && others >= thin && largestM > boundsOf(rest).radiusM ? rest : balls;
+    return 0 < others && others >= thin && largestM > boundsOf(rest).radiusM ? rest : seen;
   }
 
   /** A quarter of the lower quartile of the visible bodies' radii, in metres; 0 if there are no bodies. */
@@ -300,11 +309,11 @@ export class Scene {
     return Math.fround(Math.fround(this.table[this.shapeOf(body)].reach) * scaleOf(snapshot, body));
   }
 
-  #balls(snapshot, places, isChosen) {
+  #balls(snapshot, places, stride, isThick) {
     let bodies = [];
     const position = places ?? positionsOf(snapshot);
-    for (let body = 0; body < snapshot.count; body++) {
-      if ((flagsOf(snapshot, body) & VISIBLE) === 0 || !isChosen(body)) continue;
+    for (let body = 0; body < snapshot.count; body += stride) {
+      if ((flagsOf(snapshot, body) & VISIBLE) === 0 || (isThick && this.table[this.shapeOf(body)].isThin)) continue;
       if (Number.isFinite(this.#radius(snapshot, body)) && isNear(position, body)) bodies.push(body);
     }
     bodies = withinSight(bodies, position);
@@ -388,15 +397,13 @@ export function positionsOf(snapshot) {
  */
 export function boundsOf({place, radius}) {
   const low = [-1, -1, -1], high = [1, 1, 1];
-  if (radius.length) {
-    low.fill(Infinity);
-    high.fill(-Infinity);
-  }
-  for (let ball = 0; ball < radius.length; ball++) {
-    for (let axis = 0; axis < 3; axis++) {
-      low[axis] = Math.min(low[axis], place[3 * ball + axis] - radius[ball]);
-      high[axis] = Math.max(high[axis], place[3 * ball + axis] + radius[ball]);
+  for (let axis = 0; axis < 3 && radius.length; axis++) {
+    let least = Infinity, most = -Infinity;
+    for (let ball = 0; ball < radius.length; ball++) {
+      least = Math.min(least, place[3 * ball + axis] - radius[ball]);
+      most = Math.max(most, place[3 * ball + axis] + radius[ball]);
     }
+    [low[axis], high[axis]] = [least, most];
   }
   const middle = low.map((value, axis) => (value + high[axis]) / 2);
   return {low, high, middle, radiusM: Math.hypot(...low.map((value, axis) => high[axis] - value)) / 2};
@@ -481,7 +488,11 @@ function isNear(position, body) {
 /** The bodies to frame: all, or those near the median position if some are too far away. */
 function withinSight(bodies, position) {
   if (!bodies.length) return bodies;
-  const columns = [0, 1, 2].map((axis) => Float64Array.from(bodies, (body) => position[3 * body + axis]));
+  const columns = [0, 1, 2].map((axis) => {
+    const column = new Float64Array(bodies.length);
+    for (let at = 0; at < bodies.length; at++) column[at] = position[3 * bodies[at] + axis];
+    return column;
+  });
   const extents = columns.map((column) => {
     let low = Infinity, high = -Infinity;
     for (const value of column) {

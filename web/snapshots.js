@@ -140,6 +140,7 @@ function after(entries, simNs) {
   return low;
 }
 
-function bytesOf(snapshot) {
-  return snapshot.words.buffer.byteLength;
+/** Bytes of a snapshot: its message, and its records if they are not in the message. */
+function bytesOf({words, markWords}) {
+  return words.buffer.byteLength + (markWords.buffer === words.buffer ? 0 : markWords.buffer.byteLength);
 }

@@ -77,9 +77,9 @@ export class Stream {
   /** Adds a snapshot. Returns true if it is the newest one. drawTimeNs is null if nothing was drawn yet. */
   observe(simNs, dueNs, arrivalNs, planNumber = null, drawTimeNs = null) {
     const plan = this.plan;
-    let number = planNumber;
-    if (number === null) number = plan === null ? 0 : plan.number - (arrivalNs < plan.wallNs ? 1 : 0);
-    if (plan !== null && simNs > plan.simNs && (number < plan.number || this.paused)) {
+    const number = planNumber ?? (plan === null ? 0 : plan.number - (arrivalNs < plan.wallNs ? 1 : 0));
+    // A snapshot of a plan that is not known yet keeps its due time, also in a pause.
+    if (plan !== null && simNs > plan.simNs && number < plan.number + (this.paused ? 1 : 0)) {
       dueNs = plan.rate > 0 ? plan.wallNs + roundEven((simNs - plan.simNs) / plan.rate) : FAR_NS;
     } else if (plan !== null && plan.rate > 0 && simNs < plan.simNs && number < plan.number) {
       dueNs = this.#ledUpNs(plan, simNs, dueNs);

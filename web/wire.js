@@ -1,13 +1,15 @@
 /**
  * Decodes the binary messages of the stream, as `docs/wire.md` defines them.
  *
- * Always: arrays are views of the message's own bytes where their alignment allows it; nothing else is copied. Damaged
- * bytes raise an Error, and no message is decoded in part. Simulated times are doubles of ns since the *simulated
- * origin*, the first simulated time that was decoded, so that they are exact for 104 days around it.
+ * Always: arrays are views of the message's own bytes where alignment and codec allow it. Damaged bytes raise an
+ * Error, and no message is decoded in part. Simulated times are doubles of ns since the *simulated origin*, the first
+ * simulated time that was decoded, so that they are exact for 104 days around it.
  */
 
+import {LeanDecoder} from "./lean.js";
+
 const COLUMNS = 1, SCENE = 2, CONTENT = 3, SNAPSHOT = 4;
-const FULL = 0;
+const FULL = 0, LEAN = 1;
 const PREFIX_BYTES = 8;
 const HEAD_BYTES = 128;
 const RECORD_BYTES = 64;
@@ -29,11 +31,13 @@ const PERS = ["body", "part", "world"];
 /** Decodes the messages of one page, connection after connection. */
 export class Decoder {
   #layouts = new Map();
+  #lean = new LeanDecoder();
   #originNs = null;
 
-  /** Forgets the layouts. Call this when a new connection begins. The simulated origin stays. */
+  /** Forgets the layouts, and what lean snapshots build on. Call this when a new connection begins. */
   begin() {
     this.#layouts.clear();
+    this.#lean = new LeanDecoder();
   }
 
   /**
@@ -82,7 +86,7 @@ export class Decoder {
   }
 
   #snapshot(buffer, view, codec, layout) {
-    if (codec !== FULL) throw damaged(`its codec is ${codec}`);
+    if (codec !== FULL && codec !== LEAN) throw damaged(`its codec is ${codec}`);
     if (buffer.byteLength < PREFIX_BYTES + HEAD_BYTES) throw damaged(`a snapshot has ${buffer.byteLength} bytes`);
     const columns = this.#layouts.get(layout);
     if (columns === undefined) throw damaged(`its layout ${layout} was not sent`);
@@ -96,9 +100,16 @@ export class Decoder {
       }
       return begin;
     };
-    const bodies = block(snapshot.count * RECORD_BYTES), marks = block(snapshot.marks * RECORD_BYTES);
-    snapshot.words = new Uint32Array(buffer, bodies, snapshot.count * 16);
-    snapshot.floats = new Float32Array(buffer, bodies, snapshot.count * 16);
+    if (codec === LEAN) {
+      const {words, floats, end} = this.#leanBodies(buffer, offset, snapshot.count);
+      Object.assign(snapshot, {words, floats});
+      offset = end;
+    } else {
+      const bodies = block(snapshot.count * RECORD_BYTES);
+      snapshot.words = new Uint32Array(buffer, bodies, snapshot.count * 16);
+      snapshot.floats = new Float32Array(buffer, bodies, snapshot.count * 16);
+    }
+    const marks = block(snapshot.marks * RECORD_BYTES);
     snapshot.markWords = new Uint32Array(buffer, marks, snapshot.marks * 16);
     snapshot.columns = new Map();
     for (const {name, dtype, width, per} of columns) {
@@ -109,6 +120,14 @@ export class Decoder {
     }
     if (offset !== buffer.byteLength) throw damaged(`it has ${buffer.byteLength - offset} bytes too many`);
     return snapshot;
+  }
+
+  #leanBodies(buffer, offset, count) {
+    try {
+      return this.#lean.decode(buffer, offset, count);
+    } catch (error) {
+      throw damaged(error.message);
+    }
   }
 
   #head(view) {

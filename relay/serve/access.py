@@ -32,6 +32,8 @@ TOKEN = re.compile(r"[A-Za-z0-9_-]{22}")
 # Files that exist only inside a container.
 CONTAINER_FILES = ("/.dockerenv", "/run/.containerenv")
 CONTAINER_WORDS = ("docker", "kubepods", "containerd", "libpod", "lxc")
+# Variables that are set in containers.
+CONTAINER_VARIABLES = ("container", "KUBERNETES_SERVICE_HOST")
 # Ports that the names of simulations choose from. They lie below those that Linux gives to outgoing connections.
 FIRST_PORT, PORTS = 20_000, 10_000
 # Number of ports that are tried, before the system chooses one.
@@ -63,7 +65,7 @@ class Access:
 
     def is_token(self, token: str) -> bool:
         """True for the right token. The time of the comparison tells nothing about the token."""
-        return hmac.compare_digest(token.encode(), self.token.encode())
+        return hmac.compare_digest(token.encode("utf-8", "surrogatepass"), self.token.encode())
 
     def is_host(self, given: str | None) -> bool:
         """True if a request with this Host may be answered: a loopback name with any port, because forwards change
@@ -109,7 +111,7 @@ def check_binding(host: str, port: int, has_certificate: bool, is_plain: bool) -
 
 def is_in_container() -> bool:
     """True if this process runs in a container."""
-    if any(map(os.path.exists, CONTAINER_FILES)):
+    if any(map(os.path.exists, CONTAINER_FILES)) or any(map(os.environ.get, CONTAINER_VARIABLES)):
         return True
     with contextlib.suppress(OSError), open("/proc/1/cgroup") as file:
         text = file.read(MOST_FILE_BYTES)

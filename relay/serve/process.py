@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import twixt
-from twixt.ipc.errors import FINISHED, INTERRUPTED, TwixtError, install_command
+from twixt.ipc.errors import FAILED, FINISHED, INTERRUPTED, TwixtError, install_command
 from twixt.ipc.process.notices import print_notice
 from twixt.ipc.session import listener
 from twixt.relay.serve import access
@@ -29,13 +29,16 @@ if TYPE_CHECKING:
 
 # Longest wait for the pages' connections to close, in seconds.
 CLOSING_S = 3.0
+# Exit codes of a server that its simulation has started, by the kind of this simulation's end.
+ENDS = {"ended": FINISHED, "interrupted": INTERRUPTED, "crashed": FAILED, "lost": FAILED}
 
 
 @dataclass(frozen=True)
 class ServeOptions:
     """Options of the server. name: of the simulation; None for the only one that runs. port: None for the port of the
     last time. hosts, origins: allowed besides those of the loopback. may_control: None for the default, which is True
-    on the loopback."""
+    on the loopback. kept_as: name under which port and token are kept; "" for `name`. is_owned: True if the simulation
+    started this server, which then ends with it and prints the link on standard error."""
 
     name: str | None = None
     host: str = access.LOOPBACK
@@ -47,6 +50,8 @@ class ServeOptions:
     origins: tuple[str, ...] = ()
     may_control: bool | None = None
     seconds: float | None = None
+    kept_as: str = ""
+    is_owned: bool = False
 
 
 def serve(options: ServeOptions) -> int:
@@ -93,30 +98,35 @@ async def _serve_until_refused(options: ServeOptions, tls: ssl.SSLContext | None
     from twixt.relay.serve.server import Server
 
     name = options.name or await _only_name()
-    kept = access.kept(name)
-    listening = access.bound(options.host, options.port, kept.port, name)
+    kept_as = options.kept_as or name
+    kept = access.kept(kept_as)
+    listening = access.bound(options.host, options.port, kept.port, kept_as)
     with contextlib.closing(listening):
         port = listening.getsockname()[1]
         if options.port is None and kept.port not in (0, port):
             print_notice(f"port {kept.port} is in use; the browser view is on port {port}")
         try:
-            access.keep(name, port, kept.token)
+            access.keep(kept_as, port, kept.token)
         except OSError as error:
             print_notice(f"the link changes at the next start, because it cannot be kept: {error}")
         scheme = "http" if tls is None else "https"
         rules = Access(kept.token, scheme, *(tuple(map(str.lower, one)) for one in (options.hosts, options.origins)))
         pages = Pages(os.path.join(twixt.__path__[0], "web"), rules.origins)
-        simulation = Simulation(name, time.perf_counter_ns())
-        server = Server(simulation, rules, pages, None)
+        simulation = Simulation(name, time.perf_counter_ns(), options.is_owned)
+        may_control = access.is_loopback(options.host) if options.may_control is None else options.may_control
+        server = Server(simulation, rules, pages, may_control)
         opened = await server.listen(listening, tls)
         try:
             _print_link(options, access.link(scheme, options.host, port, kept.token), port)
             ended = await simulation.run(server)
-            await server.close(SERVER_ENDED, "the simulation has refused the server")
+            because = f": {ended.message}" if ended.message else ""
+            await server.close(SERVER_ENDED, f"the simulation has ended{because}")
         finally:
             opened.close()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(opened.wait_closed(), CLOSING_S)
+    if options.is_owned and ended.kind in ENDS:
+        return ENDS[ended.kind]
     raise TwixtError(f"the simulation refused the server: {ended.message}")
 
 
@@ -134,6 +144,9 @@ async def _only_name() -> str:
 
 
 def _print_link(options: ServeOptions, link: str, port: int) -> None:
+    if options.is_owned:
+        print_notice(f"browser view: {link}\nfrom another machine, type there: {access.ssh_line(port)}")
+        return
     print(link)
     if options.is_plain:
         print(f"publish the port of the container on its host's loopback only: {access.docker_line(port)}")

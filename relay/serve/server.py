@@ -12,7 +12,6 @@ import logging
 import socket
 import ssl
 from collections import OrderedDict
-from collections.abc import Callable
 from typing import NamedTuple
 
 from websockets.asyncio.server import Server as WebSocketServer
@@ -24,9 +23,10 @@ from websockets.http11 import Request, Response
 import twixt
 from twixt.ipc.process.notices import print_current_exception
 from twixt.relay.serve.access import Access
+from twixt.relay.serve.controller import Controller
 from twixt.relay.serve.pages import Answer, Pages, last_component
 from twixt.relay.serve.simulation import Simulation
-from twixt.relay.serve.viewer import Commands, Viewer
+from twixt.relay.serve.viewer import Viewer
 from twixt.relay.stream import messages
 from twixt.relay.stream.messages import MOST_BYTES, ROLES, Hello, MessageError
 
@@ -56,13 +56,11 @@ class _Half(NamedTuple):
 
 
 class Server:
-    """Serves the simulation to pages. commands: makes the receiver of a page's commands; None if pages may not
-    control."""
+    """Serves the simulation to pages. may_control: True if pages may control the simulation."""
 
-    def __init__(
-        self, simulation: Simulation, access: Access, pages: Pages, commands: Callable[[], Commands | None] | None
-    ) -> None:
-        self._simulation, self._access, self._pages, self._commands = simulation, access, pages, commands
+    def __init__(self, simulation: Simulation, access: Access, pages: Pages, may_control: bool) -> None:
+        self._simulation, self._access, self._pages = simulation, access, pages
+        self._controllers: set[Controller] | None = set() if may_control else None
         self._viewers: set[Viewer] = set()
         self._halves: dict[str, _Half] = {}
         self._nonces: OrderedDict[tuple[str, str], None] = OrderedDict()
@@ -70,7 +68,7 @@ class Server:
 
     @property
     def is_hungry(self) -> bool:
-        """True if a page could be sent a snapshot now."""
+        """True if a page waits for a snapshot."""
         return any(viewer.is_hungry for viewer in self._viewers)
 
     def on_news(self) -> None:
@@ -138,7 +136,7 @@ class Server:
                 hello = await self._hello(connection)
                 await self._pair(connection, hello)
             except MessageError as error:
-                await connection.close(error.code, str(error)[:120])
+                await connection.close(error.code, messages.reason_of(str(error)))
         except ConnectionClosed:
             pass
         except Exception:
@@ -163,10 +161,8 @@ class Server:
         if hello.nonce not in self._halves and len(self._viewers) + len(self._halves) >= MOST_VIEWERS:
             raise MessageError(f"there are {MOST_VIEWERS} viewers already", messages.TOO_MANY)
         self._opening.pop(connection, None)
-        name = self._simulation.name or ""
-        await connection.send(
-            messages.welcome_text(twixt.__version__, name, self._commands is not None, self._simulation.origin_ns)
-        )
+        name, may_control = self._simulation.name, self._controllers is not None
+        await connection.send(messages.welcome_text(twixt.__version__, name, may_control, self._simulation.origin_ns))
         return hello
 
     async def _pair(self, connection: ServerConnection, hello: Hello) -> None:
@@ -177,10 +173,7 @@ class Server:
             return
         pair = {hello.role: _Half(connection, hello, other.done), other.hello.role: other}
         stream, control = (pair[role] for role in ROLES)
-        viewer = Viewer(
-            self._simulation, stream.connection, control.connection, stream.hello,
-            None if self._commands is None else self._commands(),
-        )  # fmt: skip
+        viewer = Viewer(self._simulation, stream.connection, control.connection, stream.hello, self._controllers)
         self._viewers.add(viewer)
         try:
             await viewer.run()

@@ -11,11 +11,8 @@ Always: versions of scenes and cameras, and world epochs, increase, even from on
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import threading
 import time
-from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,9 +30,8 @@ from twixt.ipc.scene.scene import packed_scene
 from twixt.ipc.session import listener
 from twixt.ipc.session.link import Ended, Link, attach
 from twixt.ipc.snapshot import BODY, CORRECTED_NS, CORRECTION, HAS_COLOR, visual
+from twixt.relay.serve.waiting import in_thread
 from twixt.relay.stream.messages import Column, Payload, columns_payload, scene_payload, snapshot_payload
-
-Found = TypeVar("Found")
 
 # Interval, in seconds, of two looks for a simulation that does not run, and time after a refused attempt.
 LOOK_S, RETRY_S = 0.1, 1.0
@@ -48,12 +44,19 @@ IDLE_WAKE_S = 0.1
 SCENE_PATIENCE_NS = 250_000_000
 # Columns that the page draws, and the owner of their rows.
 DRAWN_COLUMNS = {SCALE3: BODY_ROWS, "color": PART_ROWS, "visible": PART_ROWS}
+# Longest wait for the world of the owner, in seconds: in effect no limit.
+OWN_WORLD_S = 86_400.0
+NO_SCREENSHOT = "the browser view writes no pictures; save one in the page, or open a window: twixt view"
 # Kinds of ends after which a simulation may come back.
 MAY_RETURN = ("ended", "crashed", "interrupted", "lost")
+# The reason why no simulation is attached, before the first one.
+NOT_STARTED = Ended("waiting", "")
+# Part by which a new interval between two snapshots changes the mean.
+INTERVAL_GAIN = 1 / 8
 
 
 class Pages(Protocol):
-    """What the simulation needs of the server. is_hungry: True if a page could be sent a snapshot now. on_news: called
+    """What the simulation needs of the server. is_hungry: True if a page waits for a snapshot. on_news: called
     when something new was received."""
 
     @property
@@ -82,16 +85,17 @@ class EncodedSnapshot(NamedTuple):
 class Simulation:
     """The simulation `name`, whenever it runs.
 
-    plan, status, camera_version: the newest ones of the present simulation; plan is None before the first. end: why no
-    simulation is attached, or None while one is.
+    plan: the newest one; None before the first. end: why no simulation is attached, or None while one is. interval_ns:
+    mean wall time between two snapshots; 0 if it is not known. is_owner: True if the simulation has started this process.
     """
 
-    def __init__(self, name: str | None, origin_ns: int) -> None:
-        self.name = name
+    def __init__(self, name: str, origin_ns: int, is_owner: bool = False) -> None:
+        self.name, self._is_owner = name, is_owner
         self.origin_ns = origin_ns
         self.link: Link | None = None
         self.plan: Plan | None = None
-        self.end: Ended | None = Ended("waiting", "")
+        self.end: Ended | None = NOT_STARTED
+        self.interval_ns = 0
         self._worlds_before = self._newest_world = 0
         self._scenes_before = self._cameras_before = 0
         self._snapshots_before = 0
@@ -106,21 +110,15 @@ class Simulation:
         self._plan_read: Plan | None = None
 
     async def run(self, server: Pages) -> Ended:
-        """Attaches whenever the simulation runs. Returns only if it refuses this guest."""
+        """Attaches whenever the simulation runs. Returns if it refuses this guest, or if it is the owner and ends."""
         self._server = server
         while True:
             link = await self._attached()
-            self.name = link.name
             ended = await self._follow(link)
-            if ended.kind not in MAY_RETURN:
+            if self._is_owner or ended.kind not in MAY_RETURN:
                 return ended
             because = f" ({ended.message})" if ended.message else ""
             print_notice(f'the simulation "{link.name}" has ended{because}; waiting until it runs again')
-
-    @property
-    def status(self) -> dict[str, Any]:
-        """The simulation's newest status."""
-        return {} if self.link is None else self.link.status
 
     @property
     def camera(self) -> Camera | None:
@@ -180,25 +178,23 @@ class Simulation:
         self._timer = loop.call_at(due_s, self._request)
 
     async def _attached(self) -> Link:
-        """A link to the simulation as soon as it runs."""
+        """A link to the simulation, as soon as it runs. The owner runs already, and may still load its world."""
+        if self._is_owner:
+            return await in_thread(lambda: attach(self.name, OWN_WORLD_S, owned=True))
         refusal, has_waited = "", False
         while True:
             try:
-                names = listener.running()
-                if self.name in names or (self.name is None and names):
-                    link = await _in_thread(lambda: attach(self.name))
+                if listener.is_running(self.name):
+                    link = await in_thread(lambda: attach(self.name))
                     if has_waited:
-                        print_notice(f'"{link.name}" runs')
+                        print_notice(f'"{self.name}" runs')
                     return link
             except TwixtError as error:
-                if self.name is None and len(listener.running()) > 1:
-                    raise
                 if str(error) != refusal:
                     refusal = str(error)
                     print_notice(f"{refusal}; still waiting")
-            if not has_waited and not refusal and self.end == Ended("waiting", ""):
-                whom = "a simulation" if self.name is None else f'the simulation "{self.name}"'
-                print_notice(f"waiting for {whom}; Ctrl-C ends the wait")
+            if not has_waited and self.end == NOT_STARTED:
+                print_notice(f'waiting for the simulation "{self.name}"; Ctrl-C ends the wait')
             has_waited = True
             await asyncio.sleep(RETRY_S if refusal else LOOK_S)
 
@@ -231,6 +227,7 @@ class Simulation:
         try:
             if link.wait(0):  # it does not wait, but drains the wakes
                 self._is_wake_requested = False
+            refuse_screenshots(link)
             plan = link.plan()
             if plan != self._plan_read:
                 self._plan_read = plan
@@ -252,8 +249,11 @@ class Simulation:
         """Takes the newest snapshot whose scene is there."""
         view, since_ns = self._early or (None, 0)
         if link.has_unread:
+            before = view or self._view
             for view in link.unread(0):  # without a budget, only the newest is yielded
                 self._newest_world = max(self._newest_world, view.head.world_epoch + self._worlds_before)
+                if before is not None:
+                    self._count_interval(before, view)
         if view is None:
             return
         now_ns = time.perf_counter_ns()
@@ -262,6 +262,12 @@ class Simulation:
             self._view, self._early = view, None
         else:
             self._early = view, since_ns
+
+    def _count_interval(self, before: SnapshotView, view: SnapshotView) -> None:
+        passed_ns = view.head.published_ns - before.head.published_ns
+        interval_ns = max(0, passed_ns) // max(1, view.number - before.number)
+        gain = INTERVAL_GAIN if self.interval_ns else 1
+        self.interval_ns += round((interval_ns - self.interval_ns) * gain)
 
     def _encode(self, view: SnapshotView, number: int) -> EncodedSnapshot | None:
         """Encodes a snapshot. Returns None if the writer overwrote it meanwhile."""
@@ -300,10 +306,18 @@ class Simulation:
         self._view = self._early = self._encoded = self._encoded_scene = None
         self.plan = self._plan_read = self._timer = None
         self._is_wake_requested = False
+        self.interval_ns = 0
         self.end, self.link = link.ended or Ended("ended", ""), None
         link.close()
         assert self._server is not None
         self._server.on_news()
+
+
+def refuse_screenshots(link: Link) -> None:
+    """Answers the program's requests for pictures, which the longest attached viewer gets."""
+    for request in link.received.screenshots:
+        link.answer_screenshot(request.number, -1, NO_SCREENSHOT)
+    link.received.screenshots.clear()
 
 
 def _changing(scene: Scene) -> tuple[str, ...]:
@@ -315,36 +329,3 @@ def _array(view: SnapshotView, column: ColumnBlock) -> NDArray[np.generic]:
     """A private copy of a column of the bodies, (n,) or (n, width)."""
     values = np.frombuffer(bytes(view.columns.get(column.name, b"")), column.dtype)
     return values if column.width == 1 else values.reshape(-1, column.width)
-
-
-async def _in_thread(function: Callable[[], Found]) -> Found:
-    """The result of a function that waits. It runs on a thread that the end of the process does not wait for."""
-    loop = asyncio.get_running_loop()
-    result: asyncio.Future[Found] = loop.create_future()
-
-    def run() -> None:
-        try:
-            found = function()
-        except BaseException as error:
-            _tell(loop, result, error=error)
-        else:
-            _tell(loop, result, found)
-
-    threading.Thread(target=run, name="attach", daemon=True).start()
-    return await result
-
-
-def _tell(
-    loop: asyncio.AbstractEventLoop, result: asyncio.Future[Found], found: Found | None = None,
-    error: BaseException | None = None,
-) -> None:  # fmt: skip
-    def tell() -> None:
-        if result.done():  # the server has ended meanwhile
-            return
-        if error is not None:
-            result.set_exception(error)
-        else:
-            result.set_result(found)  # type: ignore[arg-type]
-
-    with contextlib.suppress(RuntimeError):  # the loop is closed
-        loop.call_soon_threadsafe(tell)

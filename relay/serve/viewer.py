@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import Protocol
 
 from websockets.asyncio.server import ServerConnection
 from websockets.exceptions import ConnectionClosed
 
 from twixt.ipc.commands import Command
-from twixt.relay.serve.simulation import EncodedScene, EncodedSnapshot, Simulation
+from twixt.relay.serve.controller import Controller
+from twixt.relay.serve.simulation import Simulation
 from twixt.relay.stream import messages
 from twixt.relay.stream.contents import MissingContents
 from twixt.relay.stream.credit import Credit
@@ -25,22 +25,21 @@ from twixt.relay.stream.messages import Acknowledgement, Hello, MessageError, Pa
 
 # Shortest interval between two status messages, in ns.
 STATUS_NS = 100_000_000
-
-
-class Commands(Protocol):
-    """Receiver of the page's commands."""
-
-    def send(self, command: Command) -> None: ...
+# Largest number of messages that are read from a page in a second. Above it, the page waits. A page that draws 240
+# frames a second acknowledges as often.
+MESSAGES_PER_S = 500
 
 
 class Viewer:
-    """A page whose two connections are there. commands: receiver of its commands, or None if it may not control."""
+    """A page whose two connections are there. hello: of the stream. controllers: those that have a link; None if pages
+    may not control the simulation."""
 
     def __init__(
         self, simulation: Simulation, stream: ServerConnection, control: ServerConnection, hello: Hello,
-        commands: Commands | None,
+        controllers: set[Controller] | None,
     ) -> None:  # fmt: skip
-        self._simulation, self._stream, self._control, self._commands = simulation, stream, control, commands
+        self._simulation, self._stream, self._control = simulation, stream, control
+        self._controller = None if controllers is None else Controller(simulation.name, self.refuse, controllers)
         self._credit = Credit()
         self._contents = MissingContents(hello.have)
         self._number = 0  # of the last message on the stream
@@ -50,13 +49,15 @@ class Viewer:
         self._status: object = {}
         self._end: object = None
         self._status_ns = 0
-        self._is_sending = self._was_content = False
+        self._is_waiting = self._was_content = False
+        self._refused: tuple[str, str] | None = None
+        self._messages_since_s = self._messages = 0.0
         self._stream_news, self._control_news = asyncio.Event(), asyncio.Event()
 
     @property
     def is_hungry(self) -> bool:
-        """True if the page could be sent a snapshot now."""
-        return not self._is_sending and self._credit.may_send(time.perf_counter_ns())
+        """True if the page was sent everything and waits for news."""
+        return self._is_waiting
 
     def wake(self) -> None:
         """Sends what is new, as soon as the credit allows it."""
@@ -81,59 +82,72 @@ class Viewer:
                     raise error
             await self.close(code, reason)
         finally:
+            if self._controller is not None:
+                self._controller.close()
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
+    def refuse(self, name: str, reason: str) -> None:
+        """Tells the page why a command was not sent."""
+        self._refused = name, reason
+        self._control_news.set()
+
     async def close(self, code: int, reason: str) -> None:
         """Closes both connections."""
-        await asyncio.gather(*(one.close(code, reason) for one in (self._stream, self._control)))
+        await asyncio.gather(*(one.close(code, messages.reason_of(reason)) for one in (self._stream, self._control)))
 
     async def _send_stream(self) -> None:
         while True:
             await self._stream_news.wait()
             self._stream_news.clear()
-            while self._credit.may_send(time.perf_counter_ns()) and (payload := self._next()) is not None:
-                self._number += 1
-                content = payload.numbered(self._number)
-                self._credit.sent(self._number, len(content), time.perf_counter_ns())
-                self._is_sending = True
-                try:
+            self._is_waiting = False
+            self._credit.publish_interval(self._simulation.interval_ns)
+            while self._has_news and self._credit.may_send(time.perf_counter_ns()):
+                for payload in self._next():
+                    self._number += 1
+                    content = payload.numbered(self._number)
+                    self._credit.sent(self._number, len(content), time.perf_counter_ns())
                     await self._stream.send(content)
-                finally:
-                    self._is_sending = False
+            self._is_waiting = not self._has_news
             self._simulation.request_wake()
 
-    def _next(self) -> Payload | None:
-        """The next message of the stream: first scenes and columns, then contents and snapshots in turns."""
-        if self._simulation.link is None:
-            return None
-        if self._scene != self._simulation.scene_version:
-            return self._next_scene(self._simulation.scene)
-        if self._contents and not self._was_content:
+    @property
+    def _has_news(self) -> bool:
+        """True if there is a message for the stream."""
+        simulation = self._simulation
+        return simulation.link is not None and (
+            self._scene != simulation.scene_version
+            or bool(self._contents)
+            or self._snapshot != simulation.newest_number
+        )
+
+    def _next(self) -> list[Payload]:
+        """The next messages of the stream: contents and snapshots in turns. A scene and columns go together with a
+        snapshot that needs them, so that the first picture takes one round trip, and so that a program that replaces
+        its scene at each step is seen. Empty if the newest snapshot was overwritten, so that a newer one follows."""
+        simulation, together = self._simulation, list[Payload]()
+        if self._scene != simulation.scene_version:
+            scene = simulation.scene
+            self._scene, self._camera = scene.version, max(self._camera, scene.camera_version)
+            self._contents.need(scene.contents)
+            together.append(scene.payload)
+        elif self._contents and not self._was_content:
             self._was_content = True
-            return self._contents.next_piece()
-        self._was_content = False
-        snapshot = None
-        if self._snapshot != self._simulation.newest_number:
-            snapshot = self._simulation.newest()
-        if snapshot is None:
-            return self._contents.next_piece()
-        return self._next_snapshot(snapshot)
+            return self._piece()
+        snapshot = simulation.newest() if self._snapshot != simulation.newest_number else None
+        self._was_content = snapshot is None
+        if snapshot is not None:
+            if snapshot.payload.layout not in self._layouts:
+                self._layouts.add(snapshot.payload.layout)
+                together.append(snapshot.columns)
+            self._snapshot = snapshot.number
+            together.append(snapshot.payload)
+        return together or self._piece()
 
-    def _next_scene(self, scene: EncodedScene) -> Payload:
-        self._scene = scene.version
-        self._camera = max(self._camera, scene.camera_version)
-        self._contents.need(scene.contents)
-        return scene.payload
-
-    def _next_snapshot(self, snapshot: EncodedSnapshot) -> Payload:
-        layout = snapshot.payload.layout
-        if layout not in self._layouts:
-            self._layouts.add(layout)
-            return snapshot.columns
-        self._snapshot = snapshot.number
-        return snapshot.payload
+    def _piece(self) -> list[Payload]:
+        piece = self._contents.next_piece()
+        return [] if piece is None else [piece]
 
     async def _send_control(self) -> None:
         while True:
@@ -155,11 +169,14 @@ class Viewer:
         if self._scene and simulation.camera_version > self._camera:
             self._camera = simulation.camera_version
             return messages.camera_text(self._camera, simulation.camera)
-        if simulation.status is not self._status:
+        if self._refused is not None:
+            (name, reason), self._refused = self._refused, None
+            return messages.refused_text(name, reason)
+        if simulation.link is not None and simulation.link.status is not self._status:
             now_ns = time.perf_counter_ns()
             if now_ns - self._status_ns >= STATUS_NS:
-                self._status, self._status_ns = simulation.status, now_ns
-                return messages.status_text(simulation.status)
+                self._status, self._status_ns = simulation.link.status, now_ns
+                return messages.status_text(simulation.link.status)
             delay_s = (self._status_ns + STATUS_NS - now_ns) / 1e9
             asyncio.get_running_loop().call_later(delay_s, self._control_news.set)
         return None
@@ -174,9 +191,20 @@ class Viewer:
                 case Acknowledgement(number):
                     self._acknowledge(number)
                 case Command() as command:
-                    if self._commands is None:
-                        raise MessageError("this page may not control the simulation")
-                    self._commands.send(command)
+                    if self._controller is None:
+                        self.refuse(command.name, "this link may not control the simulation")
+                    else:
+                        self._controller.send(command)
+            await self._limit_messages()
+
+    async def _limit_messages(self) -> None:
+        """Waits if the page has sent too many messages in the present second."""
+        self._messages += 1
+        left_s = self._messages_since_s + 1 - time.monotonic()
+        if left_s <= 0:
+            self._messages_since_s, self._messages = time.monotonic(), 0
+        elif self._messages >= MESSAGES_PER_S:
+            await asyncio.sleep(left_s)
 
     def _acknowledge(self, number: int) -> None:
         try:

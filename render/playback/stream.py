@@ -90,10 +90,10 @@ class Stream:
     ) -> bool:
         """Adds a snapshot. Returns True if it is the newest one. draw_time_ns is None if nothing was drawn yet."""
         plan = self.plan
-        number = plan_number
-        if number is None:
-            number = 0 if plan is None else plan.number - (arrival_ns < plan.wall_ns)
-        if plan is not None and sim_time_ns > plan.sim_time_ns and (number < plan.number or self.paused):
+        valid = 0 if plan is None else plan.number - (arrival_ns < plan.wall_ns)
+        number = valid if plan_number is None else plan_number
+        # A snapshot of a plan that is not known yet keeps its due time, also in a pause.
+        if plan is not None and sim_time_ns > plan.sim_time_ns and number < plan.number + self.paused:
             planned = plan.due_ns(sim_time_ns)
             due_ns = FAR_NS if planned is None else planned
         elif plan is not None and plan.rate > 0 and sim_time_ns < plan.sim_time_ns and number < plan.number:

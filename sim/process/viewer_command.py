@@ -22,7 +22,7 @@ from twixt.ipc.errors import TwixtError
 # start, by path or by a name on PATH.
 PYTHON_VARIABLE = "TWIXT_PYTHON"
 # Hidden commands of a viewer with a window, and of the server of the browser view.
-VIEW, SERVE = "_view", "_serve"
+VIEW, SERVE, MEASURE = "_view", "_serve", "_measure"
 # Endings of the file name of a Python interpreter, after the version is removed. w: no console. t: free-threaded. d,
 # dbg: debug build.
 NAME_ENDINGS = ("", "w", "t", "d", "td", "_d", "dbg", "intel")
@@ -73,12 +73,12 @@ def freeze_support() -> None:
     if not is_frozen():
         return
     _is_freeze_supported = True
-    if sys.argv[1:] in ([VIEW], [SERVE]) and OWNED_VARIABLE in os.environ:
+    if sys.argv[1:] in ([VIEW], [SERVE], [MEASURE]) and OWNED_VARIABLE in os.environ:
         sys.exit(twixt.main(sys.argv[1:]))
 
 
 def viewer_command(word: str = VIEW) -> ViewerCommand:
-    """Returns the command that starts a viewer of this program. word: VIEW or SERVE. Raises NoViewerProgram."""
+    """Returns the command that starts a viewer of this program. word: VIEW, SERVE or MEASURE. Raises NoViewerProgram."""
     if OWNED_VARIABLE in os.environ:
         raise NoViewerProgram(
             f"this process was itself started as a viewer ({OWNED_VARIABLE} is set), so it cannot start another one; "

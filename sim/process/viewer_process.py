@@ -19,7 +19,7 @@ from twixt.ipc.errors import FAILED, exhaustion_advice
 from twixt.ipc.process import fork
 from twixt.ipc.process.interrupts import InterruptibleEvent
 from twixt.ipc.system import children
-from twixt.sim.process.viewer_command import SERVE, VIEW, NoViewerProgram, ViewerCommand, viewer_command
+from twixt.sim.process.viewer_command import MEASURE, SERVE, VIEW, NoViewerProgram, ViewerCommand, viewer_command
 
 TYPE_CHECKING = False  # The constant is not imported from `typing`, because that import would delay the viewer.
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def start_viewer(name: str, config: Config, on_end: Callable[[ViewerProcess], No
     start failed.
     """
     has_early = on_end is None and _early is not None and not config.web
-    command = None if has_early else viewer_command(SERVE if config.web else VIEW)
+    command = None if has_early else viewer_command((MEASURE if config.report else SERVE) if config.web else VIEW)
     trace = None
     if config.profile is not None:
         from twixt.ipc.trace.spans import PHYSICS

@@ -80,6 +80,12 @@ def installed_python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> P
     return home / "bin" / "python"
 
 
+@pytest.fixture(scope="session")
+def mypy_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where mypy keeps the types of libraries, which it need not read in each test anew."""
+    return tmp_path_factory.mktemp("mypy")
+
+
 def clean_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
@@ -169,7 +175,7 @@ twixt.Wrold
 
 @pytest.mark.parametrize("way", ["checkout", "installed"])
 def test_the_readmes_world_passes_strict_type_checks_and_misuse_does_not(
-    request: pytest.FixtureRequest, tmp_path: Path, way: str
+    request: pytest.FixtureRequest, tmp_path: Path, mypy_cache: Path, way: str
 ) -> None:
     (tmp_path / "my_orbit.py").write_text(readmes_world())
     (tmp_path / "misuse.py").write_text(MISUSE)
@@ -182,7 +188,7 @@ def test_the_readmes_world_passes_strict_type_checks_and_misuse_does_not(
     files = [str(tmp_path / name) for name in ("my_orbit.py", "misuse.py")]
     said = subprocess.run(
         [sys.executable, "-m", "mypy", "--strict", "--python-executable", python, *files, "--no-error-summary",
-         "--hide-error-context", "--cache-dir", str(tmp_path / "cache")],
+         "--hide-error-context", "--cache-dir", str(mypy_cache)],
         cwd=folder, env=clean_environment() | {"MYPYPATH": str(tmp_path)}, capture_output=True, text=True,
     )  # fmt: skip
     assert not said.stderr
@@ -195,7 +201,7 @@ def test_the_readmes_world_passes_strict_type_checks_and_misuse_does_not(
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["checkout", "installed"])
 def test_users_programs_and_the_examples_pass_strict_type_checks(
-    request: pytest.FixtureRequest, tmp_path: Path, way: str
+    request: pytest.FixtureRequest, tmp_path: Path, mypy_cache: Path, way: str
 ) -> None:
     python, environment = sys.executable, clean_environment()
     if way == "installed":
@@ -207,7 +213,7 @@ def test_users_programs_and_the_examples_pass_strict_type_checks(
     said = subprocess.run(
         [sys.executable, "-m", "mypy", "--strict", "--python-executable", python, *files, "--config-file=",
          "--disable-error-code", "import-untyped",  # mujoco has no types
-         "--cache-dir", str(tmp_path / "cache")],
+         "--cache-dir", str(mypy_cache)],
         cwd=tmp_path, env=environment, capture_output=True, text=True,
     )  # fmt: skip
     assert said.returncode == 0, said.stdout + said.stderr

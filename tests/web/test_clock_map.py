@@ -22,7 +22,7 @@ answer(given.map((events) => {
   const answers = [];
   for (const event of events) {
     if (event.length === 3) map.addTrip(...event.map(number));
-    else answers.push([map.toServerNs(event[0]), map.boundMs, map.isReady, map.jumps]);
+    else answers.push([map.toServerNs(event[0]), map.boundMs, map.isReady]);
   }
   return answers;
 }));
@@ -38,15 +38,14 @@ class Asked:
     server_ns: int
     bound_ms: float
     is_ready: bool
-    jumps: int
 
 
 def asked(*runs: list[Event]) -> list[list[Asked]]:
     """Answers of one map for each list of events."""
     return [
         [
-            Asked(event[0], ns, math.inf if bound is None else bound, ready, jumps)
-            for event, (ns, bound, ready, jumps) in zip([e for e in run if len(e) == 1], answers, strict=True)
+            Asked(event[0], ns, math.inf if bound is None else bound, ready)
+            for event, (ns, bound, ready) in zip([e for e in run if len(e) == 1], answers, strict=True)
         ]
         for run, answers in zip(runs, run_in_node(PLAY, runs), strict=True)
     ]
@@ -111,7 +110,7 @@ def test_ten_minutes_at_200_ppm_stay_within_the_bound_and_never_step():
         # half the shortest trip, and what has become of it with age
         shortest_ms = (link.up[0] - link.up[1] + link.down[0] - link.down[1]) / 2
         assert all(shortest_ms < answer.bound_ms < shortest_ms + 16 for answer in answers), link
-        assert all(answer.is_ready and answer.jumps == 0 for answer in answers)
+        assert all(answer.is_ready for answer in answers)
         for one, other in pairwise(answers):
             passed_ns = (other.page_ms - one.page_ms) * 1e6
             assert abs(other.server_ns - one.server_ns - passed_ns) <= 1e-3 * passed_ns + 2, "at most 1 ms a second"
@@ -138,23 +137,25 @@ def test_slow_first_trips_are_forgotten():
 def test_no_trip_for_five_minutes_is_made_good_by_the_next_ones():
     """A hidden tab: both clocks go on, and differ by 60 ms afterwards."""
     link = Link(ppm=200)
-    events = [*link.trips(0, 60_000), (60_500.0,), (360_000.0,), *link.trips(360_000, 361_000), (361_500.0,)]
+    asks = [(60_500.0,), (360_000.0,), (360_210.0,), (361_500.0,)]
+    events = sorted([*link.trips(0, 60_000), *asks, *link.trips(360_000, 361_000)], key=lambda event: event[-1])
     (answers,) = asked(events)
+    assert [answer.is_ready for answer in answers] == [True, True, False, True]
     assert abs(link.error_ms(answers[1])) > 50
-    assert abs(link.error_ms(answers[2])) < 10
-    assert [answer.jumps for answer in answers] == [0, 0, 0]
+    assert abs(link.error_ms(answers[3])) < 10
 
 
 @pytest.mark.parametrize("jump_s", [300, -300, 0.5, -0.5])
-def test_a_clock_that_jumps_is_followed_at_once_and_counted(jump_s):
+def test_a_clock_that_jumps_is_followed_at_once(jump_s):
     """The clock of a computer that sleeps may stop."""
     before, after = Link(), Link(origin_ns=jump_s * 1e9)
-    events = [*before.trips(0, 60_000), *list(after.trips(60_300, 60_700, seed=2))[:8], (60_800.0,)]
-    events[-8:-8] = [(events[-9][2],)]
+    events: list[Event] = list(before.trips(0, 60_000))
+    for trip in list(after.trips(60_300, 60_700, seed=2))[:8]:
+        events += [trip, (trip[2],)]
     (answers,) = asked(events)
     assert abs(after.error_ms(answers[0])) < 80, "by the first trip"
-    assert abs(after.error_ms(answers[1])) < 10, "by eight trips"
-    assert answers[1].jumps == 1
+    assert abs(after.error_ms(answers[7])) < 10, "by eight trips"
+    assert [answer.is_ready for answer in answers] == [False] * 7 + [True]
 
 
 def test_a_ping_that_is_answered_after_a_long_sleep_does_no_harm():
@@ -163,7 +164,6 @@ def test_a_ping_that_is_answered_after_a_long_sleep_does_no_harm():
     runs = [[*link.trips(0, 60_000), trip, (360_001.0,)] for trip in late]
     for (answer,) in asked(*runs):
         assert abs(link.error_ms(answer)) < 160
-        assert answer.jumps == 0
 
 
 @pytest.mark.parametrize("resolution_ms", [0.005, 0.1, 1.0])
@@ -191,4 +191,4 @@ def test_trips_that_cannot_be_are_ignored_and_disorder_is_harmless():
     assert ignored == clean
     for answers in (clean, mixed, twice):
         assert abs(link.error_ms(answers[0])) < 10
-        assert answers[0].jumps == 0
+        assert answers[0].is_ready

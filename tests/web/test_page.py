@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 import pytest
@@ -23,7 +24,27 @@ pytestmark = pytest.mark.display
 
 NAME = "lab"
 SIZE_PX = (480, 360)
+IS_SILENT = "document.getElementById('message').hidden"
 LIVE = "window.twixt && twixt.state.phase === 'live' && twixt.frameLog.count > 5"
+
+
+# A world whose body is where its controls say.
+KNOBS = """
+from twixt import Bodies, Button, Scene, Slider, Sphere, Toggle, World
+
+class Knobs(World):
+    def __init__(self):
+        self.bodies = Bodies(1)
+        self.scene = Scene([Sphere(0.2)])
+        self.x = Slider("x", 0.5, low=0, high=2)
+        self.up = Toggle("up", False)
+        self.kick = Button("kick")
+        self.controls = [self.x, self.up, self.kick]
+        self.kicks = 0
+    def step(self, dt):
+        self.kicks += self.kick.pressed()
+        self.bodies.position[0] = self.x.value, float(self.up.value), self.kicks
+"""
 
 
 class Rig(NamedTuple):
@@ -34,17 +55,22 @@ class Rig(NamedTuple):
     def page(self) -> Page:
         return self.chromium.page
 
-    def serve(self) -> tuple[Run, str]:
+    @property
+    def faults(self) -> list[str]:
+        """Errors of the page, except those of a server that was ended."""
+        return [error for error in self.page.errors if "ERR_CONNECTION_REFUSED" not in error]
+
+    def serve(self, name: str = NAME) -> tuple[Run, str]:
         """The server, and the link that it prints."""
-        run = self.start("serve", NAME)
+        run = self.start("serve", name)
         run.hear("#")
         found = re.search(r"http://\S+", run.out)
         assert found
         return run, found[0]
 
-    def open(self) -> tuple[Run, str]:
+    def open(self, name: str = NAME) -> tuple[Run, str]:
         """The server, and the link that the browser shows by now."""
-        run, link = self.serve()
+        run, link = self.serve(name)
         self.page.open("about:blank")
         self.page.open(link)
         self.page.wait_for(LIVE)
@@ -62,6 +88,7 @@ def module_rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
 @pytest.fixture
 def rig(module_rig: Rig) -> Iterator[Rig]:
     yield module_rig
+    module_rig.page.evaluate("twixt.connection.command('resume')")
     for run in module_rig.start.runs[1:]:
         run.kill_all()
     del module_rig.start.runs[1:]
@@ -76,7 +103,7 @@ def test_frames_show_moving_balls_each_at_a_later_time(rig: Rig) -> None:
     assert figures["reversals"] == 0
     assert figures["distinctShare"] > 0.9
     assert figures["rate"]["p50"] == pytest.approx(1, abs=0.05)
-    assert rig.page.errors == []
+    assert rig.faults == []
     assert rig.page.evaluate("crossOriginIsolated")
     card, title = rig.page.evaluate("[document.getElementById('card').innerText, document.title]")
     assert NAME in card
@@ -85,13 +112,45 @@ def test_frames_show_moving_balls_each_at_a_later_time(rig: Rig) -> None:
     colors = rig.page.evaluate(
         """new Promise(resolve => requestAnimationFrame(() => {
             twixt.renderer.draw({...twixt.store.at(0), method: "none", widthPx: 480, heightPx: 360,
-                                 camera: twixt.camera.matrices(480, 360)});
+                                 camera: twixt.view.matrices(480, 360)});
             const gl = twixt.renderer.gl, pixels = new Uint8Array(4 * 480 * 360);
             gl.readPixels(0, 0, 480, 360, gl.RGBA, gl.UNSIGNED_BYTE, pixels);
             resolve(new Set(new Uint32Array(pixels.buffer)).size);
         }))"""
     )
     assert colors > 50, "the picture has a single colour"
+
+
+def test_keys_and_buttons_pause_step_and_change_what_is_drawn(rig: Rig) -> None:
+    rig.open()
+    page = rig.page
+    page.wait_for("!document.getElementById('control').hidden")
+    page.send_key(" ")
+    page.wait_for("twixt.state.clock.mode === 'paused' && twixt.status.paused")
+    page.wait_for("document.querySelector('[data-action=pause]').ariaPressed === 'true'")
+    page.wait_for("twixt.state.clock.reason === 'physics is paused'")
+    drawn_ns = page.evaluate("twixt.frameLog.rows(0).at(-1).drawNs")
+    page.evaluate("document.querySelector('[data-action=step]').click()")
+    page.wait_for(f"twixt.frameLog.rows(0).at(-1).drawNs === twixt.plan.simNs && twixt.plan.simNs > {drawn_ns}")
+    page.send_key("[")
+    page.send_key(" ")
+    page.wait_for("twixt.plan.rate === 0.5 && twixt.state.clock.mode !== 'paused'")
+    page.send_key("]")
+    page.wait_for("twixt.plan.rate === 1")
+    epoch = page.evaluate("twixt.store.newest.worldEpoch")
+    page.send_key("r")
+    page.wait_for(f"twixt.store.newest.worldEpoch > {epoch}")
+    for key, value in (("i", "hermite"), ("i", "linear"), ("i", "none"), ("i", "auto")):
+        page.send_key(key)
+        assert page.evaluate("twixt.method") == value
+    page.send_key("c")
+    page.wait_for("document.getElementById('clock').textContent === 'ahead'")
+    page.send_key("h")
+    assert page.evaluate("getComputedStyle(document.getElementById('card')).display") == "none"
+    page.send_key("h")
+    page.evaluate("document.querySelector('[data-action=screenshot]').click()")
+    page.wait_for("/twixt-.*png saved/.test(document.getElementById('note').textContent)")
+    assert rig.faults == []
 
 
 def test_a_lost_link_is_said_and_the_page_comes_back_by_itself(rig: Rig) -> None:
@@ -102,10 +161,27 @@ def test_a_lost_link_is_said_and_the_page_comes_back_by_itself(rig: Rig) -> None
     _, again = rig.serve()
     assert again == link
     rig.page.wait_for(LIVE)
-    rig.page.wait_for("document.getElementById('message').hidden")
+    rig.page.wait_for(IS_SILENT)
     moved = "twixt.frameLog.rows(1).filter(row => row.worldEpoch > 0 && row.mode === 'interpolated').length > 20"
     rig.page.wait_for(moved)
     assert rig.page.evaluate("twixt.frameLog.figures().reversals") == 0
+
+
+def test_the_page_waits_for_a_simulation_and_for_its_return(rig: Rig) -> None:
+    _, link = rig.serve("guest")
+    rig.page.open("about:blank")
+    rig.page.open(link)
+    message = "document.getElementById('message').innerText"
+    rig.page.wait_for(f"!{IS_SILENT} && {message}.includes('Waiting for the simulation')")
+    run = rig.start("sim", "balls", "--set", "count=10", "--name", "guest")
+    rig.page.wait_for(f"{LIVE} && {IS_SILENT}")
+    run.interrupt()
+    rig.page.wait_for(f"twixt.state.phase === 'waiting' && {message}.includes('has ended')")
+    rig.start("sim", "balls", "--set", "count=20", "--name", "guest")
+    rig.page.wait_for(f"{LIVE} && {IS_SILENT} && twixt.store.newest.count === 20")
+    rig.page.wait_for("twixt.frameLog.rows(0.3).every(row => row.worldEpoch > 0 && row.mode === 'interpolated')")
+    assert rig.page.evaluate("twixt.frameLog.figures().reversals") == 0
+    assert rig.faults == []
 
 
 def test_a_hidden_page_costs_nothing_and_returns_with_one_cut(rig: Rig) -> None:
@@ -119,7 +195,7 @@ def test_a_hidden_page_costs_nothing_and_returns_with_one_cut(rig: Rig) -> None:
     rig.page.activate()
     rig.page.wait_for(f"twixt.frameLog.count > {during[1] + 60}")
     rows = [row for row in rig.page.evaluate("twixt.frameLog.rows()") if row["frame"] >= during[1]]
-    steps_ns = [after["drawNs"] - row["drawNs"] for row, after in zip(rows, rows[1:], strict=False)]
+    steps_ns = [after["drawNs"] - row["drawNs"] for row, after in pairwise(rows)]
     assert min(steps_ns) >= 0
     assert sum(step_ns > 1e9 for step_ns in steps_ns) <= 1
     assert rows[-1]["drawNs"] - rows[0]["drawNs"] > 1e9, "it still shows what was there when it was hidden"
@@ -132,7 +208,39 @@ def test_a_link_with_a_wrong_token_or_none_says_so_and_is_not_tried_again(rig: R
         rig.page.open("about:blank")
         rig.page.open(f"{address}#{fragment}")
         rig.page.wait_for("window.twixt && twixt.state.phase === 'refused'")
-        rig.page.wait_for("!document.getElementById('message').hidden")
+        rig.page.wait_for(f"!{IS_SILENT}")
         assert title in rig.page.evaluate("document.getElementById('message').innerText")
     rig.page.evaluate(f"location.hash = '{token}'")
     rig.page.wait_for(LIVE)
+
+
+def test_drags_and_the_wheel_move_the_camera_and_f_shows_all_bodies_again(rig: Rig) -> None:
+    rig.open()
+    page, view = rig.page, "twixt.view.orbit"
+    azimuth, distance, target = page.evaluate(f"[{view}.azimuthRad, {view}.distanceM, {view}.target]")
+    for button in ("left", "right"):
+        page.send_mouse("mousePressed", 100, 50, button)
+        page.send_mouse("mouseMoved", 140, 70, button)
+        page.send_mouse("mouseReleased", 140, 70, button)
+    page.send_mouse("mouseWheel", 200, 100, deltaX=0, deltaY=-300)
+    page.wait_for(f"{view}.distanceM < {distance}")
+    assert page.evaluate(f"[{view}.azimuthRad, {view}.target]") != [azimuth, target]
+    page.evaluate("twixt.view.follow(3)")
+    page.wait_for("twixt.view.followed === 3")
+    page.send_key("f")
+    page.wait_for("twixt.view.followed === null")
+    assert rig.faults == []
+
+
+def test_sliders_switches_and_buttons_of_the_program_reach_it(rig: Rig) -> None:
+    (rig.start.folder / "knobs.py").write_text(KNOBS)
+    rig.start("sim", "knobs:Knobs", "--name", "knobs")
+    rig.open("knobs")
+    page, inputs = rig.page, "document.querySelectorAll('#program input, #program button')"
+    page.wait_for("!document.getElementById('program').hidden")
+    assert "x" in page.evaluate("document.getElementById('program').innerText")
+    assert page.evaluate(f"{inputs}[0].value") == "0.5"
+    page.evaluate(f"{inputs}[0].value = 1.25; {inputs}[0].dispatchEvent(new Event('change'))")
+    page.evaluate(f"{inputs}[1].click(); {inputs}[2].click()")
+    page.wait_for("twixt.store.newest.floats.slice(0, 3).join() === '1.25,1,1'")
+    assert rig.faults == []

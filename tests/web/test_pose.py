@@ -17,7 +17,7 @@ from twixt.render.interpolation.poses import compose, in_frames_of, may_be_blend
 from twixt.render.interpolation.quaternion import exp, multiply, normalized
 
 SCRIPT = """
-const {DrawnPoses, curveIsTrusted, turnIsTrusted, publishedPlaces, writePosed} = await import(WEB + "pose.js");
+const {DrawnPoses, curveIsTrusted, turnIsTrusted, ParentLog, publishedPlaces} = await import(WEB + "pose.js");
 const snapshotOf = ({records, simNs, parents}) => {
   if (records === null) return null;
   const bytes = Buffer.from(records, "base64");
@@ -41,7 +41,8 @@ answer(given.map(({snapshots, methods, share, hasParents}) => {
     }
     own.isBeyond = poses.of(older.count) === null && poses.of(-1) === null;
     const words = new Uint32Array(16 * older.count), floats = new Float32Array(words.buffer);
-    for (let body = 0; body < older.count; body++) writePosed(older, body, poses.of(body), words, floats, 16 * body);
+    words.set(older.words);
+    poses.placeRows(Uint32Array.from({length: older.count}, (_, body) => body), words, floats);
     own.posed = Buffer.from(words.buffer).toString("base64");
   }
   const both = newer === null ? 0 : Math.min(older.count, newer.count);
@@ -179,19 +180,6 @@ def test_auto_decides_alike_for_every_body(pairs: dict[Any, Any]) -> None:
             assert 0.1 < led.mean() < 0.9
 
 
-def test_posed_records_show_the_drawn_pose_without_blending(pairs: dict[Any, Any]) -> None:
-    snapshots, found = pairs["all", 1 / 3]
-    posed = np.frombuffer(base64.b64decode(found["poses"]["auto"]["posed"]), snapshots[1].dtype)
-    expected = reference(snapshots, "auto", 1 / 3)
-    shown = expected.visible
-    assert ((posed["flags"] & 1) != 0).tolist() == shown.tolist()
-    assert not (posed["flags"] & (HAS_VELOCITY | HAS_ANGULAR_VELOCITY)).any()
-    off_m = np.abs(posed["position"][shown].astype(np.float64) - expected.position[shown]).max(axis=1)
-    assert (off_m <= 2 * np.spacing(largest(snapshots, COUNT)[shown].astype(np.float32))).all()
-    assert np.array_equal(posed["color"], snapshots[1]["color"])
-    assert np.array_equal(posed["epoch"], snapshots[1]["epoch"])
-
-
 def carried(count: int) -> tuple[list[NDArray[np.void]], NDArray[np.int32]]:
     """Three snapshots in which two thirds of the bodies have a parent; chains of up to ten generations."""
     snapshots = motions(count)
@@ -212,6 +200,15 @@ def test_bodies_with_a_parent_are_blended_in_its_frame_and_placed_by_its_drawn_p
         expected = compose(reference(snapshots, method, 1 / 3), parents)
         # Arms are at most 200 m long, and the reference rounds the orientation of each of up to ten generations.
         assert_alike(found["poses"][method], expected, np.full(400, 2000.0))
+        rows = np.frombuffer(base64.b64decode(found["poses"][method]["posed"]), snapshots[1].dtype)
+        children = parents >= 0
+        assert rows[~children].tobytes() == snapshots[1][~children].tobytes()
+        assert not (rows["flags"][children] & (HAS_VELOCITY | HAS_ANGULAR_VELOCITY)).any()
+        shown = children & expected.visible
+        off_m = np.abs(rows["position"][shown] - expected.position[shown]).max(axis=1)
+        assert (off_m <= 4 * np.spacing(np.float32(2000))).all()
+        hidden = children & ((snapshots[1]["flags"] & 1) != 0) & ~expected.visible
+        assert np.isnan(rows["position"][hidden]).all()
     world = in_frames_of(snapshots[1], parents, np.full(400, -1))
     shown = np.isfinite(world["position"]).all(axis=1) & (np.abs(world["position"]) < 1e6).all(axis=1)
     places = np.reshape(found["places"], (-1, 3))
@@ -234,3 +231,19 @@ def test_bodies_in_a_cycle_of_parents_are_drawn_somewhere() -> None:
     cycle = np.array([2, 0, 1])
     (found,) = run_in_node(SCRIPT, [given(snapshots, 0.5, [cycle] * 3)])
     assert len(found["poses"]["linear"]["position"]) == 3
+
+
+def test_a_snapshot_has_the_parents_of_its_own_scene() -> None:
+    script = """
+    const {ParentLog} = await import(WEB + "pose.js");
+    const log = new ParentLog();
+    const empty = log.parentsOf;
+    for (const [version, parents] of given.scenes) {
+      log.add({version, hasParents: parents.some((parent) => parent >= 0), parentRows: (count) => parents.slice(0, count)});
+    }
+    const {parentsOf} = log;
+    answer({isEmpty: empty === null, found: given.versions.map((sceneVersion) => parentsOf({sceneVersion, count: 2}))});
+    """
+    scenes = [[3, [-1, 0]], [5, [-1, -1]], [6, [1, -1]], [6, [1, -1, 2]]]
+    found = run_in_node(script, {"scenes": scenes, "versions": [1, 3, 4, 5, 9]})
+    assert found == {"isEmpty": True, "found": [[-1, 0], [-1, 0], [-1, 0], [-1, -1], [1, -1]]}

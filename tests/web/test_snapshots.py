@@ -20,7 +20,7 @@ answer(given.map((steps) => {
       const [simNs, tick, worldEpoch, bytes] = given;
       const words = new Uint32Array(Math.min(4, bytes ?? 4));
       Object.defineProperty(words, "buffer", {value: {byteLength: bytes ?? 64}});
-      said.push(store.add({simNs, tick, worldEpoch: worldEpoch ?? 0, words}));
+      said.push(store.add({simNs, tick, worldEpoch: worldEpoch ?? 0, words, markWords: words}));
     } else if (verb === "at") {
       const pair = store.at(given[0]);
       said.push(pair && [pair.before?.tick ?? null, pair.older.tick, pair.newer.tick, pair.share, pair.drawNs]);

@@ -1,4 +1,4 @@
-"""The decoder of the page against bytes that Python lays out as `docs/wire.md` says."""
+"""The decoder of the page against the messages that the server encodes, and against damaged ones."""
 
 from __future__ import annotations
 
@@ -10,13 +10,29 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.relay.stream.lean_cases import random_bodies
 from tests.web.in_node import run_in_node
 from twixt import Box, Camera, Scene, Sphere
-from twixt.ipc.scene.scene_message import packed_fields
-from twixt.ipc.snapshot import HEAD, MARK, new_bodies
+from twixt.ipc.scene.scene import packed_scene
+from twixt.ipc.snapshot import HEAD, MARK, Head, new_bodies
+from twixt.relay.stream.lean import LeanDecoder, LeanEncoder
+from twixt.relay.stream.messages import (
+    HEADER,
+    LEAN,
+    SNAPSHOT,
+    Column,
+    Payload,
+    columns_payload,
+    content_payload,
+    head_bytes,
+    padded,
+    scene_payload,
+    snapshot_payload,
+)
 
 # Beyond 2^53 ns, as the clock of a machine that runs for 200 days.
 LATE_NS = 1 << 54
+ORIGIN_NS = LATE_NS - 1000
 COLUMNS = [
     {"name": "scale3", "dtype": "<f4", "width": 3, "per": "body"},
     {"name": "frame", "dtype": "<i2", "width": 1, "per": "part"},
@@ -52,28 +68,17 @@ def decoded(messages: list[bytes]) -> list[Any]:
 
 
 def prefix(kind: int, number: int, codec: int = 0, layout: int = 0) -> bytes:
-    return struct.pack("<BBHI", kind, codec, layout, number)
-
-
-def block(array: np.ndarray) -> bytes:
-    content = array.tobytes()
-    return content + bytes(-len(content) % 8)
+    return HEADER.pack(kind, codec, layout, number)
 
 
 def columns_message(number: int, layout: int, columns: list[dict[str, Any]]) -> bytes:
-    return prefix(1, number, layout=layout) + json.dumps({"columns": columns}).encode()
+    return columns_payload(layout, [Column(**column) for column in columns]).numbered(number)
 
 
-def head(**fields: Any) -> bytes:
-    row = np.zeros(1, HEAD)
-    row["rate"] = 1.0
-    for name, value in fields.items():
-        row[name] = value
-    return row.tobytes()
-
-
-def snapshot(number: int, bodies: np.ndarray, layout: int = 0, blocks: bytes = b"", **fields: Any) -> bytes:
-    return prefix(4, number, layout=layout) + head(count=len(bodies), **fields) + block(bodies) + blocks
+def snapshot(number: int, bodies: np.ndarray, layout: int = 0, *blocks: bytes, **head: Any) -> bytes:
+    marks, *columns = blocks or [b""]
+    payload = snapshot_payload(Head(count=len(bodies), **head), bodies.tobytes(), marks, columns, layout, ORIGIN_NS)
+    return payload.numbered(number)
 
 
 def test_a_snapshot_has_the_fields_records_and_columns_that_were_sent() -> None:
@@ -84,20 +89,20 @@ def test_a_snapshot_has_the_fields_records_and_columns_that_were_sent() -> None:
     marks["key"] = 7
     scale3, frame, score = np.arange(9, dtype="<f4"), np.array([-1, 2, 3, 4, -5], "<i2"), np.array([-(1 << 60)])
     fields: dict[str, Any] = dict(
-        tick=5, sim_time_ns=LATE_NS + 1, due_ns=-3, published_ns=LATE_NS - 1, rate=0.25, dt_ns=10, step_cost_ns=11,
+        tick=5, sim_time_ns=LATE_NS + 1, due_ns=LATE_NS - 1003, published_ns=LATE_NS + 1, rate=0.25, dt_ns=10, step_cost_ns=11,
         world_epoch=2, scene_version=4, plan_number=6, marks=2, parts=5,
     )  # fmt: skip
-    blocks = block(marks) + block(scale3) + block(frame) + block(score)
+    blocks = [array.tobytes() for array in (marks, scale3, frame, score)]
     first, answer, later = decoded([
         columns_message(1, 9, COLUMNS),
-        snapshot(2, bodies, 9, blocks, **fields),
-        snapshot(3, bodies, 9, blocks, **(fields | {"sim_time_ns": LATE_NS + 5})),
+        snapshot(2, bodies, 9, *blocks, **fields),
+        snapshot(3, bodies, 9, *blocks, **(fields | {"sim_time_ns": LATE_NS + 5})),
     ])  # fmt: skip
     assert first == {"kind": "columns", "number": 1, "layout": 9, "columns": COLUMNS}
     assert (answer["kind"], answer["number"], answer["isView"]) == ("snapshot", 2, True)
     got = answer["snapshot"]
     expected = dict(
-        tick=5, simNs=0, dueNs=-3, publishedNs=float(LATE_NS - 1), rate=0.25, dtNs=10, stepCostNs=11, worldEpoch=2,
+        tick=5, simNs=0, dueNs=-3, publishedNs=1001, rate=0.25, dtNs=10, stepCostNs=11, worldEpoch=2,
         count=3, sceneVersion=4, planNumber=6, marks=2, vertices=0, parts=5,
     )  # fmt: skip
     assert {name: got[name] for name in expected} == expected
@@ -115,11 +120,11 @@ def test_a_snapshot_has_the_fields_records_and_columns_that_were_sent() -> None:
 
 def test_a_scene_has_its_tables_and_indices_and_a_content_its_piece() -> None:
     scene = Scene([Sphere(0.1), Box((1, 1, 1)), Sphere(0.1)], camera=Camera(eye=(3, 2, 1)), parents={2: 0})
-    tables = packed_fields(scene.to_fields() if hasattr(scene, "to_fields") else vars(scene)).tables
+    tables = packed_scene(scene).tables
     digest = bytes(range(16))
     answer, content = decoded([
-        prefix(2, 1) + struct.pack("<II", 3, 4) + tables,
-        prefix(3, 2) + digest.ljust(32, b"\0") + struct.pack("<II", 10, 16) + b"abcdef",
+        scene_payload(3, 4, tables).numbered(1),
+        content_payload(padded(digest), 10, 16, b"abcdef").numbered(2),
     ])  # fmt: skip
     assert (answer["kind"], answer["version"], answer["cameraVersion"]) == ("scene", 3, 4)
     assert answer["head"] == json.loads(tables.partition(b"\n")[0])
@@ -130,10 +135,29 @@ def test_a_scene_has_its_tables_and_indices_and_a_content_its_piece() -> None:
     }  # fmt: skip
 
 
+def test_lean_snapshots_have_the_records_that_the_reference_decodes() -> None:
+    bodies = random_bodies(300)
+    encoder, reference = LeanEncoder(), LeanDecoder()
+    marks = np.zeros(1, MARK)
+    messages, expected = [columns_message(1, 2, [])], []
+    for known in (0, 1):
+        encoder.encode(bodies)
+        block = encoder.block(known)
+        content = head_bytes(Head(count=300, marks=1, tick=known), 0) + block + marks.tobytes()
+        messages.append(Payload(SNAPSHOT, content, LEAN, 2).numbered(2))
+        expected.append(reference.decode(block).view("<u4").tolist())
+    _, *answers, damaged = decoded([*messages, messages[-1][:-72]])
+    assert [answer["snapshot"]["words"] for answer in answers] == expected
+    assert [len(answer["snapshot"]["markWords"]) for answer in answers] == [16, 16]
+    assert "is damaged" in damaged["error"]
+
+
 @pytest.fixture(scope="module")
 def answers_to_damage() -> dict[str, str]:
     whole = snapshot(1, new_bodies(2), 1)
-    marked = prefix(4, 1, layout=1) + head(count=2, marks=1 << 40) + block(new_bodies(2))
+    torn = np.zeros(1, HEAD)
+    torn["count"] = -1
+    negative = prefix(4, 1, layout=1) + torn.tobytes()
     messages = {
         "empty": b"",
         "short": whole[:7],
@@ -143,8 +167,8 @@ def answers_to_damage() -> dict[str, str]:
         "unknown layout": snapshot(1, new_bodies(2), 2),
         "unknown codec": prefix(4, 1, codec=9, layout=1) + whole[8:],
         "unknown kind": prefix(77, 1),
-        "negative count": prefix(4, 1, layout=1) + head(count=-1),
-        "huge marks": marked,
+        "negative count": negative,
+        "huge marks": snapshot(1, new_bodies(2), 1, marks=1 << 40),
         "vertices without records": snapshot(1, new_bodies(2), 1, vertices=3),
         "rate is NaN": snapshot(1, new_bodies(2), 1, rate=np.nan),
         "columns are no JSON": prefix(1, 1, layout=3) + b"{",

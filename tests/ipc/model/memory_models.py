@@ -176,17 +176,18 @@ class Explorer:
         memory = (*state.memory[:at], value, *state.memory[at + 1 :])
         threads = []
         for other, thread in enumerate(state.threads):
+            node, stores, seen, owed = thread
             if other == index:
-                thread = thread._replace(queue=queue[:place] + queue[place + 1 :])
-                seen = tuple((w, (value,) if w == word else values) for w, values in thread.seen)
+                stores = queue[:place] + queue[place + 1 :]
+                seen = tuple([(w, (value,) if w == word else values) for w, values in seen])
             else:
-                seen = tuple(
-                    (w, (*values, value) if w == word and values[-1] != value else values) for w, values in thread.seen
-                )
-                if thread.owed and (word, value) in thread.owed:
-                    thread = thread._replace(owed=thread.owed - {(word, value)})
-                    seen = tuple((w, (value,) if w == word else values) for w, values in seen)
-            thread = thread._replace(seen=seen)
+                seen = tuple([
+                    (w, (*values, value) if w == word and values[-1] != value else values) for w, values in seen
+                ])  # fmt: skip
+                if owed and (word, value) in owed:
+                    owed -= {(word, value)}
+                    seen = tuple([(w, (value,) if w == word else values) for w, values in seen])
+            thread = Thread(node, stores, seen, owed)
             threads.append(self._issued(thread) if other == index else thread)
         yield State(tuple(threads), memory), f"   memory: {word} = {value}"
 
@@ -218,8 +219,11 @@ class Explorer:
         for first, value in enumerate(values):
             seen = thread.seen
             if self.model == ARM and not own:  # what it was found to have, it never had before
-                seen = tuple((w, values[first:] if w == word else had) for w, had in seen)
-            yield self._moved(thread._replace(seen=seen), value, state.memory), f"load {word}: {value}"
+                seen = tuple([(w, values[first:] if w == word else had) for w, had in seen])
+            yield (
+                self._moved(Thread(thread.node, thread.queue, seen, thread.owed), value, state.memory),
+                f"load {word}: {value}",
+            )
         if self.model == ARM and not own:
             for value in self._late(word):
                 after = thread._replace(owed=thread.owed | {(word, value)})
@@ -242,13 +246,13 @@ class Explorer:
 
     def _moved(self, thread: Thread, answer: Any, memory: tuple[Any, ...]) -> Thread:
         """After an action that is no fence: in ARM the window stays open, elsewhere each action has its own."""
-        node = thread.node.then(answer)
+        node, seen = thread.node.then(answer), thread.seen
         if self.model != ARM:
-            return self._opened(thread._replace(node=node), memory)
+            return self._opened(Thread(node, thread.queue, seen, thread.owed), memory)
         ahead = node.ahead()
         if ahead is not None:
-            thread = thread._replace(seen=tuple(pair for pair in thread.seen if pair[0] in ahead))
-        return self._issued(thread._replace(node=node))
+            seen = tuple([pair for pair in seen if pair[0] in ahead])
+        return self._issued(Thread(node, thread.queue, seen, thread.owed))
 
     def _opened(self, thread: Thread, memory: tuple[Any, ...]) -> Thread:
         """From now on histories are kept: in ARM of all that is loaded before the next fence, else of a block."""
@@ -258,8 +262,8 @@ class Explorer:
         else:
             ahead = node.action[1] if node.action[0] == BLOCK else ()
         words = self.words if ahead is None else sorted(ahead, key=self._place.__getitem__)
-        seen = tuple((word, (memory[self._place[word]],)) for word in words)
-        return self._issued(thread._replace(seen=seen))
+        seen = tuple([(word, (memory[self._place[word]],)) for word in words])
+        return self._issued(Thread(node, thread.queue, seen, thread.owed))
 
     def _issued(self, thread: Thread) -> Thread:
         """Stores enter the queue at once: that is seen by nobody. In SC it has room for the one that comes next."""

@@ -58,6 +58,7 @@ class Segment:
         self.view = memoryview(bytearray(self.size))
         self.view[: len(self.layout.header())] = self.layout.header()
         self._words = self.view.cast("Q")
+        self._filled: dict[int, list[tuple[int, bytes]]] = {}  # by mark: places and contents, made once
         self.names = {at.LATEST: Word(index, LATEST), at.SUCCESSOR: Word(index, SUCCESSOR)}
         self.names[at.PLAN_SEQUENCE] = Word(index, PLAN_MARK)
         self.names |= {at.PLAN + place: Word(index, PLAN_VALUE, place) for place in range(len(Plan._fields))}
@@ -77,13 +78,18 @@ class Segment:
 
     def fill(self, mark: int) -> None:
         """Every slot and the plan look whole, and hold `mark` everywhere; slots, plus their index."""
-        struct.pack_into("<4qd", self.view, at.PLAN * at.WORD, mark, mark, mark, mark, float(mark))
+        if mark not in self._filled:
+            self._filled[mark] = list(self._contents(mark))
+        for start, content in self._filled[mark]:
+            self.view[start : start + len(content)] = content
+
+    def _contents(self, mark: int) -> Iterator[tuple[int, bytes]]:
+        yield at.PLAN * at.WORD, struct.pack("<4qd", mark, mark, mark, mark, float(mark))
         for slot in range(self.layout.slots):
             head = Head(tick=mark + slot, published_ns=mark + slot, count=1, marks=self.marks)
-            HEAD_PACKING.pack_into(self.view, self.layout.head_offset(slot), *head)
-            start = self.layout.bodies_offset(slot)
+            yield self.layout.head_offset(slot), HEAD_PACKING.pack(*head)
             size = (1 + self.marks) * BODY.itemsize
-            self.view[start : start + size] = struct.pack("<Q", mark + slot) * (size // at.WORD)
+            yield self.layout.bodies_offset(slot), struct.pack("<Q", mark + slot) * (size // at.WORD)
 
     def close(self) -> None:
         """Plain memory stays."""

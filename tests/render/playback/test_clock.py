@@ -318,6 +318,20 @@ def test_snapshots_of_an_older_plan_seen_after_the_new_one_count_as_the_new_one_
     assert clock.draw_time_ns(T + 100 * MS) == 50 * MS
 
 
+def test_snapshots_of_a_plan_that_comes_after_them_are_drawn_as_even_as_others():
+    """Plans and snapshots may reach a viewer on two connections."""
+    clock = fed(steps=53)
+    run(clock, T + STEP_NS, 50)
+    pause_ns, resume_ns = T + 52 * STEP_NS, T + 100 * STEP_NS
+    clock.replan(Plan(2, 0, pause_ns, 52 * STEP_NS, 0.0))
+    run(clock, pause_ns, 48)
+    for k in range(53, 80):
+        if k == 56:
+            clock.replan(Plan(3, 0, resume_ns, 52 * STEP_NS, 1.0))
+        clock.observe(k * STEP_NS, resume_ns + (k - 52) * STEP_NS, resume_ns, plan_number=3)
+    assert speeds(run(clock, resume_ns, 20)) == pytest.approx([1.0] * 19, abs=0.05)
+
+
 def test_single_step_pressed_while_running_plays_on_to_its_snapshot():
     clock = fed()
     last = run(clock, T + STEP_NS, 30)[-1]

@@ -70,7 +70,7 @@ def test_the_bodies_stay_whole_in_the_picture_and_between_the_planes(name: str) 
 @pytest.mark.parametrize("name", WORLDS)
 @pytest.mark.parametrize("physics_hz", [5.0, 240.0])
 def test_the_bodies_stay_in_the_picture_at_each_rate_of_physics(name: str, physics_hz: float) -> None:
-    frames = Followed(WORLDS[name](), physics_hz=physics_hz).run(20)
+    frames = Followed(WORLDS[name](), hz=30.0, physics_hz=physics_hz).run(20)
     assert whole_share(frames) >= CUT_WORLDS.get(name, 0.985)
     assert are_between(frames)
 

@@ -187,7 +187,10 @@ class VirtualViewer:
         self._plans = self.tick = 0
         self.plan(1.0)
         self.publish()
-        usual = {"offscreen": True, "overlay": False, "size_px": (64, 48), "clock": "ahead", "camera": "still"}
+        usual = {
+            "offscreen": True, "overlay": False, "size_px": (64, 48), "quality": "low", "clock": "ahead",
+            "camera": "still",
+        }  # fmt: skip
         chosen = usual | config
         settings = Config(**chosen)  # type: ignore[arg-type]
         self.display = VirtualDisplay(time, self.refresh_ns, blocks, lag_ns, is_called)

@@ -18,10 +18,10 @@ from tests.sim.engines.mujoco.against.arrays import (  # noqa: E402
     VIEWS,
     Row,
     Seen,
+    all_seen_fields,
     changes,
     fields,
     rows_of,
-    seen_fields,
     state,
 )
 from twixt.sim.engines.mujoco.shown_model import EFFECTS  # noqa: E402
@@ -43,7 +43,7 @@ PHYSICS = ("body_mass", "dof_armature", "geom_solmix", "actuator_gear", "key_qpo
 
 @pytest.fixture(scope="module")
 def found() -> list[Seen]:
-    return seen_fields()
+    return all_seen_fields()
 
 
 def has_change(name: str) -> bool:

@@ -1,0 +1,99 @@
+"""Commands of one page: a link of its own to the simulation, made at the first command and closed after a while without
+commands.
+
+A link for each page, because the simulation counts commands for each link. Always: a page sends fewer commands than the
+simulation accepts. Of commands that come faster, the newest of each kind is kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from twixt.ipc.commands import CONTROL, Command
+from twixt.ipc.errors import TwixtError
+from twixt.ipc.session.link import Link, attach
+from twixt.relay.serve.simulation import refuse_screenshots
+from twixt.relay.serve.waiting import in_thread
+
+# Shortest interval between two commands of a page, in seconds. A simulation reads at most 100 a second from a link.
+INTERVAL_S = 1 / 80
+# Time without commands after which the link is closed, in seconds.
+IDLE_S = 30.0
+# Largest number of pages with a link.
+MOST_CONTROLLERS = 8
+
+
+class Controller:
+    """Sends the commands of one page. name: of the simulation. refuse: receives the command's name and the reason if a
+    command cannot be sent. in_use: the controllers that have a link."""
+
+    def __init__(self, name: str, refuse: Callable[[str, str], None], in_use: set[Controller]) -> None:
+        self._name, self._refuse, self._in_use = name, refuse, in_use
+        self._pending: dict[tuple[str, float], Command] = {}
+        self._news = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def send(self, command: Command) -> None:
+        """Sends a command, as soon as the rate allows it."""
+        if self._task is None:
+            if len(self._in_use) >= MOST_CONTROLLERS:
+                self._refuse(command.name, f"{MOST_CONTROLLERS} other pages control the simulation; try again later")
+                return
+            self._in_use.add(self)
+            self._task = asyncio.get_running_loop().create_task(self._work())
+            self._task.add_done_callback(self._end)
+        index = command.value[0] if command.name == CONTROL and isinstance(command.value, list) else 0
+        self._pending.pop((command.name, index), None)
+        self._pending[command.name, index] = command
+        self._news.set()
+
+    def close(self) -> None:
+        """Ends the sending of commands."""
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _work(self) -> None:
+        try:
+            link = await in_thread(lambda: attach(self._name))
+        except TwixtError as error:
+            self._refuse(next(iter(self._pending.values())).name, str(error))
+            return
+        try:
+            while await self._is_asked():
+                while self._pending and link.ended is None:
+                    link.send(self._pending.pop(next(iter(self._pending))))
+                    _receive(link)
+                    await asyncio.sleep(INTERVAL_S)
+                if link.ended is not None:
+                    return
+        finally:
+            link.close()
+
+    async def _is_asked(self) -> bool:
+        """Waits for a command. False if none comes for IDLE_S."""
+        try:
+            await asyncio.wait_for(self._news.wait(), IDLE_S)
+        except TimeoutError:
+            return False
+        self._news.clear()
+        return True
+
+    def _end(self, task: asyncio.Task[None]) -> None:
+        """Makes room for another page. The next command makes a new link."""
+        self._in_use.discard(self)
+        self._pending.clear()
+        self._task = None
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._refuse("", str(error))
+
+
+def _receive(link: Link) -> None:
+    """Reads and answers what the simulation sends to every guest. Old memory is freed."""
+    try:
+        link.poll()
+        refuse_screenshots(link)
+        for _ in link.unread(0):
+            pass
+    except TwixtError:  # damaged memory; the link that shows the simulation reports it
+        pass

@@ -1,0 +1,68 @@
+"""The files of the page as they are served: their sizes, their number, and what the content security policy forbids."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.web.in_node import WEB
+from twixt.relay.serve.pages import Pages, without_comments
+
+MOST_MODULES = 30
+MOST_BYTES = 120_000
+# Generated from the texts of the native viewer.
+GENERATED = {"glsl.js"}
+
+MODULES = sorted(path.name for path in WEB.glob("*.js"))
+
+
+def imported(name: str) -> set[str]:
+    text = (WEB / name).read_text()
+    return set(re.findall(r'^(?:import|export) .*?from "\./([\w.]+)";', text, re.MULTILINE | re.DOTALL))
+
+
+def test_the_page_as_served_is_small() -> None:
+    pages = Pages(str(WEB))
+    sizes = {
+        path.name: len(pages.answer("GET", f"/{path.name}", {"accept-encoding": "gzip"}).body) for path in WEB.iterdir()
+    }
+    assert sum(sizes.values()) <= MOST_BYTES, sizes
+    assert len(MODULES) <= MOST_MODULES
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if name not in GENERATED])
+def test_a_module_opens_with_a_comment(name: str) -> None:
+    assert (WEB / name).read_text().startswith("/**")
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_module_loses_only_comments_when_it_is_served(name: str) -> None:
+    lines = (WEB / name).read_bytes().splitlines()
+    served = without_comments((WEB / name).read_bytes()).splitlines()
+    assert len(served) == len(lines)
+    lost = [line.strip() for line, left in zip(lines, served, strict=True) if line != left]
+    assert [line for line in lost if not re.match(rb"/\*\*|\*|//|[^;{}()]*\*/$", line)] == []
+
+
+def test_all_modules_that_the_page_imports_are_preloaded() -> None:
+    reached, waiting = set[str](), ["main.js"]
+    while waiting:
+        name = waiting.pop()
+        if name not in reached:
+            reached.add(name)
+            waiting += imported(name)
+    html = (WEB / "index.html").read_text()
+    preloaded = re.findall(r'<link rel="modulepreload" href="([\w.]+)">', html)
+    assert sorted([*preloaded, "main.js"]) == sorted(reached)
+    assert reached <= set(MODULES)
+
+
+def test_nothing_is_inline_and_nothing_comes_from_elsewhere() -> None:
+    html, css = (WEB / "index.html").read_text(), (WEB / "page.css").read_text()
+    assert not re.search(r"\sstyle=|\son\w+=|<style|<script(?![^>]*\ssrc=)", html)
+    assert not re.search(r"https?:|//", re.sub(r'"data:,"', "", html))
+    assert not re.search(r"url\(|@import", css)
+    scripts = "".join((WEB / name).read_text() for name in MODULES)
+    assert not re.search(r"\beval\(|new Function|innerHTML|outerHTML|document\.write|setAttribute\(\"style", scripts)
+    assert not re.search(r'(?:import\(|fetch\(|from )["\'`]https?:', scripts)
