@@ -1,11 +1,10 @@
 /** Shader texts and constants of drawing, written by `python -m bench.web_glsl` from render/draw. Do not edit. */
 
 export const METHODS = ["none", "linear", "hermite", "auto"];
-export const VISIBLE = 1;
-export const HAS_VELOCITY = 2;
-export const HAS_ANGULAR_VELOCITY = 4;
-export const HAS_COLOR = 8;
+export const MARK_KINDS = ["sphere", "box", "capsule", "cylinder", "ellipsoid", "arrow", "line", "axes", "text"];
 export const PLAIN_LODS = [["lod 0", 2.5], ["lod 1", 6.5], ["lod 2", 16.0], ["lod 3", 24.0], ["lod 4", null]];
+export const OUTLINE_EDGES = [[0, 1], [2, 3], [4, 5], [6, 7], [0, 2], [1, 3], [4, 6], [5, 7], [0, 4], [1, 5], [2, 6], [3, 7]];
+export const CHECKER_SIDE_PX = 32;
 export const FINEST_PX = 600000;
 export const BODY_PX = 500;
 export const KEPT = 1.15;
@@ -13,6 +12,7 @@ export const LARGER = 1.3;
 export const NEARLY_ALL = 0.95;
 export const MANY_BODIES = 4096;
 export const FEWER_LOD_2_PX = 9.0;
+export const LARGEST_POINT_PX = 128;
 export const WIDE_STRETCH = 1.25;
 export const GUARD_PX = 64;
 export const ENDLESS_M = 1e+30;
@@ -32,9 +32,6 @@ export const FINE_ALPHA = 0.3;
 export const COARSE_ALPHA = 0.4;
 export const GRID_COLOR = [0.55, 0.6, 0.68];
 export const OUTLINE_COLOR = [158, 173, 199, 140];
-export const OUTLINE_EDGES = [[0, 1], [2, 3], [4, 5], [6, 7], [0, 2], [1, 3], [4, 6], [5, 7], [0, 4], [1, 5], [2, 6], [3, 7]];
-export const CHECKER_SIDE_PX = 32;
-export const MARK_KINDS = ["sphere", "box", "capsule", "cylinder", "ellipsoid", "arrow", "line", "axes", "text"];
 export const HEAD_RADIUS = 2.5;
 export const HEAD_LENGTH = 6.0;
 export const HEAD_SHARE = 0.3333333333333333;
@@ -44,12 +41,11 @@ export const TO_AXES = [[0.0, 0.7071067811865476, 0.0, 0.7071067811865476], [-0.
 export const THINNEST = 0.0001;
 export const MOST_EDGES_SOFTWARE = 20000;
 export const MOST_EDGES_GPU = 4000000;
-export const PLATE_SHARE = 0.1;
 export const SMALLEST_M = 1e-09;
+export const PLATE_SHARE = 0.1;
 export const GLOSS = 0.4;
 export const RIM = 0.2;
 export const EXPONENT = 4.0;
-export const LARGEST_POINT_PX = 128;
 
 /** Pieces of shader text by name. */
 export const TEXTS = {
@@ -643,6 +639,22 @@ gl_FragDepth = !is_there ? 1.0 : covered < FAINT_BELOW ? max(depth, FAINT_DEPTH)
 if (OUTLINED) color.rgb = with_outline(color.rgb, covered - 0.5, -tone_x.w);
 }
 `,
+    "skin paint": `void paint_skin(Body body, float radius) {
+float px = (PARALLEL ? 1.0 : max(body.depth, radius)) * picture.z / radius;
+tone_x = vec4(body.color.rgb, light_eye.w > 0.5 ? -1.0 : PATTERN * 0.20 * clamp(1.2 - 3.0 * px, 0.0, 1.0));
+tone_y.xyz = body.right * light_eye.x + body.up * light_eye.y + body.back * light_eye.z;
+tone_z.xyz = body.right * up_eye.x + body.up * up_eye.y + body.back * up_eye.z;
+}
+`,
+    "skin": `vec3 skin(vec3 normal, vec3 d, vec2 from_z) {
+if (tone_x.w < 0.0) return tone_x.rgb;
+vec2 side = clamp(from_z, -1.0, 1.0);
+float tone = 1.0 - tone_x.w * (1.0 - side.x * side.y);
+float facing = -dot(normal, d), towards = dot(normal, tone_y.xyz);
+float mirrored = 2.0 * facing * towards + dot(tone_y.xyz, d);
+return lit_by(tone_x.rgb * tone, towards, dot(normal, tone_z.xyz), mirrored, facing);
+}
+`,
     "boxes support": `float support(vec3 size, vec3 along) { return dot(size, abs(along)); }
 `,
     "boxes size": `vec3 size_of(Pose pose) { return shape_size * pose.scale; }
@@ -713,26 +725,12 @@ float around = 0.5 * (pose.scale.x + pose.scale.y);
 return shape_size * vec3(around, around, pose.scale.z);
 }
 `,
-    "capsules paint": `void paint_skin(Body body, float radius) {
-float px = (PARALLEL ? 1.0 : max(body.depth, radius)) * picture.z / radius;
-tone_x = vec4(body.color.rgb, light_eye.w > 0.5 ? -1.0 : PATTERN * 0.20 * clamp(1.2 - 3.0 * px, 0.0, 1.0));
-tone_y.xyz = body.right * light_eye.x + body.up * light_eye.y + body.back * light_eye.z;
-tone_z.xyz = body.right * up_eye.x + body.up * up_eye.y + body.back * up_eye.z;
-}
-void paint(Body body) {
+    "capsules paint": `void paint(Body body) {
 paint_skin(body, body.size.x);
 extent.xyz = vec3(body.size.x, detail(body), body.size.z);
 }
 `,
-    "capsules meet": `vec3 skin(vec3 normal, vec3 d, vec2 from_z) {
-if (tone_x.w < 0.0) return tone_x.rgb;
-vec2 side = clamp(from_z, -1.0, 1.0);
-float tone = 1.0 - tone_x.w * (1.0 - side.x * side.y);
-float facing = -dot(normal, d), towards = dot(normal, tone_y.xyz);
-float mirrored = 2.0 * facing * towards + dot(tone_y.xyz, d);
-return lit_by(tone_x.rgb * tone, towards, dot(normal, tone_z.xyz), mirrored, facing);
-}
-vec3 normal;
+    "capsules meet": `vec3 normal;
 void meet(vec3 p, vec3 d, float per_px, out float t, out float covered) {
 float radius = extent.x;
 float aa = max(dot(d.xy, d.xy), 1e-9), along = -dot(p.xy, d.xy) / aa, z = p.z + d.z * along;
@@ -757,31 +755,7 @@ vec3 shade(vec3 q, vec3 d, float per_px) { return skin(normal, d, q.xy * per_px)
 `,
     "cylinders support": `float support(vec3 size, vec3 along) { return size.z * abs(along.z) + size.x * length(along.xy); }
 `,
-    "cylinders size": `vec3 size_of(Pose pose) {
-float around = 0.5 * (pose.scale.x + pose.scale.y);
-return shape_size * vec3(around, around, pose.scale.z);
-}
-`,
-    "cylinders paint": `void paint_skin(Body body, float radius) {
-float px = (PARALLEL ? 1.0 : max(body.depth, radius)) * picture.z / radius;
-tone_x = vec4(body.color.rgb, light_eye.w > 0.5 ? -1.0 : PATTERN * 0.20 * clamp(1.2 - 3.0 * px, 0.0, 1.0));
-tone_y.xyz = body.right * light_eye.x + body.up * light_eye.y + body.back * light_eye.z;
-tone_z.xyz = body.right * up_eye.x + body.up * up_eye.y + body.back * up_eye.z;
-}
-void paint(Body body) {
-paint_skin(body, body.size.x);
-extent.xyz = vec3(body.size.x, detail(body), body.size.z);
-}
-`,
-    "cylinders meet": `vec3 skin(vec3 normal, vec3 d, vec2 from_z) {
-if (tone_x.w < 0.0) return tone_x.rgb;
-vec2 side = clamp(from_z, -1.0, 1.0);
-float tone = 1.0 - tone_x.w * (1.0 - side.x * side.y);
-float facing = -dot(normal, d), towards = dot(normal, tone_y.xyz);
-float mirrored = 2.0 * facing * towards + dot(tone_y.xyz, d);
-return lit_by(tone_x.rgb * tone, towards, dot(normal, tone_z.xyz), mirrored, facing);
-}
-const float EDGE_PX = 0.75;
+    "cylinders meet": `const float EDGE_PX = 0.75;
 bool is_end;
 void meet(vec3 p, vec3 d, float per_px, out float t, out float covered) {
 float radius2 = extent.x * extent.x, per_aa = 1.0 / max(dot(d.xy, d.xy), 1e-9), per_z = 1.0 / (d.z + 1e-20);
@@ -823,15 +797,7 @@ return mix(tone, tone * 0.55 + 0.42, 0.7 * rim * extent.y);
 `,
     "ellipsoids support": `float support(vec3 size, vec3 along) { return length(size * along); }
 `,
-    "ellipsoids size": `vec3 size_of(Pose pose) { return shape_size * pose.scale; }
-`,
-    "ellipsoids paint": `void paint_skin(Body body, float radius) {
-float px = (PARALLEL ? 1.0 : max(body.depth, radius)) * picture.z / radius;
-tone_x = vec4(body.color.rgb, light_eye.w > 0.5 ? -1.0 : PATTERN * 0.20 * clamp(1.2 - 3.0 * px, 0.0, 1.0));
-tone_y.xyz = body.right * light_eye.x + body.up * light_eye.y + body.back * light_eye.z;
-tone_z.xyz = body.right * up_eye.x + body.up * up_eye.y + body.back * up_eye.z;
-}
-void paint(Body body) {
+    "ellipsoids paint": `void paint(Body body) {
 float radius = pow(body.size.x * body.size.y * body.size.z, 1.0 / 3.0);
 paint_skin(body, radius);
 extent = vec4(body.size, extent.w * radius);
@@ -841,15 +807,7 @@ way.xyz /= body.size;
 from_eye.xyz /= body.size;
 }
 `,
-    "ellipsoids meet": `vec3 skin(vec3 normal, vec3 d, vec2 from_z) {
-if (tone_x.w < 0.0) return tone_x.rgb;
-vec2 side = clamp(from_z, -1.0, 1.0);
-float tone = 1.0 - tone_x.w * (1.0 - side.x * side.y);
-float facing = -dot(normal, d), towards = dot(normal, tone_y.xyz);
-float mirrored = 2.0 * facing * towards + dot(tone_y.xyz, d);
-return lit_by(tone_x.rgb * tone, towards, dot(normal, tone_z.xyz), mirrored, facing);
-}
-void meet(vec3 p, vec3 d, float per_px, out float t, out float covered) {
+    "ellipsoids meet": `void meet(vec3 p, vec3 d, float per_px, out float t, out float covered) {
 float per_dd = 1.0 / dot(d, d), nearest = -dot(p, d) * per_dd;
 vec3 aside = p + d * nearest;
 float room = 1.0 - dot(aside, aside);
@@ -868,33 +826,7 @@ vec3 normal = normalize(q * extent.yzx * extent.zxy);
 return skin(normal, d * extent.xyz, q.xy * per_px);
 }
 `,
-    "cones support": `float support(vec3 size, vec3 along) { return size.z * abs(along.z) + size.x * length(along.xy); }
-`,
-    "cones size": `vec3 size_of(Pose pose) {
-float around = 0.5 * (pose.scale.x + pose.scale.y);
-return shape_size * vec3(around, around, pose.scale.z);
-}
-`,
-    "cones paint": `void paint_skin(Body body, float radius) {
-float px = (PARALLEL ? 1.0 : max(body.depth, radius)) * picture.z / radius;
-tone_x = vec4(body.color.rgb, light_eye.w > 0.5 ? -1.0 : PATTERN * 0.20 * clamp(1.2 - 3.0 * px, 0.0, 1.0));
-tone_y.xyz = body.right * light_eye.x + body.up * light_eye.y + body.back * light_eye.z;
-tone_z.xyz = body.right * up_eye.x + body.up * up_eye.y + body.back * up_eye.z;
-}
-void paint(Body body) {
-paint_skin(body, body.size.x);
-extent.xyz = vec3(body.size.x, detail(body), body.size.z);
-}
-`,
-    "cones meet": `vec3 skin(vec3 normal, vec3 d, vec2 from_z) {
-if (tone_x.w < 0.0) return tone_x.rgb;
-vec2 side = clamp(from_z, -1.0, 1.0);
-float tone = 1.0 - tone_x.w * (1.0 - side.x * side.y);
-float facing = -dot(normal, d), towards = dot(normal, tone_y.xyz);
-float mirrored = 2.0 * facing * towards + dot(tone_y.xyz, d);
-return lit_by(tone_x.rgb * tone, towards, dot(normal, tone_z.xyz), mirrored, facing);
-}
-bool is_disc;
+    "cones meet": `bool is_disc;
 void meet(vec3 p, vec3 d, float per_px, out float t, out float covered) {
 float radius = extent.x, half_height = extent.z, slope = 0.5 * radius / half_height, slope2 = slope * slope;
 vec3 q = vec3(p.xy, p.z - half_height);
@@ -2028,10 +1960,10 @@ void main() { color = vec4(line_tint.rgb, line_tint.a * (1.0 - abs(across * gl_F
 export const PROGRAMS = {
     "poses": {"vertex": ["frame", "pose", "pose main"], "fragment": ["nothing"]},
     "boxes": {"vertex": ["frame", "row", "light", "body", "boxes support", "body end", "boxes size", "body seen", "boxes paint", "corners"], "fragment": ["light", "finish", "outlined", "ray", "boxes meet", "ray end"]},
-    "capsules": {"vertex": ["frame", "row", "light", "body", "capsules support", "body end", "capsules size", "body seen", "capsules paint", "corners"], "fragment": ["light", "finish", "outlined", "ray", "capsules meet", "ray end"]},
-    "cylinders": {"vertex": ["frame", "row", "light", "body", "cylinders support", "body end", "cylinders size", "body seen", "cylinders paint", "corners"], "fragment": ["light", "finish", "outlined", "ray", "cylinders meet", "ray end"]},
-    "ellipsoids": {"vertex": ["frame", "row", "light", "body", "ellipsoids support", "body end", "ellipsoids size", "body seen", "ellipsoids paint", "corners"], "fragment": ["light", "finish", "outlined", "ray", "ellipsoids meet", "ray end"]},
-    "cones": {"vertex": ["frame", "row", "light", "body", "cones support", "body end", "cones size", "body seen", "cones paint", "corners"], "fragment": ["light", "finish", "outlined", "ray", "cones meet", "ray end"]},
+    "capsules": {"vertex": ["frame", "row", "light", "body", "capsules support", "body end", "capsules size", "body seen", "skin paint", "capsules paint", "corners"], "fragment": ["light", "finish", "outlined", "ray", "skin", "capsules meet", "ray end"]},
+    "cylinders": {"vertex": ["frame", "row", "light", "body", "cylinders support", "body end", "capsules size", "body seen", "skin paint", "capsules paint", "corners"], "fragment": ["light", "finish", "outlined", "ray", "skin", "cylinders meet", "ray end"]},
+    "ellipsoids": {"vertex": ["frame", "row", "light", "body", "ellipsoids support", "body end", "boxes size", "body seen", "skin paint", "ellipsoids paint", "corners"], "fragment": ["light", "finish", "outlined", "ray", "skin", "ellipsoids meet", "ray end"]},
+    "cones": {"vertex": ["frame", "row", "light", "body", "cylinders support", "body end", "capsules size", "body seen", "skin paint", "capsules paint", "corners"], "fragment": ["light", "finish", "outlined", "ray", "skin", "cones meet", "ray end"]},
     "spheres": {"vertex": ["frame", "row", "polynomial", "shine", "ball", "spheres main"], "fragment": ["polynomial", "highlight", "outlined", "spheres pixel"]},
     "sphere points": {"vertex": ["frame", "row", "polynomial", "shine", "ball", "sphere points main"], "fragment": ["polynomial", "highlight", "outlined", "spheres pixel"]},
     "square points": {"vertex": ["frame", "row", "polynomial", "ball", "tones", "point place", "one light", "square points main"], "fragment": ["outlined", "tones", "square points pixel"]},

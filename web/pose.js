@@ -451,7 +451,7 @@ export function log(quaternion) {
 }
 
 /** Interpolation of two orientations along the shortest way. Ken Shoemake 1985. */
-function slerp(from, to, alpha) {
+export function slerp(from, to, alpha) {
   const [x, y, z, w] = normalized(from);
   let [a, b, c, d] = normalized(to);
   if (x * a + y * b + z * c + w * d < 0) [a, b, c, d] = [-a, -b, -c, -d];

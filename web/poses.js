@@ -13,6 +13,8 @@ import { extentOf } from "./sphere_detail.js";
 /** Flags and scale of a record of a body that a snapshot does not have: no flag, and a scale that is NaN. */
 const MISSING = 0x7e000000;
 const OPAQUE = 255;
+/** Most buffers that wait for another snapshot. */
+const MOST_SPARE = 32;
 const LAYER_BYTES = 48;
 
 /**
@@ -75,6 +77,15 @@ export function transparentRows({ color, body }, words) {
   return found.length > 0 ? found : null;
 }
 
+/** Switches of the program of poses. Every row has a place in its body's frame, so that one variant is enough. */
+function poseSwitches(method, isStretched, hasPartScales) {
+  const isCurved = method === "hermite" || method === "auto";
+  return {
+    METHOD: isCurved ? "blending.x" : METHODS.indexOf("linear"), STRETCHED: Number(isStretched), PLACED: 1,
+    SCALED_PARTS: Number(hasPartScales), TRANSPARENT: 0,
+  };
+}
+
 /** Computes and holds the rows' poses. */
 export class Poses {
   /**
@@ -85,6 +96,7 @@ export class Poses {
     this.gl = gl;
     this.programs = programs;
     this.rows = null;
+    this.drawn = null;
     this.opaque = new InputBuffer(gl);
     this.transparent = new InputBuffer(gl);
     this.layer = new UniformBlock(gl, LAYER_BINDING, LAYER_BYTES);
@@ -156,7 +168,8 @@ export class Poses {
 
   /** Lets the buffers of a snapshot be used for another one. @param {object} snapshot */
   release(snapshot) {
-    if (this.#owns(snapshot)) this.spare.push(snapshot.gpu);
+    if (this.#owns(snapshot) && this.spare.length < MOST_SPARE) this.spare.push(snapshot.gpu);
+    else if (this.#owns(snapshot)) [snapshot.gpu.records, snapshot.gpu.stretch].forEach((buffer) => buffer?.delete());
     snapshot.gpu = null;
   }
 
@@ -202,17 +215,23 @@ export class Poses {
     const held = [older, newer ?? older].map((one, at) => (
       poses === null ? one.gpu : this.#uploadPosed(one, poses, this.posed[at])));
     this.#pointInputs(...held, (before ?? older).gpu, isStretched);
-    const switches = {
-      METHOD: asked.method === "hermite" || asked.method === "auto" ? "blending.x" : METHODS.indexOf("linear"),
-      STRETCHED: Number(isStretched), PLACED: 1,
-      SCALED_PARTS: Number(isStretched && older.gpu.isOfParts), TRANSPARENT: 0,
-    };
+    const hasPartScales = isStretched && older.gpu.isOfParts;
+    const switches = poseSwitches(asked.method, isStretched, hasPartScales);
+    this.drawn = { isStretched, hasPartScales };
     gl.enable(gl.RASTERIZER_DISCARD);
     this.#pass(switches, this.opaque);
     if (hasTransparent) this.#pass({ ...switches, TRANSPARENT: 1 }, this.transparent);
     gl.disable(gl.RASTERIZER_DISCARD);
     gl.bindVertexArray(null);
     return { isStretched, hasTransparent };
+  }
+
+  /** Compiles the programs that another method needs, so that no frame waits for them. */
+  prepare() {
+    for (const method of this.drawn === null ? [] : ["auto", "linear"]) {
+      const switches = poseSwitches(method, this.drawn.isStretched, this.drawn.hasPartScales);
+      this.programs.get("poses", switches, POSE_INPUTS, ROW_OUTPUTS);
+    }
   }
 
   #pass(switches, into) {

@@ -97,6 +97,7 @@ export class Renderer {
   }
 
   #make() {
+    this.fence = null;
     this.programs = new Programs(this.gl);
     this.frame = new UniformBlock(this.gl, FRAME_BINDING, 4 * FRAME_FLOATS);
     this.detail = new SphereDetail(isSoftware(this.gl));
@@ -118,7 +119,7 @@ export class Renderer {
   /** Replaces the scene. Snapshots that were uploaded stay usable. @param {object} scene see scene.js */
   setScene(scene) {
     this.scene = scene;
-    if (this.isLost) return;
+    if (this.isLost || this.gl.isContextLost()) return;
     this.ground.setScene(scene, this.textures);
     this.bodies = null;
   }
@@ -136,7 +137,7 @@ export class Renderer {
 
   /** Copies a snapshot to the GPU and sets `snapshot.gpu`. @param {object} snapshot */
   upload(snapshot) {
-    if (this.scene === null || this.isLost) return;
+    if (this.scene === null || this.isLost || this.gl.isContextLost()) return;
     this.#makeRoom(snapshot);
     this.poses.upload(snapshot);
   }
@@ -154,7 +155,7 @@ export class Renderer {
   draw(asked) {
     const { camera, widthPx, heightPx } = asked;
     const { gl, canvas, scene } = this;
-    if (scene === null || this.isLost) return;
+    if (scene === null || this.isLost || gl.isContextLost()) return;
     if (canvas.width !== widthPx) canvas.width = widthPx;
     if (canvas.height !== heightPx) canvas.height = heightPx;
     const { head } = scene;
@@ -197,6 +198,32 @@ export class Renderer {
       else if (run.kind === "meshes") this.meshes.drawTransparent(run, frame);
       else if (SOLID_KINDS.includes(run.kind)) this.solids.drawTransparent(run, frame);
     }
+    this.#setFence();
+  }
+
+  /**
+   * True while the GPU still draws an earlier picture. A browser queues such pictures, and its callbacks then stop for
+   * long; so a page draws no further picture meanwhile.
+   */
+  get isBusy() {
+    const { gl } = this;
+    if (this.fence === null || this.isLost) return false;
+    if (gl.getSyncParameter(this.fence, gl.SYNC_STATUS) !== gl.SIGNALED) return true;
+    gl.deleteSync(this.fence);
+    this.fence = null;
+    return false;
+  }
+
+  #setFence() {
+    const { gl } = this;
+    if (this.fence !== null) gl.deleteSync(this.fence);
+    this.fence = gl.fenceSync(gl.SYNC_GPU_COMMANDS_COMPLETE, 0);
+    gl.flush();
+  }
+
+  /** Compiles programs that a change of the method needs. Call it in idle time, after the first picture. */
+  prepare() {
+    if (!this.isLost) this.poses.prepare();
   }
 
   /** Drawn poses of bodies with a parent; null if the scene has none. */

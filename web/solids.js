@@ -8,7 +8,8 @@
 
 import { EXPONENT, GLOSS, GUARD_PX, LARGEST_POINT_PX, RIM } from "./glsl.js";
 import { pointInput, ROW_BYTES, ROW_INPUTS } from "./gpu.js";
-import { dot, placedPart, rotated } from "./ground.js";
+import { dot, placedPart } from "./ground.js";
+import { rotate } from "./pose.js";
 
 /** Kinds in the order of drawing. */
 export const SOLID_KINDS = ["planes", "boxes", "cylinders", "capsules", "ellipsoids", "spheres"];
@@ -51,7 +52,7 @@ export function backToFront({ rows, older, newer, camera }, marks) {
   const found = new Map(listed.map((row) => {
     const part = placedPart(rows, row, newer !== null && rows.body[row] < newer.count ? newer : older);
     const place = part.position.map((value, axis) => value - eye[axis]);
-    return [row, { place, normal: rotated(part.turn, [0, 0, 1]), nearness: nearnessOf(place) }];
+    return [row, { place, normal: rotate(part.turn, [0, 0, 1]), nearness: nearnessOf(place) }];
   }));
   for (const { mark } of ofMarks) {
     const { place } = marks[mark];

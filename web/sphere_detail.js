@@ -11,11 +11,11 @@ import {
   WIDE_STRETCH,
 } from "./glsl.js";
 import { dot, placedPart } from "./ground.js";
-import { halfFloat } from "./scene.js";
+import { FLAGS, halfFloat, RECORD_WORDS, VELOCITY, VISIBLE } from "./scene.js";
 
-const WORDS = 16;
-const MOTION_WORD = 11;
 const SAMPLED = 256;
+/** With more rows, the box costs more time for each snapshot than it saves in the pictures. */
+const MOST_BOXED = 1 << 15;
 /** While the scene is the same, the program is chosen once in this many pictures. */
 const CHOSEN_PICTURES = 8;
 const FINEST = { name: "sphere points", largestPx: LARGEST_POINT_PX };
@@ -32,20 +32,21 @@ export function isWide({ projection, orthographic }) {
  * @returns {{low: number[], high: number[], speed: number, radius: number}?}
  */
 export function extentOf({ form, local, groups }, words) {
+  if (words.length > RECORD_WORDS * MOST_BOXED) return null;
   const floats = new Float32Array(words.buffer, words.byteOffset, words.length);
   const low = [Infinity, Infinity, Infinity];
   const high = [-Infinity, -Infinity, -Infinity];
   let [speed, radius, reach] = [0, 0, 0];
   for (const { kind, first, count } of groups) {
     for (let row = kind === "spheres" ? first : first + count; row < first + count; row++) {
-      const at = WORDS * row;
-      const scale = Math.abs(halfFloat(words[at + MOTION_WORD] >>> 16));
-      if (!(words[at + MOTION_WORD] & 1) || Number.isNaN(scale)) continue;
+      const at = RECORD_WORDS * row;
+      const scale = Math.abs(halfFloat(words[at + FLAGS] >>> 16));
+      if (!(words[at + FLAGS] & VISIBLE) || Number.isNaN(scale)) continue;
       for (let axis = 0; axis < 3; axis++) {
         const value = floats[at + axis];
         if (!(value > low[axis])) low[axis] = value;
         if (!(value < high[axis])) high[axis] = value;
-        const velocity = Math.abs(floats[at + 8 + axis]);
+        const velocity = Math.abs(floats[at + VELOCITY + axis]);
         if (!(velocity <= speed)) speed = velocity;
       }
       radius = Math.max(radius, scale * form[4 * row]);
