@@ -13,13 +13,16 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
+from dataclasses import replace
 from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from twixt.ipc.commands import Command
 from twixt.ipc.config.rules import SCALE3
 from twixt.ipc.errors import TwixtError
+from twixt.ipc.interaction.events import Look, UserAction, UserEvent
 from twixt.ipc.plan import Plan
 from twixt.ipc.process.notices import print_notice
 from twixt.ipc.ring.layout import BODY_ROWS, PART_ROWS, ColumnBlock
@@ -167,6 +170,15 @@ class Simulation:
                 self._encoded = encoded
                 break
         return None if self._view is None else self._encoded
+
+    def as_sent(self, message: Command | UserAction) -> Command | UserAction:
+        """The page's message with instants of the server's clock, and with the simulation's own version of a camera."""
+        match message:
+            case UserEvent(acted_ns=acted_ns):
+                return replace(message, acted_ns=acted_ns + self.origin_ns)
+            case Look(camera_version=version):
+                return replace(message, camera_version=max(0, version - self._cameras_before))
+        return message
 
     def request_wake(self) -> None:
         """Asks the simulation for a wake at its next snapshot or plan, no more often than the pages need. Call this
