@@ -6,8 +6,10 @@
  * origin*, the first simulated time that was decoded, so that they are exact for 104 days around it.
  */
 
+import {LeanDecoder} from "./lean.js";
+
 const COLUMNS = 1, SCENE = 2, CONTENT = 3, SNAPSHOT = 4;
-const FULL = 0;
+const FULL = 0, LEAN = 1;
 const PREFIX_BYTES = 8;
 const HEAD_BYTES = 128;
 const RECORD_BYTES = 64;
@@ -29,11 +31,13 @@ const PERS = ["body", "part", "world"];
 /** Decodes the messages of one page, connection after connection. */
 export class Decoder {
   #layouts = new Map();
+  #lean = new LeanDecoder();
   #originNs = null;
 
-  /** Forgets the layouts. Call this when a new connection begins. The simulated origin stays. */
+  /** Forgets the layouts and the lean rows. Call this when a new connection begins. The simulated origin stays. */
   begin() {
     this.#layouts.clear();
+    this.#lean = new LeanDecoder();
   }
 
   /**
@@ -82,7 +86,7 @@ export class Decoder {
   }
 
   #snapshot(buffer, view, codec, layout) {
-    if (codec !== FULL) throw damaged(`its codec is ${codec}`);
+    if (codec !== FULL && codec !== LEAN) throw damaged(`its codec is ${codec}`);
     if (buffer.byteLength < PREFIX_BYTES + HEAD_BYTES) throw damaged(`a snapshot has ${buffer.byteLength} bytes`);
     const columns = this.#layouts.get(layout);
     if (columns === undefined) throw damaged(`its layout ${layout} was not sent`);
@@ -96,9 +100,16 @@ export class Decoder {
       }
       return begin;
     };
-    const bodies = block(snapshot.count * RECORD_BYTES), marks = block(snapshot.marks * RECORD_BYTES);
-    snapshot.words = new Uint32Array(buffer, bodies, snapshot.count * 16);
-    snapshot.floats = new Float32Array(buffer, bodies, snapshot.count * 16);
+    if (codec === FULL) {
+      const bodies = block(snapshot.count * RECORD_BYTES);
+      snapshot.words = new Uint32Array(buffer, bodies, snapshot.count * 16);
+      snapshot.floats = new Float32Array(buffer, bodies, snapshot.count * 16);
+    } else {
+      const {words, floats, end} = this.#lean.decode(buffer, offset, snapshot.count);
+      [snapshot.words, snapshot.floats] = [words, floats];
+      block(end - offset);
+    }
+    const marks = block(snapshot.marks * RECORD_BYTES);
     snapshot.markWords = new Uint32Array(buffer, marks, snapshot.marks * 16);
     snapshot.columns = new Map();
     for (const {name, dtype, width, per} of columns) {

@@ -45,6 +45,8 @@ class Viewer:
         self._number = 0  # of the last message on the stream
         self._scene = self._snapshot = self._camera = 0  # versions and number of what was sent
         self._layouts: set[int] = set()
+        # version of the lean rows that the page has; None if it wants full snapshots
+        self._lean = 0 if hello.takes_lean else None
         self._plan: object = None
         self._status: object = {}
         self._end: object = None
@@ -146,7 +148,10 @@ class Viewer:
             self._layouts.add(layout)
             return snapshot.columns
         self._snapshot = snapshot.number
-        return snapshot.payload
+        if self._lean is None:
+            return snapshot.payload
+        payload, self._lean = self._simulation.lean_payload(self._lean)
+        return payload
 
     async def _send_control(self) -> None:
         while True:

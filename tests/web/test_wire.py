@@ -10,12 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.relay.stream.lean_cases import random_bodies
 from tests.web.in_node import run_in_node
 from twixt import Box, Camera, Scene, Sphere
 from twixt.ipc.scene.scene import packed_scene
 from twixt.ipc.snapshot import HEAD, MARK, Head, new_bodies
+from twixt.relay.stream.lean import LeanDecoder, LeanEncoder
 from twixt.relay.stream.messages import (
     HEADER,
+    LEAN,
     Column,
     columns_payload,
     content_payload,
@@ -110,6 +113,29 @@ def test_a_snapshot_has_the_fields_records_and_columns_that_were_sent() -> None:
         "frame": {"per": "part", "dtype": "<i2", "width": 1, "values": frame.tolist()},
         "score": {"per": "world", "dtype": "<i8", "width": 1, "values": [str(-(1 << 60))]},
     }
+
+
+def test_lean_snapshots_have_the_records_of_the_reference_and_their_columns() -> None:
+    encoder, reference = LeanEncoder(), LeanDecoder()
+    bodies = random_bodies(300)
+    marks, score = np.zeros(1, MARK), np.array([7], "<i8")
+    messages, expected, known = [columns_message(1, 9, COLUMNS[2:])], [], 0
+    for number in range(2, 5):
+        bodies["position"] += np.float32(0.1)
+        bodies["color"][number] = number
+        encoder.encode(bodies)
+        if number != 3:  # the server may leave out any snapshot
+            block = encoder.block(known)
+            known = encoder.version
+            head = Head(count=300, marks=1)
+            columns = [score.tobytes()]
+            messages.append(snapshot_payload(head, block, marks.tobytes(), columns, 9, 0, LEAN).numbered(number))
+            expected.append(reference.decode(block).view("<u4").tolist())
+    answers = decoded([*messages, snapshot_payload(Head(count=299), block, b"", [], 9, 0, LEAN).numbered(5)])
+    for answer, words in zip(answers[1:3], expected, strict=True):
+        assert answer["snapshot"]["words"] == words
+        assert answer["snapshot"]["columns"]["score"]["values"] == ["7"]
+    assert "a lean block of 300 bodies" in answers[3]["error"]
 
 
 def test_a_scene_has_its_tables_and_indices_and_a_content_its_piece() -> None:
