@@ -63,7 +63,7 @@ class Access:
 
     def is_token(self, token: str) -> bool:
         """True for the right token. The time of the comparison tells nothing about the token."""
-        return hmac.compare_digest(token.encode(), self.token.encode())
+        return hmac.compare_digest(token.encode("utf-8", "surrogatepass"), self.token.encode())
 
     def is_host(self, given: str | None) -> bool:
         """True if a request with this Host may be answered: a loopback name with any port, because forwards change

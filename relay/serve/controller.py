@@ -13,6 +13,7 @@ from collections.abc import Callable
 from twixt.ipc.commands import CONTROL, Command
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.session.link import Link, attach
+from twixt.relay.serve.simulation import refuse_screenshots
 from twixt.relay.serve.waiting import in_thread
 
 # Shortest interval between two commands of a page, in seconds. A simulation reads at most 100 a second from a link.
@@ -88,9 +89,10 @@ class Controller:
 
 
 def _receive(link: Link) -> None:
-    """Reads what the simulation sends to every guest, so that old memory is freed."""
+    """Reads and answers what the simulation sends to every guest. Old memory is freed."""
     try:
         link.poll()
+        refuse_screenshots(link)
         for _ in link.unread(0):
             pass
     except TwixtError:  # damaged memory; the link that shows the simulation reports it

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 # Longest wait for the pages' connections to close, in seconds.
 CLOSING_S = 3.0
-# Longest reason of a closed WebSocket, in characters.
-MOST_REASON = 120
 # Exit codes of a server that its simulation has started, by the kind of this simulation's end.
 ENDS = {"ended": FINISHED, "interrupted": INTERRUPTED, "crashed": FAILED, "lost": FAILED}
 
@@ -122,7 +120,7 @@ async def _serve_until_refused(options: ServeOptions, tls: ssl.SSLContext | None
             _print_link(options, access.link(scheme, options.host, port, kept.token), port)
             ended = await simulation.run(server)
             because = f": {ended.message}" if ended.message else ""
-            await server.close(SERVER_ENDED, f"the simulation has ended{because}"[:MOST_REASON])
+            await server.close(SERVER_ENDED, f"the simulation has ended{because}")
         finally:
             opened.close()
             with contextlib.suppress(TimeoutError):

@@ -136,7 +136,7 @@ class Server:
                 hello = await self._hello(connection)
                 await self._pair(connection, hello)
             except MessageError as error:
-                await connection.close(error.code, str(error)[:120])
+                await connection.close(error.code, messages.reason_of(str(error)))
         except ConnectionClosed:
             pass
         except Exception:

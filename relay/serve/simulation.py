@@ -264,9 +264,7 @@ class Simulation:
         try:
             if link.wait(0):  # it does not wait, but drains the wakes
                 self._is_wake_requested = False
-            for request in link.received.screenshots:
-                link.answer_screenshot(request.number, -1, NO_SCREENSHOT)
-            link.received.screenshots.clear()
+            refuse_screenshots(link)
             plan = link.plan()
             if plan != self._plan_read:
                 self._plan_read = plan
@@ -354,6 +352,13 @@ class Simulation:
         link.close()
         assert self._server is not None
         self._server.on_news()
+
+
+def refuse_screenshots(link: Link) -> None:
+    """Answers the program's requests for pictures, which the longest attached viewer gets."""
+    for request in link.received.screenshots:
+        link.answer_screenshot(request.number, -1, NO_SCREENSHOT)
+    link.received.screenshots.clear()
 
 
 def _changing(scene: Scene) -> tuple[str, ...]:

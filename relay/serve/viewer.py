@@ -97,7 +97,7 @@ class Viewer:
 
     async def close(self, code: int, reason: str) -> None:
         """Closes both connections."""
-        await asyncio.gather(*(one.close(code, reason) for one in (self._stream, self._control)))
+        await asyncio.gather(*(one.close(code, messages.reason_of(reason)) for one in (self._stream, self._control)))
 
     async def _send_stream(self) -> None:
         while True:

@@ -39,6 +39,8 @@ DIGEST_BYTES = 32
 PIECE_BYTES = 256 << 10
 # Largest message of a page, in bytes.
 MOST_BYTES = 4096
+# Longest reason of a closed connection, in bytes (RFC 6455).
+MOST_REASON = 123
 # Largest whole number of a page. Above it, a double is not exact.
 MOST_WHOLE = 1 << 53
 # Blocks of a snapshot begin at multiples of this number of bytes.
@@ -214,6 +216,11 @@ def read_control(message: str | bytes) -> Ping | Acknowledgement | Command:
         case "command":
             return _command(fields)
     raise MessageError("a message must be a ping, an acknowledgement or a command")
+
+
+def reason_of(text: str) -> str:
+    """The text, as it fits into the reason of a closed WebSocket."""
+    return text.encode("ascii", "replace")[:MOST_REASON].decode()
 
 
 def padded(digest: bytes) -> bytes:

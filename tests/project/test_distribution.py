@@ -40,6 +40,7 @@ USES = {
     "plot": ("twixt", "measure", *OFFSCREEN, "--plot", "plot.png"),
     "mesh": ("python", "-c", f"import twixt; twixt.Mesh.from_file({str(ROOT / 'examples' / 'gear.stl')!r})"),
     "mujoco": ("twixt", "sim", "model.xml", "--steps", "5", "--hash"),
+    "remote": ("twixt", "serve", "nobody", "--seconds", "0.1"),
 }
 NEEDED_BY = {"plot": "matplotlib", "mesh": "trimesh", "mujoco": "mujoco", "remote": "websockets"}
 # The other package tells that it was imported.

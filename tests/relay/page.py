@@ -6,7 +6,7 @@ import json
 import secrets
 import struct
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,12 +77,13 @@ def decoded(message: str | bytes) -> Received:
     return Received(*struct.unpack_from("<BBHI", message), message[8:])
 
 
-def hello(role: str, token: str, nonce: str = "", **changes: Any) -> str:
+def hello(role: str, token: str, nonce: str = "", /, **changes: Any) -> str:
+    """The first message of a connection."""
     fields = {"kind": "hello", "protocol": PROTOCOL, "role": role, "token": token, "nonce": nonce, "have": []}
     return json.dumps(fields | changes)
 
 
-def opened(link: str, **how: Any) -> ClientConnection:
+def opened(link: str, **how: Any) -> connect:
     """A WebSocket to the server of this link."""
     address = link.partition("#")[0].replace("http", "ws", 1)
     return connect(f"{address}ws", compression=None, max_size=None, open_timeout=PATIENCE_S, **how)
@@ -102,7 +103,8 @@ class Page:
 
     def __init__(self, link: str, how: dict[str, Any] | None = None, **changes: Any) -> None:
         token, self.nonce = link.partition("#")[2], changes.pop("nonce", None) or secrets.token_hex(16)
-        self.stream, self.control = opened(link, **(how or {})), opened(link, **(how or {}))
+        self._opened = ExitStack()
+        self.stream, self.control = (self._opened.enter_context(opened(link, **(how or {}))) for _ in range(2))
         self.stream.send(hello(STREAM, token, self.nonce, **changes))
         self.control.send(hello(CONTROL, token, self.nonce))
         self.welcome = json.loads(self.stream.recv(PATIENCE_S))
@@ -116,8 +118,7 @@ class Page:
         self.close()
 
     def close(self) -> None:
-        self.stream.close()
-        self.control.close()
+        self._opened.close()
 
     def receive(self, acknowledge: bool = True) -> Received:
         """The next message of the stream."""
