@@ -1,4 +1,4 @@
-"""Who may see the page: token, Host and Origin, and the address to which the server is bound.
+"""Access to the page: token, Host and Origin, and the address to which the server is bound.
 
 The token is a secret of 128 bits. Other users of the machine can connect to the port, so the token is needed on the
 loopback too. The checks of Host and Origin keep away pages of other sites in the user's own browser.
@@ -32,6 +32,8 @@ TOKEN = re.compile(r"[A-Za-z0-9_-]{22}")
 # Files that exist only inside a container.
 CONTAINER_FILES = ("/.dockerenv", "/run/.containerenv")
 CONTAINER_WORDS = ("docker", "kubepods", "containerd", "libpod", "lxc")
+# Variables that are set in containers.
+CONTAINER_VARIABLES = ("container", "KUBERNETES_SERVICE_HOST")
 # Ports that the names of simulations choose from. They lie below those that Linux gives to outgoing connections.
 FIRST_PORT, PORTS = 20_000, 10_000
 # Number of ports that are tried, before the system chooses one.
@@ -109,7 +111,7 @@ def check_binding(host: str, port: int, has_certificate: bool, is_plain: bool) -
 
 def is_in_container() -> bool:
     """True if this process runs in a container."""
-    if any(map(os.path.exists, CONTAINER_FILES)):
+    if any(map(os.path.exists, CONTAINER_FILES)) or any(map(os.environ.get, CONTAINER_VARIABLES)):
         return True
     with contextlib.suppress(OSError), open("/proc/1/cgroup") as file:
         text = file.read(MOST_FILE_BYTES)
@@ -143,15 +145,12 @@ def first_port(name: str) -> int:
 
 
 def kept(name: str) -> Kept:
-    """Port and token of a name. If there are none, or the file is damaged, the result has a new token and no port."""
-    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-        descriptor = os.open(_path(name), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        with open(descriptor) as file:
-            status = os.fstat(descriptor)
-            fields = json.loads(file.read(MOST_FILE_BYTES))
+    """Port and token of a name. If there are none, or the file is damaged, the result has a new token and no port.
+    Raises NoFolder."""
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError), open(_path(name)) as file:
+        fields = json.loads(file.read(MOST_FILE_BYTES))
         port, token = fields["port"], fields["token"]
-        is_ours = status.st_uid == os.geteuid() and not status.st_mode & 0o077
-        if is_ours and type(port) is int and 0 < port < 65536 and TOKEN.fullmatch(token):
+        if type(port) is int and 0 < port < 65536 and TOKEN.fullmatch(token):
             return Kept(port, token)
     return Kept(0, secrets.token_urlsafe(TOKEN_BYTES))
 
@@ -160,14 +159,9 @@ def keep(name: str, port: int, token: str) -> None:
     """Keeps port and token of a name, in one step. Raises OSError."""
     path = _path(name)
     temporary = f"{path}.{secrets.token_hex(8)}"
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    try:
-        with open(descriptor, "w") as file:
-            json.dump({"port": port, "token": token}, file)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        json.dump({"port": port, "token": token}, file)
+    os.replace(temporary, path)
 
 
 def bound(host: str, port: int | None, before: int, name: str) -> socket.socket:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from twixt.ipc.commands import CONTROL, Command
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.session.link import Link, attach
+from twixt.ipc.session.link import Ended, Link, attach
 from twixt.relay.serve.simulation import refuse_screenshots
 from twixt.relay.serve.waiting import in_thread
 
@@ -59,16 +59,29 @@ class Controller:
         except TwixtError as error:
             self._refuse(next(iter(self._pending.values())).name, str(error))
             return
+        loop, descriptor = asyncio.get_running_loop(), link.fileno()
+        loop.add_reader(descriptor, self._receive, link)
         try:
-            while await self._is_asked():
+            while await self._is_asked() and link.ended is None:
                 while self._pending and link.ended is None:
                     link.send(self._pending.pop(next(iter(self._pending))))
-                    _receive(link)
                     await asyncio.sleep(INTERVAL_S)
-                if link.ended is not None:
-                    return
         finally:
+            loop.remove_reader(descriptor)
             link.close()
+
+    def _receive(self, link: Link) -> None:
+        """Reads and answers what the simulation sends to every guest. Memory of a simulation that has ended, and old
+        memory of one that has grown, is freed."""
+        try:
+            link.poll()
+            refuse_screenshots(link)
+            for _ in link.unread(0):
+                pass
+        except TwixtError as error:  # damaged memory
+            link.ended = link.ended or Ended("refused", str(error))
+        if link.ended is not None:
+            self._news.set()
 
     async def _is_asked(self) -> bool:
         """Waits for a command. False if none comes for IDLE_S."""
@@ -86,14 +99,3 @@ class Controller:
         self._task = None
         if not task.cancelled() and (error := task.exception()) is not None:
             self._refuse("", str(error))
-
-
-def _receive(link: Link) -> None:
-    """Reads and answers what the simulation sends to every guest. Old memory is freed."""
-    try:
-        link.poll()
-        refuse_screenshots(link)
-        for _ in link.unread(0):
-            pass
-    except TwixtError:  # damaged memory; the link that shows the simulation reports it
-        pass

@@ -1,4 +1,4 @@
-"""What `twixt serve` runs: the server of one simulation's browser view, until Ctrl-C or for some seconds.
+"""Process of `twixt serve`: the server of one simulation's browser view, until Ctrl-C or for some seconds.
 
 Always: the port is free when the process ends. Port and token stay for the next start under the same name.
 """
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import twixt
 from twixt.ipc.errors import FAILED, FINISHED, INTERRUPTED, TwixtError, install_command
+from twixt.ipc.process import interrupts
 from twixt.ipc.process.notices import print_notice
 from twixt.ipc.session import listener
 from twixt.relay.serve import access
@@ -75,6 +76,8 @@ async def _serve(options: ServeOptions, tls: ssl.SSLContext | None) -> int:
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, _ask_to_stop, stop)
+    if interrupts.was_dropped():  # Ctrl-C came during an import, which had lost it
+        stop.set()
     work = asyncio.ensure_future(_serve_until_refused(options, tls))
     asked = asyncio.ensure_future(stop.wait())
     await asyncio.wait([work, asked], timeout=options.seconds, return_when=asyncio.FIRST_COMPLETED)

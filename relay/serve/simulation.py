@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import Any, NamedTuple, Protocol
+from collections import deque
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +43,8 @@ WAKE_S = 0.004
 IDLE_WAKE_S = 0.1
 # Longest wait of a snapshot for its scene, in ns. The scene comes by a socket, later than the snapshot.
 SCENE_PATIENCE_NS = 250_000_000
+# Largest number of snapshots that wait for their scenes. So many are in the ring at most.
+MOST_WAITING = 16
 # Columns that the page draws, and the owner of their rows.
 DRAWN_COLUMNS = {SCALE3: BODY_ROWS, "color": PART_ROWS, "visible": PART_ROWS}
 # Longest wait for the world of the owner, in seconds: in effect no limit.
@@ -100,7 +103,8 @@ class Simulation:
         self._scenes_before = self._cameras_before = 0
         self._snapshots_before = 0
         self._view: SnapshotView | None = None
-        self._early: tuple[SnapshotView, int] | None = None  # a snapshot without its scene, and since when
+        self._waiting = deque[SnapshotView](maxlen=MOST_WAITING)  # snapshots whose scene has not arrived
+        self._waiting_since_ns = 0
         self._encoded_scene: EncodedScene | None = None
         self._encoded: EncodedSnapshot | None = None
         self._layouts: dict[tuple[Column, ...], int] = {}
@@ -119,11 +123,6 @@ class Simulation:
                 return ended
             because = f" ({ended.message})" if ended.message else ""
             print_notice(f'the simulation "{link.name}" has ended{because}; waiting until it runs again')
-
-    @property
-    def status(self) -> dict[str, Any]:
-        """The simulation's newest status."""
-        return {} if self.link is None else self.link.status
 
     @property
     def camera(self) -> Camera | None:
@@ -252,21 +251,20 @@ class Simulation:
 
     def _look(self, link: Link) -> None:
         """Takes the newest snapshot whose scene is there."""
-        view, since_ns = self._early or (None, 0)
+        now_ns, waiting = time.perf_counter_ns(), self._waiting
         if link.has_unread:
-            before = view or self._view
+            before = waiting[-1] if waiting else self._view
+            self._waiting_since_ns = self._waiting_since_ns if waiting else now_ns
             for view in link.unread(0):  # without a budget, only the newest is yielded
                 self._newest_world = max(self._newest_world, view.head.world_epoch + self._worlds_before)
                 if before is not None:
                     self._count_interval(before, view)
-        if view is None:
-            return
-        now_ns = time.perf_counter_ns()
-        since_ns = since_ns or now_ns
-        if view.head.scene_version <= link.scene_version or now_ns - since_ns > SCENE_PATIENCE_NS:
-            self._view, self._early = view, None
-        else:
-            self._early = view, since_ns
+                waiting.append(view)
+        while waiting and waiting[0].head.scene_version <= link.scene_version:
+            self._view, self._waiting_since_ns = waiting.popleft(), now_ns
+        if waiting and now_ns - self._waiting_since_ns > SCENE_PATIENCE_NS:
+            self._view = waiting.pop()
+            waiting.clear()
 
     def _count_interval(self, before: SnapshotView, view: SnapshotView) -> None:
         passed_ns = view.head.published_ns - before.head.published_ns
@@ -308,7 +306,8 @@ class Simulation:
         self._scenes_before, self._cameras_before = self.scene_version, self.camera_version
         self._snapshots_before += 0 if self._view is None else self._view.number
         self._worlds_before = self._newest_world + 1
-        self._view = self._early = self._encoded = self._encoded_scene = None
+        self._view = self._encoded = self._encoded_scene = None
+        self._waiting.clear()
         self.plan = self._plan_read = self._timer = None
         self._is_wake_requested = False
         self.interval_ns = 0

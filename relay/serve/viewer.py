@@ -17,7 +17,7 @@ from websockets.exceptions import ConnectionClosed
 
 from twixt.ipc.commands import Command
 from twixt.relay.serve.controller import Controller
-from twixt.relay.serve.simulation import EncodedScene, EncodedSnapshot, Simulation
+from twixt.relay.serve.simulation import Simulation
 from twixt.relay.stream import messages
 from twixt.relay.stream.contents import MissingContents
 from twixt.relay.stream.credit import Credit
@@ -104,12 +104,11 @@ class Viewer:
             self._is_waiting = False
             self._credit.publish_interval(self._simulation.interval_ns)
             while self._has_news and self._credit.may_send(time.perf_counter_ns()):
-                if (payload := self._next()) is None:
-                    break
-                self._number += 1
-                content = payload.numbered(self._number)
-                self._credit.sent(self._number, len(content), time.perf_counter_ns())
-                await self._stream.send(content)
+                for payload in self._next():
+                    self._number += 1
+                    content = payload.numbered(self._number)
+                    self._credit.sent(self._number, len(content), time.perf_counter_ns())
+                    await self._stream.send(content)
             self._is_waiting = not self._has_news
             self._simulation.request_wake()
 
@@ -123,30 +122,32 @@ class Viewer:
             or self._snapshot != simulation.newest_number
         )
 
-    def _next(self) -> Payload | None:
-        """The next message of the stream: first scenes and columns, then contents and snapshots in turns. None if the
-        newest snapshot was overwritten, so that a newer one follows."""
-        if self._scene != self._simulation.scene_version:
-            return self._next_scene(self._simulation.scene)
-        self._was_content = bool(self._contents) and not self._was_content
-        if self._was_content:
-            return self._contents.next_piece()
-        snapshot = self._simulation.newest() if self._snapshot != self._simulation.newest_number else None
-        return self._contents.next_piece() if snapshot is None else self._next_snapshot(snapshot)
+    def _next(self) -> list[Payload]:
+        """The next messages of the stream: contents and snapshots in turns. A scene and columns go together with a
+        snapshot that needs them, so that the first picture takes one round trip, and so that a program that replaces
+        its scene at each step is seen. Empty if the newest snapshot was overwritten, so that a newer one follows."""
+        simulation, together = self._simulation, list[Payload]()
+        if self._scene != simulation.scene_version:
+            scene = simulation.scene
+            self._scene, self._camera = scene.version, max(self._camera, scene.camera_version)
+            self._contents.need(scene.contents)
+            together.append(scene.payload)
+        elif self._contents and not self._was_content:
+            self._was_content = True
+            return self._piece()
+        snapshot = simulation.newest() if self._snapshot != simulation.newest_number else None
+        self._was_content = snapshot is None
+        if snapshot is not None:
+            if snapshot.payload.layout not in self._layouts:
+                self._layouts.add(snapshot.payload.layout)
+                together.append(snapshot.columns)
+            self._snapshot = snapshot.number
+            together.append(snapshot.payload)
+        return together or self._piece()
 
-    def _next_scene(self, scene: EncodedScene) -> Payload:
-        self._scene = scene.version
-        self._camera = max(self._camera, scene.camera_version)
-        self._contents.need(scene.contents)
-        return scene.payload
-
-    def _next_snapshot(self, snapshot: EncodedSnapshot) -> Payload:
-        layout = snapshot.payload.layout
-        if layout not in self._layouts:
-            self._layouts.add(layout)
-            return snapshot.columns
-        self._snapshot = snapshot.number
-        return snapshot.payload
+    def _piece(self) -> list[Payload]:
+        piece = self._contents.next_piece()
+        return [] if piece is None else [piece]
 
     async def _send_control(self) -> None:
         while True:
@@ -171,11 +172,11 @@ class Viewer:
         if self._refused is not None:
             (name, reason), self._refused = self._refused, None
             return messages.refused_text(name, reason)
-        if simulation.status is not self._status:
+        if simulation.link is not None and simulation.link.status is not self._status:
             now_ns = time.perf_counter_ns()
             if now_ns - self._status_ns >= STATUS_NS:
-                self._status, self._status_ns = simulation.status, now_ns
-                return messages.status_text(simulation.status)
+                self._status, self._status_ns = simulation.link.status, now_ns
+                return messages.status_text(simulation.link.status)
             delay_s = (self._status_ns + STATUS_NS - now_ns) / 1e9
             asyncio.get_running_loop().call_later(delay_s, self._control_news.set)
         return None

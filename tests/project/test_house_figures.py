@@ -231,7 +231,7 @@ def test_the_program_prints_a_table_and_json(tree: Path, capsys: pytest.CaptureF
 def test_a_folder_without_the_product_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         main([str(tmp_path)])
-    assert "no part of twixt (sim, render, ipc, cli)" in capsys.readouterr().err
+    assert "no part of twixt (sim, render, relay, ipc, cli)" in capsys.readouterr().err
 
 
 def test_neither_files_nor_rooms_import_each_other_in_a_circle() -> None:

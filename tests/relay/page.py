@@ -6,7 +6,7 @@ import json
 import secrets
 import struct
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +18,8 @@ from twixt.relay.stream.messages import COLUMNS, CONTENT, CONTROL, PROTOCOL, SCE
 
 # What takes longer than this hangs.
 PATIENCE_S = 30.0
+# A page that leaves with unread messages waits this long for the end of the connection.
+CLOSE_S = 0.2
 
 
 class Received(NamedTuple):
@@ -86,16 +88,18 @@ def hello(role: str, token: str, nonce: str = "", /, **changes: Any) -> str:
 def opened(link: str, **how: Any) -> connect:
     """A WebSocket to the server of this link."""
     address = link.partition("#")[0].replace("http", "ws", 1)
-    return connect(f"{address}ws", compression=None, max_size=None, open_timeout=PATIENCE_S, **how)
+    return connect(
+        f"{address}ws", compression=None, max_size=None, open_timeout=PATIENCE_S, close_timeout=CLOSE_S, **how
+    )
 
 
 def closed_with(connection: ClientConnection) -> int:
     """The code with which the server closes a connection."""
-    with suppress(ConnectionClosed):
-        while True:
+    while True:
+        try:
             connection.recv(PATIENCE_S)
-    assert connection.close_code is not None
-    return connection.close_code
+        except ConnectionClosed as closed:
+            return 0 if closed.rcvd is None else closed.rcvd.code
 
 
 class Page:

@@ -128,19 +128,6 @@ def test_a_damaged_file_is_replaced(folder: Path, content: str) -> None:
     assert access.kept("balls") == Kept(8001, found.token)
 
 
-def test_a_file_that_others_could_read_or_a_link_is_not_used(folder: Path) -> None:
-    access.keep("balls", 8000, "a" * 22)
-    file = folder / "balls.web"
-    file.chmod(0o644)
-    assert access.kept("balls").port == 0
-    file.chmod(0o600)
-    file.rename(folder / "elsewhere")
-    file.symlink_to(folder / "elsewhere")
-    assert access.kept("balls").port == 0
-    access.keep("balls", 8001, "b" * 22)
-    assert not file.is_symlink()
-
-
 def test_a_port_in_use_is_refused_if_it_was_asked_for_and_else_another_is_taken() -> None:
     with closing(access.bound("127.0.0.1", None, 0, "balls")) as first:
         port = first.getsockname()[1]

@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 from websockets.exceptions import ConnectionClosed
 
+from tests.end_to_end.processes import memories
 from tests.forked import Forks
 from tests.relay.page import Page, closed_with
-from tests.relay.serve.conftest import PATIENCE_S, Served, served, start, stopped
+from tests.relay.serve.conftest import PATIENCE_S, Served, served, start, stopped, until
 from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.session import attach
 
@@ -58,17 +59,18 @@ def test_it_waits_for_a_simulation_shows_it_obeys_and_comes_back_with_it(runtime
                 assert again["scene_version"] > first["scene_version"]
                 assert page.heard("plan", lambda plan: plan["world_epoch"] > 0)
             assert page.heard("end")["end"] == "lost"
+            until(lambda: not memories({made.process.pid}), "the killed simulation's memory is freed")
             assert end_of(made.process) == 130
             assert closed_with(page.control) == closed_with(page.stream) == GOING_AWAY
         said = stopped(made.process).splitlines()
     assert said[-5:] == [
         'twixt: waiting for the simulation "lab"; Ctrl-C ends the wait',
         'twixt: "lab" runs',
-        'twixt: the simulation "lab" has ended; waiting until it runs again',
+        'twixt: the simulation "lab" has ended (the simulation was ended with Ctrl-C); waiting until it runs again',
         'twixt: "lab" runs',
         'twixt: the simulation "lab" has ended (physics ended unexpectedly); waiting until it runs again',
     ]
-    assert [file.name for file in (runtime_folder / "twixt").iterdir() if "lab" in file.name] == ["lab.web"]
+    assert [file.name for file in (runtime_folder / "twixt").glob("lab.web*")] == ["lab.web"]
 
 
 def test_after_a_restart_the_link_is_the_same_and_a_killed_server_harms_no_physics(runtime_folder: Path) -> None:
@@ -181,6 +183,16 @@ def test_beyond_the_loopback_it_is_encrypted_and_pages_may_not_control(tmp_path:
             assert page.welcome["may_control"] is False
             page.tell(kind="command", name="pause")
             assert page.heard("refused")["name"] == "pause"
+
+
+def test_in_a_container_it_may_be_plain_and_says_how_to_publish_the_port(runtime_folder: Path) -> None:
+    process = start("serve", "lab", "--host", "0.0.0.0", "--plain", container="test")
+    assert process.stdout is not None
+    link, said = process.stdout.readline(), process.stdout.readline()
+    port = link.partition("/#")[0].rpartition(":")[2]
+    assert said.endswith(f": docker run -p 127.0.0.1:{port}:{port} ...\n")
+    assert end_of(process) == 130
+    stopped(process)
 
 
 def test_ipv6_works(runtime_folder: Path) -> None:

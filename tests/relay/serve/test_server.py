@@ -6,6 +6,7 @@ import http.client
 import json
 import secrets
 import socket
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -151,6 +152,31 @@ def test_a_new_scene_comes_before_its_snapshots_and_its_contents_in_pieces_only_
         lab.publish(columns=columns_of(3))
         assert page.receive().versions[0] == version + 1
         assert page.receive().kind == SNAPSHOT
+
+
+def test_a_program_that_replaces_its_scene_at_each_step_is_seen(lab: Served) -> None:
+    is_seen = threading.Event()
+
+    def run() -> None:
+        while not is_seen.wait(0.001):
+            lab.host.write_scene(BALLS)
+            lab.publish(columns=columns_of(3))
+
+    program = threading.Thread(target=run)
+    program.start()
+    try:
+        with Page(lab.link) as page:
+            snapshots = scene = 0
+            while snapshots < 10:
+                received = page.receive()
+                if received.kind == SCENE:
+                    scene = received.versions[0]
+                elif received.kind == SNAPSHOT:
+                    assert received.head["scene_version"] <= scene
+                    snapshots += 1
+    finally:
+        is_seen.set()
+        program.join()
 
 
 def test_colours_of_a_column_are_in_the_records(runtime_folder: Path) -> None:
