@@ -22,6 +22,7 @@ from tests.relay.serve.conftest import Served, served, until
 from twixt.ipc.plan import Plan
 from twixt.ipc.scene import Camera, ColorBy, Mesh, Scene, Sphere
 from twixt.ipc.scene.scene import packed_scene
+from twixt.ipc.snapshot import new_bodies
 from twixt.relay.serve.controller import MOST_CONTROLLERS
 from twixt.relay.serve.server import MOST_OPENING, MOST_VIEWERS
 from twixt.relay.stream.credit import Credit
@@ -177,6 +178,20 @@ def test_a_program_that_replaces_its_scene_at_each_step_is_seen(lab: Served) -> 
     finally:
         is_seen.set()
         program.join()
+
+
+def test_more_bodies_than_fit_into_the_first_memory_arrive(runtime_folder: Path) -> None:
+    with served() as made:
+        made.simulate(BALLS, capacity=3)
+        made.publish()
+        with Page(made.serve()) as page:
+            assert page.snapshot().head["count"] == 3
+
+            def has_grown() -> bool:
+                bodies = made.publish(new_bodies(5000))
+                return page.snapshot().bodies.tobytes() == bodies.tobytes()
+
+            until(has_grown, "all bodies")
 
 
 def test_colours_of_a_column_are_in_the_records(runtime_folder: Path) -> None:
