@@ -11,10 +11,13 @@ Always: no shader text is changed in meaning. Comments are left out, because the
 from __future__ import annotations
 
 import json
+import math
 import re
 from pathlib import Path
 
-from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_COLOR, HAS_VELOCITY, MARK_KINDS, VISIBLE
+import numpy as np
+
+from twixt.ipc.snapshot import MARK_KINDS
 from twixt.render.draw.bodies import body_programs, level_floor, materials
 from twixt.render.draw.flat import background, dots_and_lines
 from twixt.render.draw.flat.flat_rows import FINITE_GLSL
@@ -23,12 +26,12 @@ from twixt.render.draw.glsl import light, mesh_pose, pose
 from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL, METHODS, PoseVariant
 from twixt.render.draw.marks import mark_solids
 from twixt.render.draw.meshes import mesh_drawing, mesh_geometry, mesh_programs
-from twixt.render.draw.shapes import planes, ray_cast, shadows
+from twixt.render.draw.shapes import capsules, planes, ray_cast, shadows
 from twixt.render.draw.shapes.boxes import BOX
 from twixt.render.draw.shapes.capsules import CAPSULE
 from twixt.render.draw.shapes.cylinders import CONE, CYLINDER
 from twixt.render.draw.shapes.ellipsoids import ELLIPSOID
-from twixt.render.draw.spheres import fine_spheres, sphere_common
+from twixt.render.draw.spheres import fine_spheres, point_spheres, sphere_common, sphere_detail
 
 TARGET = Path(__file__).resolve().parents[1] / "web" / "glsl.js"
 
@@ -93,6 +96,23 @@ void main() {
 CAST_SHAPES = {"boxes": BOX, "capsules": CAPSULE, "cylinders": CYLINDER, "ellipsoids": ELLIPSOID, "cones": CONE}
 
 
+CONSTANTS = {
+    sphere_detail: "FINEST_PX BODY_PX KEPT LARGER NEARLY_ALL MANY_BODIES FEWER_LOD_2_PX",
+    sphere_common: "LARGEST_POINT_PX WIDE_STRETCH",
+    frame_block: "GUARD_PX ENDLESS_M NEAR_FADE_RADII",
+    level_floor: "FAR_FADE_RADII FEW_CASTERS LEAN",
+    body_programs: "MOST_STILL",
+    shadows: "MOST_SHADOWS",
+    background: "MOST_CUBE_PX HEIGHT_SHARE FINEST_SHARE GRID_DISTANCES FINE_DISTANCES FINE_SHARE FINE_ALPHA COARSE_ALPHA "
+    "GRID_COLOR",
+    dots_and_lines: "OUTLINE_COLOR",
+    mark_solids: "HEAD_RADIUS HEAD_LENGTH HEAD_SHARE AXIS_RADIUS AXIS_COLORS TO_AXES THINNEST",
+    mesh_drawing: "MOST_EDGES_SOFTWARE MOST_EDGES_GPU SMALLEST_M",
+    mesh_geometry: "PLATE_SHARE",
+    materials: "GLOSS RIM EXPONENT",
+}
+
+
 def texts_and_programs() -> tuple[dict[str, str], dict[str, dict[str, list[str]]]]:
     """Returns the pieces of shader text by name, and for each program the names of its pieces in order."""
     texts: dict[str, str] = {
@@ -120,26 +140,23 @@ def texts_and_programs() -> tuple[dict[str, str], dict[str, dict[str, list[str]]
     cast, cast_end = ray_cast._QUAD_FRAGMENT.split("MEET")
     texts |= {"body": body, "body end": body_end + seen, "body seen": seen_end + cast_main}
     texts |= {"corners": cast_geometry, "ray": cast, "ray end": cast_end}
+    texts |= {"skin paint": capsules.QUAD_SKIN_GEOMETRY, "skin": capsules.QUAD_SKIN_FRAGMENT}
     for name, shape in CAST_SHAPES.items():
+        paint, meet = (
+            text.replace(capsules.QUAD_SKIN_GEOMETRY, "").replace(capsules.QUAD_SKIN_FRAGMENT, "")
+            for text in (shape.quad_geometry, shape.quad_fragment)
+        )
+        has_skin = meet != shape.quad_fragment
+        pieces = ["body", f"{name} support", "body end", f"{name} size", "body seen"]
         add(
             name,
-            [
-                "row",
-                "light",
-                "body",
-                f"{name} support",
-                "body end",
-                f"{name} size",
-                "body seen",
-                f"{name} paint",
-                "corners",
-            ],
-            ["light", "finish", "outlined", "ray", f"{name} meet", "ray end"],
+            ["row", "light", *pieces, *(["skin paint"] if has_skin else []), f"{name} paint", "corners"],
+            ["light", "finish", "outlined", "ray", *(["skin"] if has_skin else []), f"{name} meet", "ray end"],
             **{
                 f"{name} support": shape.support,
                 f"{name} size": shape.size,
-                f"{name} paint": shape.quad_geometry,
-                f"{name} meet": shape.quad_fragment,
+                f"{name} paint": paint,
+                f"{name} meet": meet,
             },
         )
     square = without(fine_spheres._POINT_VERTEX).replace("gl_PointSize = 1.0", "point_px = 0.0")
@@ -155,6 +172,26 @@ def texts_and_programs() -> tuple[dict[str, str], dict[str, dict[str, list[str]]
             "spheres pixel": without(fine_spheres._POINT_FRAGMENT),
         },
     )
+    add(
+        "sphere points",
+        ["row", "polynomial", "shine", "ball", "sphere points main"],
+        ["polynomial", "highlight", "outlined", "spheres pixel"],
+        **{"sphere points main": without(fine_spheres._POINT_VERTEX)},
+    )
+    tones, place, at = point_spheres._TONES, point_spheres._PLACE, point_spheres._AT
+    texts |= {"tones": tones, "point place": place, "circle": at, "one light": point_spheres._ONE_LIGHT}
+    for name, vertex, fragment in (
+        ("square points", point_spheres._SQUARE_VERTEX, point_spheres._SQUARE_FRAGMENT),
+        ("smooth points", point_spheres._SMOOTH_VERTEX, point_spheres._SMOOTH_FRAGMENT),
+        ("skin points", point_spheres._SKIN_VERTEX, point_spheres._SKIN_FRAGMENT),
+    ):
+        main = without(vertex).replace(place, "").replace(point_spheres._ONE_LIGHT, "")
+        add(
+            name,
+            ["row", "polynomial", "ball", "tones", "point place", "one light", f"{name} main"],
+            ["outlined", "tones", *([] if name == "square points" else ["circle"]), f"{name} pixel"],
+            **{f"{name} main": main, f"{name} pixel": fragment},
+        )
     add(
         "large spheres",
         ["row", "ball", "large spheres main"],
@@ -242,7 +279,20 @@ def texts_and_programs() -> tuple[dict[str, str], dict[str, dict[str, list[str]]
     line_pixel = without(dots_and_lines._LINE_FRAGMENT).replace("noperspective ", "")
     line_pixel = line_pixel.replace("abs(across)", "abs(across * gl_FragCoord.w)")
     add("lines", ["finite", "lines main"], ["lines pixel"], **{"lines main": line, "lines pixel": line_pixel})
-    return {name: plain(text) for name, text in texts.items()}, programs
+    return once_each({name: plain(text) for name, text in texts.items()}, programs)
+
+
+def once_each(
+    texts: dict[str, str], programs: dict[str, dict[str, list[str]]]
+) -> tuple[dict[str, str], dict[str, dict[str, list[str]]]]:
+    """Leaves out pieces of text that are equal to an earlier piece."""
+    first = {text: name for name, text in reversed(texts.items())}
+    kept = {name: text for name, text in texts.items() if first[text] == name}
+    found = {
+        program: {stage: [first[texts[piece]] for piece in pieces] for stage, pieces in stages.items()}
+        for program, stages in programs.items()
+    }
+    return kept, found
 
 
 def pose_text() -> str:
@@ -305,50 +355,16 @@ def plain(text: str) -> str:
 
 
 def constants() -> dict[str, object]:
-    """Returns the numbers of drawing by name, with those of the pose text's switches."""
-    return {
+    """Returns the constants of drawing by name."""
+    found: dict[str, object] = {
         "METHODS": METHODS,
-        "VISIBLE": VISIBLE,
-        "HAS_VELOCITY": HAS_VELOCITY,
-        "HAS_ANGULAR_VELOCITY": HAS_ANGULAR_VELOCITY,
-        "HAS_COLOR": HAS_COLOR,
-        "GUARD_PX": frame_block.GUARD_PX,
-        "ENDLESS_M": frame_block.ENDLESS_M,
-        "NEAR_FADE_RADII": frame_block.NEAR_FADE_RADII,
-        "FAR_FADE_RADII": level_floor.FAR_FADE_RADII,
-        "FEW_CASTERS": level_floor.FEW_CASTERS,
-        "LEAN": level_floor.LEAN,
-        "MOST_STILL": body_programs.MOST_STILL,
-        "MOST_SHADOWS": shadows.MOST_SHADOWS,
-        "MOST_CUBE_PX": background.MOST_CUBE_PX,
-        "HEIGHT_SHARE": background.HEIGHT_SHARE,
-        "FINEST_SHARE": background.FINEST_SHARE,
-        "GRID_DISTANCES": background.GRID_DISTANCES,
-        "FINE_DISTANCES": background.FINE_DISTANCES,
-        "FINE_SHARE": background.FINE_SHARE,
-        "FINE_ALPHA": background.FINE_ALPHA,
-        "COARSE_ALPHA": background.COARSE_ALPHA,
-        "GRID_COLOR": background.GRID_COLOR,
-        "OUTLINE_COLOR": dots_and_lines.OUTLINE_COLOR,
-        "OUTLINE_EDGES": dots_and_lines.EDGES.tolist(),
-        "CHECKER_SIDE_PX": materials.LEAST_SIDE_PX,
         "MARK_KINDS": tuple(MARK_KINDS),
-        "HEAD_RADIUS": mark_solids.HEAD_RADIUS,
-        "HEAD_LENGTH": mark_solids.HEAD_LENGTH,
-        "HEAD_SHARE": mark_solids.HEAD_SHARE,
-        "AXIS_RADIUS": mark_solids.AXIS_RADIUS,
-        "AXIS_COLORS": mark_solids.AXIS_COLORS.tolist(),
-        "TO_AXES": mark_solids.TO_AXES.tolist(),
-        "THINNEST": mark_solids.THINNEST,
-        "MOST_EDGES_SOFTWARE": mesh_drawing.MOST_EDGES_SOFTWARE,
-        "MOST_EDGES_GPU": mesh_drawing.MOST_EDGES_GPU,
-        "PLATE_SHARE": mesh_geometry.PLATE_SHARE,
-        "SMALLEST_M": mesh_drawing.SMALLEST_M,
-        "GLOSS": materials.GLOSS,
-        "RIM": materials.RIM,
-        "EXPONENT": materials.EXPONENT,
-        "LARGEST_POINT_PX": sphere_common.LARGEST_POINT_PX,
+        "PLAIN_LODS": [(name, None if math.isinf(limit_px) else limit_px) for name, limit_px in sphere_detail.PLAIN],
+        "OUTLINE_EDGES": dots_and_lines.EDGES,
+        "CHECKER_SIDE_PX": materials.LEAST_SIDE_PX,
     }
+    found |= {name: getattr(module, name) for module, names in CONSTANTS.items() for name in names.split()}
+    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in found.items()}
 
 
 def module_text() -> str:

@@ -20,14 +20,14 @@ from typing import Any
 from twixt.cli.chromium import WITHOUT_COMPOSITING, Chromium, Page, PageError
 from twixt.ipc.commands import Command
 from twixt.ipc.config.flags import Config, flag_name
-from twixt.ipc.errors import INTERRUPTED, REFUSED, TwixtError
+from twixt.ipc.errors import FINISHED, INTERRUPTED, REFUSED, TwixtError
 from twixt.ipc.process.notices import print_notice
 from twixt.ipc.process.viewer_order import ViewerOrder, read_order, send_exit_code, write_from_the_background
 from twixt.ipc.session.link import Link, attach
 from twixt.relay.serve.owned import ONLY_IN_WINDOW
 from twixt.render.measure.frame_log import FrameLog
 from twixt.render.measure.frame_rows import FrameRow
-from twixt.render.viewer.outcome import leave_report, of_simulation
+from twixt.render.viewer.outcome import Outcome, leave_report, of_simulation
 from twixt.sim.process.viewer_command import SERVE, viewer_command
 
 # Frames of this time after the first picture are left out: shaders are compiled, and the page estimates its clock.
@@ -46,6 +46,7 @@ RENDERER = """(() => {
     const gl = document.createElement("canvas").getContext("webgl2");
     return gl && gl.getParameter(gl.getExtension("WEBGL_debug_renderer_info")?.UNMASKED_RENDERER_WEBGL ?? gl.RENDERER);
 })()"""
+HAS_ENDED = 'window.twixt?.state.phase === "ended"'
 HAS_PICTURE = 'window.twixt?.frameLog.column("mode", 1).includes("interpolated")'
 # How Chromium is started to draw: as it decides itself, by llvmpipe, or at last by the renderer that is named in `SLOW`.
 SLOW = "SwiftShader"
@@ -92,40 +93,49 @@ def measure(name: str, config: Config) -> int:
         print_notice(f"the browser view ignores {', '.join(map(flag_name, ignored))}; only a window has them")
     log = FrameLog(config.log)
     with contextlib.ExitStack() as ends:
+        link = ends.enter_context(contextlib.closing(attach(name)))
         url = ends.enter_context(served(name))
         display = None if config.offscreen else os.environ.get("DISPLAY") or None
         chromium = ends.enter_context(opened_browser(display, config.size_px))
         page = chromium.page
-        about = {
-            "backend": "{}, {}".format(
-                chromium.call("Browser.getVersion")["product"], "headless" if display is None else "on X11"
-            ),
+        where = "headless" if display is None else "on X11"
+        about: dict[str, Any] = {
+            "backend": f"{chromium.call('Browser.getVersion')['product']}, {where}",
             "renderer": page.evaluate(RENDERER),
             "swap_blocks": True,
         }
         page.open(url)
-        page.wait_for(HAS_PICTURE, PICTURE_LIMIT_S)
-        prepare(page, config)
-        link = ends.enter_context(contextlib.closing(attach(name)))
-        reader = LogReader(page, log)
-        first_ms = None if config.started_ns is None else (reader.first_present_ns() - config.started_ns) / 1e6
-        wait(link, START_UP_S)
-        reader.skip()
-        until_s = time.monotonic() + (config.seconds or 0.0)
-        while link.ended is None and (left_s := until_s - time.monotonic()) > 0:
-            wait(link, min(left_s, READ_S))
-            reader.read()
-        about["refresh_measured_hz"] = 1e3 / page.evaluate("twixt.state.refreshMs")
-        conditions = [*CONDITIONS, *(f"the page reported an error: {text}" for text in page.errors)]
+        page.wait_for(f"{HAS_PICTURE} || {HAS_ENDED}", PICTURE_LIMIT_S)
+        first_ns = None
+        if page.evaluate(HAS_PICTURE):
+            prepare(page, config)
+            first_ns = read_frames(page, link, log, config.seconds or 0.0)
+            about["refresh_measured_hz"] = 1e3 / page.evaluate("twixt.state.refreshMs")
+        link.poll()
         ended = link.ended
         blocks = link.request_report(BLOCKS_LIMIT_S) if ended is None else None
         link.send(Command("quit", acted_ns=time.perf_counter_ns()))
+        conditions = [*CONDITIONS, *(f"the page reported an error: {text}" for text in page.errors)]
     log.close()
-    outcome = None if ended is None else of_simulation(ended, owned=True)
-    if outcome is not None and outcome.message:
+    outcome = Outcome(FINISHED) if ended is None else of_simulation(ended, owned=True)
+    if outcome.message:
         print_notice(outcome.message)
-    code = leave_report(config, log, blocks, {}, about, conditions, first_ms, {})
-    return (outcome.exit_code if outcome is not None else 0) or code
+    first_ms = None if first_ns is None or config.started_ns is None else (first_ns - config.started_ns) / 1e6
+    return outcome.exit_code or leave_report(config, log, blocks, {}, about, conditions, first_ms, {})
+
+
+def read_frames(page: Page, link: Link, log: FrameLog, seconds: float) -> int:
+    """Adds the page's frames of some seconds to the log, or until the simulation has ended. Returns the present time of
+    the first frame with a picture, in ns of `time.perf_counter_ns`."""
+    reader = LogReader(page, log)
+    first_ns = reader.first_present_ns()
+    wait(link, START_UP_S)
+    reader.skip()
+    until_s = time.monotonic() + seconds
+    while link.ended is None and (left_s := until_s - time.monotonic()) > 0:
+        wait(link, min(left_s, READ_S))
+        reader.read()
+    return first_ns
 
 
 @contextlib.contextmanager

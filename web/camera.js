@@ -35,7 +35,6 @@ const EMPTY_M = 1;
 const SURROUND_MS = 500;
 const CENTRINGS = 4;
 // Shares of the picture's width and height that differ by less than this are equal: the difference is rounding.
-const TIE = 1e-9;
 
 /**
  * View and projection of one picture, row by row. They multiply column vectors.
@@ -59,7 +58,7 @@ export class OrbitCamera {
     this.orthographic = false;
     this.principalPoint = [0, 0];
     this.reachM = 0;  // radius of the whole scene, measured from the target
-    this.among = null;  // ball around all bodies: {middle, radiusM, smallSizeM}; middle: null if a body carries the camera
+    this.among = null;  // ball around all bodies: {middle, radiusM, smallSizeM}; middle: null for a carried camera
     this.isFlat = false;  // true if drags pan: an orthographic camera that looks straight down or up
     this.locked = false;
     this.body = null;  // body that carries the camera; eye and target are then in its frame
@@ -270,7 +269,8 @@ export class OrbitCamera {
 export function bodiesOf(scene, snapshot, places = null) {
   const seen = scene.seenBalls(snapshot, places);
   return {
-    framed: scene.framedBalls(snapshot, places, 1, seen), bounds: boundsOf(seen), smallSizeM: scene.smallSizeM(snapshot),
+    framed: scene.framedBalls(snapshot, places, 1, seen), bounds: boundsOf(seen),
+    smallSizeM: scene.smallSizeM(snapshot),
   };
 }
 
@@ -323,9 +323,9 @@ export function placeFor(balls, view, filled = FILLED) {
   const radius = balls.radius.length ? balls.radius.slice() : Float64Array.of(EMPTY_M);
   const [across, along, toward] = [view.right, view.up, view.backward].map(([x, y, z]) =>
     numbers(count, (ball) => {
-      const at = 3 * ball;
       if (!balls.radius.length) return 0;
-      return x * (balls.place[at] - middle[0]) + y * (balls.place[at + 1] - middle[1]) + z * (balls.place[at + 2] - middle[2]);
+      const [a, b, c] = [0, 1, 2].map((axis) => balls.place[3 * ball + axis] - middle[axis]);
+      return x * a + y * b + z * c;
     }),
   );
   let farthestM = 0;
@@ -351,7 +351,7 @@ export function placeFor(balls, view, filled = FILLED) {
     distanceM = Math.max(...off.map(([, half]) => half / sine));
     const depth = toward.map((deep) => distanceM - deep);
     off = off.map(([at, half], side) => [
-      half / sine < distanceM * (1 - TIE) ? centred(side ? along : across, radius, depth) : at / cosine, half,
+      half / sine < distanceM ? centred(side ? along : across, radius, depth) : at / cosine, half,
     ]);
   }
   const [[rightM], [upM]] = off;
@@ -361,11 +361,11 @@ export function placeFor(balls, view, filled = FILLED) {
 
 /** Sideways position of the eye at which the balls extend equally far to both sides of the picture, metres. */
 function centred(side, radius, depth) {
-  const mean = depth.reduce((sum, value) => sum + value, 0) / depth.length;
+  const nearest = depth.reduce((least, value) => Math.min(least, value), Infinity);
   const share = radius.map((value, ball) => value / depth[ball]);
   let at = 0;
   for (let turn = 0; turn < CENTRINGS; turn++) {
-    at += between(side.map((value, ball) => (value - at) / depth[ball]), share)[0] * mean;
+    at += between(side.map((value, ball) => (value - at) / depth[ball]), share)[0] * nearest;
   }
   return at;
 }
@@ -606,7 +606,8 @@ export class AutomaticCamera {
     const corners = boxes.flatMap(({low, high}) => cornersOf([low, high])).flat();
     const kept = {place: Float64Array.from(corners), radius: new Float64Array(corners.length / 3)};
     const {target, distanceM} = placeFor(together(both, kept), view, FILLED_SHARE);
-    const aloneM = now.radius.length === 1 ? now.radius[0] / (ALONE_SHARE * view.tangent * Math.min(1, view.aspect)) : 0;
+    const loneM = now.radius.length === 1 ? now.radius[0] : 0;
+    const aloneM = loneM / (ALONE_SHARE * view.tangent * Math.min(1, view.aspect));
     return [...toView(target, view), limited(Math.max(distanceM, aloneM))];
   }
 
@@ -772,7 +773,8 @@ function aheadOf({place, radius, bodies}, snapshot, position, before, factor) {
       if (!Number.isFinite(moved)) continue;
       moves[3 * body + axis] = moved;
       const earlier = before.moves[3 * body + axis] ?? 0;
-      if (moved * earlier > 0) later[3 * at + axis] += factor * Math.sign(moved) * Math.min(Math.abs(moved), Math.abs(earlier));
+      const leastM = Math.min(Math.abs(moved), Math.abs(earlier));
+      if (moved * earlier > 0) later[3 * at + axis] += factor * Math.sign(moved) * leastM;
     }
   });
   return {later: {place: later, radius}, moves};

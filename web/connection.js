@@ -154,7 +154,7 @@ export class Connection {
       socket.binaryType = "arraybuffer";
       this.#sockets.set(role, socket);
       const isMine = () => this.#sockets.get(role) === socket;
-      const have = role === "stream" ? {have: this.#options.digests().slice(-MOST_DIGESTS)} : {};
+      const have = role === "stream" ? {have: this.#options.digests().slice(-MOST_DIGESTS), lean: true} : {};
       socket.onopen = () => isMine() && socket.send(JSON.stringify({...hello, role, ...have}));
       socket.onmessage = ({data}) => isMine() && this.#receive(data);
       socket.onclose = ({code, reason}) => isMine() && this.#closed(role, code, reason);

@@ -192,7 +192,8 @@ class Content {
     };
     this.mesh = {
       vertices: next(Float32Array, 3 * vertices), faces: next(Uint32Array, 3 * faces),
-      normals: hasNormals ? next(Float32Array, 3 * vertices) : null, uv: hasUv ? next(Float32Array, 2 * vertices) : null,
+      normals: hasNormals ? next(Float32Array, 3 * vertices) : null,
+      uv: hasUv ? next(Float32Array, 2 * vertices) : null,
       deforms,
     };
     this.mesh.reach = reachOf(this.mesh.vertices);

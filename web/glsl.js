@@ -1,10 +1,19 @@
 /** Shader texts and constants of drawing, written by `python -m bench.web_glsl` from render/draw. Do not edit. */
 
 export const METHODS = ["none", "linear", "hermite", "auto"];
-export const VISIBLE = 1;
-export const HAS_VELOCITY = 2;
-export const HAS_ANGULAR_VELOCITY = 4;
-export const HAS_COLOR = 8;
+export const MARK_KINDS = ["sphere", "box", "capsule", "cylinder", "ellipsoid", "arrow", "line", "axes", "text"];
+export const PLAIN_LODS = [["lod 0", 2.5], ["lod 1", 6.5], ["lod 2", 16.0], ["lod 3", 24.0], ["lod 4", null]];
+export const OUTLINE_EDGES = [[0, 1], [2, 3], [4, 5], [6, 7], [0, 2], [1, 3], [4, 6], [5, 7], [0, 4], [1, 5], [2, 6], [3, 7]];
+export const CHECKER_SIDE_PX = 32;
+export const FINEST_PX = 600000;
+export const BODY_PX = 500;
+export const KEPT = 1.15;
+export const LARGER = 1.3;
+export const NEARLY_ALL = 0.95;
+export const MANY_BODIES = 4096;
+export const FEWER_LOD_2_PX = 9.0;
+export const LARGEST_POINT_PX = 128;
+export const WIDE_STRETCH = 1.25;
 export const GUARD_PX = 64;
 export const ENDLESS_M = 1e+30;
 export const NEAR_FADE_RADII = 0.9;
@@ -23,9 +32,6 @@ export const FINE_ALPHA = 0.3;
 export const COARSE_ALPHA = 0.4;
 export const GRID_COLOR = [0.55, 0.6, 0.68];
 export const OUTLINE_COLOR = [158, 173, 199, 140];
-export const OUTLINE_EDGES = [[0, 1], [2, 3], [4, 5], [6, 7], [0, 2], [1, 3], [4, 6], [5, 7], [0, 4], [1, 5], [2, 6], [3, 7]];
-export const CHECKER_SIDE_PX = 32;
-export const MARK_KINDS = ["sphere", "box", "capsule", "cylinder", "ellipsoid", "arrow", "line", "axes", "text"];
 export const HEAD_RADIUS = 2.5;
 export const HEAD_LENGTH = 6.0;
 export const HEAD_SHARE = 0.3333333333333333;
@@ -35,12 +41,11 @@ export const TO_AXES = [[0.0, 0.7071067811865476, 0.0, 0.7071067811865476], [-0.
 export const THINNEST = 0.0001;
 export const MOST_EDGES_SOFTWARE = 20000;
 export const MOST_EDGES_GPU = 4000000;
-export const PLATE_SHARE = 0.1;
 export const SMALLEST_M = 1e-09;
+export const PLATE_SHARE = 0.1;
 export const GLOSS = 0.4;
 export const RIM = 0.2;
 export const EXPONENT = 4.0;
-export const LARGEST_POINT_PX = 128;
 
 /** Pieces of shader text by name. */
 export const TEXTS = {
@@ -634,6 +639,22 @@ gl_FragDepth = !is_there ? 1.0 : covered < FAINT_BELOW ? max(depth, FAINT_DEPTH)
 if (OUTLINED) color.rgb = with_outline(color.rgb, covered - 0.5, -tone_x.w);
 }
 `,
+    "skin paint": `void paint_skin(Body body, float radius) {
+float px = (PARALLEL ? 1.0 : max(body.depth, radius)) * picture.z / radius;
+tone_x = vec4(body.color.rgb, light_eye.w > 0.5 ? -1.0 : PATTERN * 0.20 * clamp(1.2 - 3.0 * px, 0.0, 1.0));
+tone_y.xyz = body.right * light_eye.x + body.up * light_eye.y + body.back * light_eye.z;
+tone_z.xyz = body.right * up_eye.x + body.up * up_eye.y + body.back * up_eye.z;
+}
+`,
+    "skin": `vec3 skin(vec3 normal, vec3 d, vec2 from_z) {
+if (tone_x.w < 0.0) return tone_x.rgb;
+vec2 side = clamp(from_z, -1.0, 1.0);
+float tone = 1.0 - tone_x.w * (1.0 - side.x * side.y);
+float facing = -dot(normal, d), towards = dot(normal, tone_y.xyz);
+float mirrored = 2.0 * facing * towards + dot(tone_y.xyz, d);
+return lit_by(tone_x.rgb * tone, towards, dot(normal, tone_z.xyz), mirrored, facing);
+}
+`,
     "boxes support": `float support(vec3 size, vec3 along) { return dot(size, abs(along)); }
 `,
     "boxes size": `vec3 size_of(Pose pose) { return shape_size * pose.scale; }
@@ -704,26 +725,12 @@ float around = 0.5 * (pose.scale.x + pose.scale.y);
 return shape_size * vec3(around, around, pose.scale.z);
 }
 `,
-    "capsules paint": `void paint_skin(Body body, float radius) {
-float px = (PARALLEL ? 1.0 : max(body.depth, radius)) * picture.z / radius;
-tone_x = vec4(body.color.rgb, light_eye.w > 0.5 ? -1.0 : PATTERN * 0.20 * clamp(1.2 - 3.0 * px, 0.0, 1.0));
-tone_y.xyz = body.right * light_eye.x + body.up * light_eye.y + body.back * light_eye.z;
-tone_z.xyz = body.right * up_eye.x + body.up * up_eye.y + body.back * up_eye.z;
-}
-void paint(Body body) {
+    "capsules paint": `void paint(Body body) {
 paint_skin(body, body.size.x);
 extent.xyz = vec3(body.size.x, detail(body), body.size.z);
 }
 `,
-    "capsules meet": `vec3 skin(vec3 normal, vec3 d, vec2 from_z) {
-if (tone_x.w < 0.0) return tone_x.rgb;
-vec2 side = clamp(from_z, -1.0, 1.0);
-float tone = 1.0 - tone_x.w * (1.0 - side.x * side.y);
-float facing = -dot(normal, d), towards = dot(normal, tone_y.xyz);
-float mirrored = 2.0 * facing * towards + dot(tone_y.xyz, d);
-return lit_by(tone_x.rgb * tone, towards, dot(normal, tone_z.xyz), mirrored, facing);
-}
-vec3 normal;
+    "capsules meet": `vec3 normal;
 void meet(vec3 p, vec3 d, float per_px, out float t, out float covered) {
 float radius = extent.x;
 float aa = max(dot(d.xy, d.xy), 1e-9), along = -dot(p.xy, d.xy) / aa, z = p.z + d.z * along;
@@ -748,31 +755,7 @@ vec3 shade(vec3 q, vec3 d, float per_px) { return skin(normal, d, q.xy * per_px)
 `,
     "cylinders support": `float support(vec3 size, vec3 along) { return size.z * abs(along.z) + size.x * length(along.xy); }
 `,
-    "cylinders size": `vec3 size_of(Pose pose) {
-float around = 0.5 * (pose.scale.x + pose.scale.y);
-return shape_size * vec3(around, around, pose.scale.z);
-}
-`,
-    "cylinders paint": `void paint_skin(Body body, float radius) {
-float px = (PARALLEL ? 1.0 : max(body.depth, radius)) * picture.z / radius;
-tone_x = vec4(body.color.rgb, light_eye.w > 0.5 ? -1.0 : PATTERN * 0.20 * clamp(1.2 - 3.0 * px, 0.0, 1.0));
-tone_y.xyz = body.right * light_eye.x + body.up * light_eye.y + body.back * light_eye.z;
-tone_z.xyz = body.right * up_eye.x + body.up * up_eye.y + body.back * up_eye.z;
-}
-void paint(Body body) {
-paint_skin(body, body.size.x);
-extent.xyz = vec3(body.size.x, detail(body), body.size.z);
-}
-`,
-    "cylinders meet": `vec3 skin(vec3 normal, vec3 d, vec2 from_z) {
-if (tone_x.w < 0.0) return tone_x.rgb;
-vec2 side = clamp(from_z, -1.0, 1.0);
-float tone = 1.0 - tone_x.w * (1.0 - side.x * side.y);
-float facing = -dot(normal, d), towards = dot(normal, tone_y.xyz);
-float mirrored = 2.0 * facing * towards + dot(tone_y.xyz, d);
-return lit_by(tone_x.rgb * tone, towards, dot(normal, tone_z.xyz), mirrored, facing);
-}
-const float EDGE_PX = 0.75;
+    "cylinders meet": `const float EDGE_PX = 0.75;
 bool is_end;
 void meet(vec3 p, vec3 d, float per_px, out float t, out float covered) {
 float radius2 = extent.x * extent.x, per_aa = 1.0 / max(dot(d.xy, d.xy), 1e-9), per_z = 1.0 / (d.z + 1e-20);
@@ -814,15 +797,7 @@ return mix(tone, tone * 0.55 + 0.42, 0.7 * rim * extent.y);
 `,
     "ellipsoids support": `float support(vec3 size, vec3 along) { return length(size * along); }
 `,
-    "ellipsoids size": `vec3 size_of(Pose pose) { return shape_size * pose.scale; }
-`,
-    "ellipsoids paint": `void paint_skin(Body body, float radius) {
-float px = (PARALLEL ? 1.0 : max(body.depth, radius)) * picture.z / radius;
-tone_x = vec4(body.color.rgb, light_eye.w > 0.5 ? -1.0 : PATTERN * 0.20 * clamp(1.2 - 3.0 * px, 0.0, 1.0));
-tone_y.xyz = body.right * light_eye.x + body.up * light_eye.y + body.back * light_eye.z;
-tone_z.xyz = body.right * up_eye.x + body.up * up_eye.y + body.back * up_eye.z;
-}
-void paint(Body body) {
+    "ellipsoids paint": `void paint(Body body) {
 float radius = pow(body.size.x * body.size.y * body.size.z, 1.0 / 3.0);
 paint_skin(body, radius);
 extent = vec4(body.size, extent.w * radius);
@@ -832,15 +807,7 @@ way.xyz /= body.size;
 from_eye.xyz /= body.size;
 }
 `,
-    "ellipsoids meet": `vec3 skin(vec3 normal, vec3 d, vec2 from_z) {
-if (tone_x.w < 0.0) return tone_x.rgb;
-vec2 side = clamp(from_z, -1.0, 1.0);
-float tone = 1.0 - tone_x.w * (1.0 - side.x * side.y);
-float facing = -dot(normal, d), towards = dot(normal, tone_y.xyz);
-float mirrored = 2.0 * facing * towards + dot(tone_y.xyz, d);
-return lit_by(tone_x.rgb * tone, towards, dot(normal, tone_z.xyz), mirrored, facing);
-}
-void meet(vec3 p, vec3 d, float per_px, out float t, out float covered) {
+    "ellipsoids meet": `void meet(vec3 p, vec3 d, float per_px, out float t, out float covered) {
 float per_dd = 1.0 / dot(d, d), nearest = -dot(p, d) * per_dd;
 vec3 aside = p + d * nearest;
 float room = 1.0 - dot(aside, aside);
@@ -859,33 +826,7 @@ vec3 normal = normalize(q * extent.yzx * extent.zxy);
 return skin(normal, d * extent.xyz, q.xy * per_px);
 }
 `,
-    "cones support": `float support(vec3 size, vec3 along) { return size.z * abs(along.z) + size.x * length(along.xy); }
-`,
-    "cones size": `vec3 size_of(Pose pose) {
-float around = 0.5 * (pose.scale.x + pose.scale.y);
-return shape_size * vec3(around, around, pose.scale.z);
-}
-`,
-    "cones paint": `void paint_skin(Body body, float radius) {
-float px = (PARALLEL ? 1.0 : max(body.depth, radius)) * picture.z / radius;
-tone_x = vec4(body.color.rgb, light_eye.w > 0.5 ? -1.0 : PATTERN * 0.20 * clamp(1.2 - 3.0 * px, 0.0, 1.0));
-tone_y.xyz = body.right * light_eye.x + body.up * light_eye.y + body.back * light_eye.z;
-tone_z.xyz = body.right * up_eye.x + body.up * up_eye.y + body.back * up_eye.z;
-}
-void paint(Body body) {
-paint_skin(body, body.size.x);
-extent.xyz = vec3(body.size.x, detail(body), body.size.z);
-}
-`,
-    "cones meet": `vec3 skin(vec3 normal, vec3 d, vec2 from_z) {
-if (tone_x.w < 0.0) return tone_x.rgb;
-vec2 side = clamp(from_z, -1.0, 1.0);
-float tone = 1.0 - tone_x.w * (1.0 - side.x * side.y);
-float facing = -dot(normal, d), towards = dot(normal, tone_y.xyz);
-float mirrored = 2.0 * facing * towards + dot(tone_y.xyz, d);
-return lit_by(tone_x.rgb * tone, towards, dot(normal, tone_z.xyz), mirrored, facing);
-}
-bool is_disc;
+    "cones meet": `bool is_disc;
 void meet(vec3 p, vec3 d, float per_px, out float t, out float covered) {
 float radius = extent.x, half_height = extent.z, slope = 0.5 * radius / half_height, slope2 = slope * slope;
 vec3 q = vec3(p.xy, p.z - half_height);
@@ -1089,6 +1030,213 @@ color = vec4(min(middle.w < 0.0 ? albedo : lit_color, 1.0) * covered, covered);
 #else
 color = vec4(middle.w < 0.0 ? albedo : lit_color, covered);
 #endif
+}
+`,
+    "sphere points main": `#if FINISH
+uniform vec4 finish;
+flat out vec3 shine_by;
+#endif
+flat out vec4 outline;
+flat out vec4 middle;
+flat out vec4 front;
+flat out vec4 linear;
+flat out vec4 light;
+flat out vec4 first_axis, second_axis;
+const vec3 COOL = vec3(0.93, 0.99, 1.08), SUNNY = vec3(0.09, 0.0, -0.14);
+void main() {
+Pose pose = drawn_pose();
+vec4 ball = ball_of(pose);
+gl_Position = NOWHERE;
+gl_PointSize = 1.0;
+#if FINISH
+shine_by = vec3(finish.x, shine_of(finish.y));
+#endif
+bool drawn = is_drawn_as_point(ball);
+float depth = drawn ? -ball.z : 1.0, radius = drawn ? ball.w : 0.1;
+vec3 center = drawn ? ball.xyz : vec3(0.0, 0.0, -1.0);
+vec2 tangent = vec2(0.0), at = center.xy;
+float along = radius, across = radius, sine = 0.0;
+if (!PARALLEL) {
+tangent = center.xy / depth;
+float room2 = depth * depth - radius * radius, distance2 = dot(center, center);
+along = radius * sqrt(distance2 - radius * radius) / room2;
+across = radius * inversesqrt(room2);
+at = tangent * (depth * depth / room2);
+sine = radius * inversesqrt(distance2);
+}
+float per_along = picture.z / along, per_across = picture.z / across;
+float stretch = (per_along - per_across) / max(dot(tangent, tangent), 1e-12);
+outline = vec4(per_across + stretch * tangent.x * tangent.x, stretch * tangent.x * tangent.y,
+per_across + stretch * tangent.y * tangent.y, 0.5 / per_across);
+vec3 to_eye = to_eye_from(center);
+middle = vec4(at / picture.z + 0.5 * picture.xy + grid.zw, sine,
+light_eye.w > 0.5 ? -1.0 : pattern_depth(per_across));
+vec3 tint = light_eye.w > 0.5 ? vec3(1.0) : COOL;
+front = vec4(facing(vec3(0.0, 0.0, 1.0), to_eye), pose.color.r * tint.r);
+linear = vec4(facing(brightness_by_normal(light_eye.xyz, up_eye.xyz), to_eye), pose.color.g * tint.g);
+light = vec4(facing(light_eye.xyz, to_eye), pose.color.b * tint.b);
+vec4 turn = turn_after(view_turn, pose.orientation);
+first_axis = vec4(facing(rotate(turn, vec3(1.0, 0.0, 0.0)), to_eye) / per_across, pose.color.r * SUNNY.r);
+second_axis = vec4(facing(rotate(turn, vec3(0.0, 1.0, 0.0)), to_eye) / per_across, pose.color.b * SUNNY.b);
+#if APART
+if (drawn) {
+gl_PointSize = 2.0 * along / picture.z;
+gl_Position = vec4(at * guard.xy, (lens.z * center.z + lens.w) / w_at(depth), 1.0);
+}
+#else
+if (drawn) {
+gl_PointSize = 2.0 * along / picture.z + 1.0;
+float radius_depth = -depth_by_metre(depth) * radius;
+gl_Position = vec4(at * guard.xy, (lens.z * center.z + lens.w) / w_at(depth), 1.0) / radius_depth;
+}
+#endif
+}
+`,
+    "tones": `#define TONES 0.25
+`,
+    "point place": `#if WIDE
+flat out vec3 circle;
+#endif
+void place(vec4 ball, bool drawn, float share) {
+float side = length_px(ball) * share;
+gl_Position = NOWHERE;
+vec2 middle = ball.xy;
+#if WIDE
+vec2 drawn_out = stretch(ball.xyz, ball.w), along = ball.xy * inversesqrt(max(dot(ball.xy, ball.xy), 1e-30));
+float narrow = drawn_out.x - 1.0;
+circle = vec3(1.0 + narrow * along.y * along.y, narrow * along.x * along.y, 1.0 + narrow * along.x * along.x);
+middle *= drawn_out.y;
+if (share < 1.0) side *= inversesqrt(drawn_out.x);
+#endif
+gl_PointSize = drawn ? max(side, 1.0) : 1.0;
+if (drawn) gl_Position = vec4(middle * guard.xy, lens.z * ball.z + lens.w, w_at(-ball.z));
+}
+float radius_depth(vec4 ball) {
+return PARALLEL ? -0.5 * lens.z * ball.w : 0.5 * lens.w * ball.w / (ball.z + ball.w);
+}
+`,
+    "circle": `#if WIDE
+flat in vec3 circle;
+vec2 on_circle() {
+vec2 at = gl_PointCoord * 2.0 - 1.0;
+return vec2(dot(circle.xy, at), dot(circle.yz, at));
+}
+#else
+vec2 on_circle() { return gl_PointCoord * 2.0 - 1.0; }
+#endif
+`,
+    "one light": `const float ACROSS = 0.63, SQUARES = 1.07;
+vec3 light_by_one() { return 0.28 * light_eye.xyz + 0.09 * up_eye.xyz; }
+`,
+    "square points main": `const float SQUARE_OFFSET = 0.02;
+flat out vec3 albedo;
+void main() {
+Pose pose = drawn_pose();
+vec4 ball = ball_of(pose);
+bool drawn = is_drawn_as_point(ball);
+place(ball, drawn, 0.886);
+vec3 to_eye = to_eye_from(ball.xyz), light = facing(light_eye.xyz, to_eye);
+float linear = dot(brightness_by_normal(light_eye.xyz, up_eye.xyz), to_eye);
+float brightness = BASE + linear * (2.0 / 3.0) + SQUARE * (0.25 + 0.25 * light.z * light.z) + SQUARE_OFFSET;
+albedo = pose.color * (light_eye.w > 0.5 ? 1.0 : brightness);
+}
+`,
+    "square points pixel": `flat in vec3 albedo;
+out vec4 color;
+void main() { color = vec4(albedo, 1.0); }
+`,
+    "smooth points main": `const vec2 HEIGHT = vec2(1.067, -0.8);
+const float ALONG = 0.533;
+flat out vec4 albedo;
+flat out vec4 shading;
+float pattern(float width) { return PATTERN * TONES * clamp(0.4 * width - 2.4, 0.0, 3.5); }
+void main() {
+Pose pose = drawn_pose();
+vec4 ball = ball_of(pose);
+float width = width_px(ball);
+bool drawn = is_drawn_as_point(ball);
+place(ball, drawn, 1.0);
+#if OWN_DEPTH
+if (drawn) {
+gl_Position /= -HEIGHT.y * radius_depth(ball);
+gl_Position.z = max(gl_Position.z + HEIGHT.x / HEIGHT.y * 2.0, -0.9999 * gl_Position.w);
+}
+#endif
+vec3 to_eye = to_eye_from(ball.xyz), light = facing(light_by_one(), to_eye) * (1.0 / ACROSS);
+vec3 squares = SQUARES * light * light, mixed = 2.0 * SQUARES * light.xxy * light.yzz;
+#if SKIN
+vec4 turn = turn_after(view_turn, pose.orientation);
+vec3 first = facing(rotate(turn, vec3(1.0, 0.0, 0.0)), to_eye) * pattern(width);
+vec3 second = facing(rotate(turn, vec3(0.0, 1.0, 0.0)), to_eye);
+squares += first * second;
+mixed += first.xxy * second.yzz + first.yzz * second.xxy;
+#endif
+float middle = 1.0 + HEIGHT.x * light.z + squares.z;
+shading = vec4(light.xy + ALONG * mixed.yz, HEIGHT.y * light.z + squares.xy - squares.z) * (1.0 / middle);
+shading.y = -shading.y;
+albedo = vec4(pose.color * (ACROSS * middle), -mixed.x / middle);
+if (light_eye.w > 0.5) {
+shading = vec4(OUTLINED ? 0.25 * width : 0.0, 0.0, 0.0, 0.0);
+albedo = vec4(pose.color, 0.0);
+}
+}
+`,
+    "smooth points pixel": `flat in vec4 albedo, shading;
+out vec4 color;
+void main() {
+vec2 at = on_circle();
+float off2 = dot(at, at);
+#if OWN_DEPTH
+gl_FragDepth = off2 > 1.0 ? 1.0 : gl_FragCoord.z + gl_FragCoord.w * off2;
+#else
+if (off2 > 1.0) discard;
+#endif
+float brightness = 1.0 + at.x * (shading.x + shading.z * at.x + albedo.w * at.y)
++ at.y * (shading.y + shading.w * at.y);
+color = vec4(albedo.rgb * brightness, 1.0);
+if (OUTLINED) color.rgb = with_outline(albedo.rgb, (1.0 - off2) * shading.x, 4.0 * shading.x);
+}
+`,
+    "skin points main": `flat out vec4 light;
+flat out vec4 first_axis, second_axis;
+void main() {
+Pose pose = drawn_pose();
+vec4 ball = ball_of(pose);
+float width = width_px(ball);
+bool drawn = is_drawn_as_point(ball), plain = light_eye.w > 0.5;
+place(ball, drawn, 1.0);
+#if !APART
+if (drawn) gl_Position /= radius_depth(ball);
+#endif
+vec3 to_eye = to_eye_from(ball.xyz);
+vec4 turn = turn_after(view_turn, pose.orientation);
+float contrast = pattern_depth(2.0 / width);
+float sharpness = sqrt(width * (contrast / FULL_CONTRAST));
+vec3 albedo = pose.color * (plain ? 1.0 : ACROSS * (1.0 - contrast));
+vec3 unlit = vec3(OUTLINED ? 0.25 * width : 0.0, 0.0, 0.0);
+light = vec4(plain ? unlit : facing(light_by_one(), to_eye) * (1.0 / ACROSS), albedo.r);
+first_axis = vec4(facing(rotate(turn, vec3(1.0, 0.0, 0.0)), to_eye) * sharpness, albedo.g);
+second_axis = vec4(facing(rotate(turn, vec3(0.0, 1.0, 0.0)), to_eye) * sharpness, albedo.b);
+}
+`,
+    "skin points pixel": `const float SQUARES = 1.07;
+flat in vec4 light, first_axis, second_axis;
+out vec4 color;
+void main() {
+vec2 at = on_circle();
+float off2 = dot(at, at), room = 1.0 - off2;
+float height = room * (2.2 + room * (0.9 * room - 2.1));
+#if APART
+if (off2 > 1.0) discard;
+#else
+gl_FragDepth = off2 > 1.0 ? 1.0 : gl_FragCoord.z - gl_FragCoord.w * height;
+#endif
+vec3 normal = vec3(at.x, -at.y, height);
+float towards = dot(normal, light.xyz);
+float side = clamp(dot(normal, first_axis.xyz) * dot(normal, second_axis.xyz), -1.0, 1.0);
+float brightness = (1.0 + towards * (1.0 + SQUARES * towards)) * (1.0 + TONES * side);
+vec3 albedo = vec3(light.w, first_axis.w, second_axis.w);
+color = vec4(OUTLINED ? with_outline(albedo, room * light.x, 4.0 * light.x) : albedo * brightness, 1.0);
 }
 `,
     "large spheres main": `vec4 vertex_ball, vertex_first, vertex_second, vertex_albedo;
@@ -1812,11 +1960,15 @@ void main() { color = vec4(line_tint.rgb, line_tint.a * (1.0 - abs(across * gl_F
 export const PROGRAMS = {
     "poses": {"vertex": ["frame", "pose", "pose main"], "fragment": ["nothing"]},
     "boxes": {"vertex": ["frame", "row", "light", "body", "boxes support", "body end", "boxes size", "body seen", "boxes paint", "corners"], "fragment": ["light", "finish", "outlined", "ray", "boxes meet", "ray end"]},
-    "capsules": {"vertex": ["frame", "row", "light", "body", "capsules support", "body end", "capsules size", "body seen", "capsules paint", "corners"], "fragment": ["light", "finish", "outlined", "ray", "capsules meet", "ray end"]},
-    "cylinders": {"vertex": ["frame", "row", "light", "body", "cylinders support", "body end", "cylinders size", "body seen", "cylinders paint", "corners"], "fragment": ["light", "finish", "outlined", "ray", "cylinders meet", "ray end"]},
-    "ellipsoids": {"vertex": ["frame", "row", "light", "body", "ellipsoids support", "body end", "ellipsoids size", "body seen", "ellipsoids paint", "corners"], "fragment": ["light", "finish", "outlined", "ray", "ellipsoids meet", "ray end"]},
-    "cones": {"vertex": ["frame", "row", "light", "body", "cones support", "body end", "cones size", "body seen", "cones paint", "corners"], "fragment": ["light", "finish", "outlined", "ray", "cones meet", "ray end"]},
+    "capsules": {"vertex": ["frame", "row", "light", "body", "capsules support", "body end", "capsules size", "body seen", "skin paint", "capsules paint", "corners"], "fragment": ["light", "finish", "outlined", "ray", "skin", "capsules meet", "ray end"]},
+    "cylinders": {"vertex": ["frame", "row", "light", "body", "cylinders support", "body end", "capsules size", "body seen", "skin paint", "capsules paint", "corners"], "fragment": ["light", "finish", "outlined", "ray", "skin", "cylinders meet", "ray end"]},
+    "ellipsoids": {"vertex": ["frame", "row", "light", "body", "ellipsoids support", "body end", "boxes size", "body seen", "skin paint", "ellipsoids paint", "corners"], "fragment": ["light", "finish", "outlined", "ray", "skin", "ellipsoids meet", "ray end"]},
+    "cones": {"vertex": ["frame", "row", "light", "body", "cylinders support", "body end", "capsules size", "body seen", "skin paint", "capsules paint", "corners"], "fragment": ["light", "finish", "outlined", "ray", "skin", "cones meet", "ray end"]},
     "spheres": {"vertex": ["frame", "row", "polynomial", "shine", "ball", "spheres main"], "fragment": ["polynomial", "highlight", "outlined", "spheres pixel"]},
+    "sphere points": {"vertex": ["frame", "row", "polynomial", "shine", "ball", "sphere points main"], "fragment": ["polynomial", "highlight", "outlined", "spheres pixel"]},
+    "square points": {"vertex": ["frame", "row", "polynomial", "ball", "tones", "point place", "one light", "square points main"], "fragment": ["outlined", "tones", "square points pixel"]},
+    "smooth points": {"vertex": ["frame", "row", "polynomial", "ball", "tones", "point place", "one light", "smooth points main"], "fragment": ["outlined", "tones", "circle", "smooth points pixel"]},
+    "skin points": {"vertex": ["frame", "row", "polynomial", "ball", "tones", "point place", "one light", "skin points main"], "fragment": ["outlined", "tones", "circle", "skin points pixel"]},
     "large spheres": {"vertex": ["frame", "row", "ball", "large spheres main"], "fragment": ["light", "finish", "outlined", "large spheres pixel"]},
     "planes": {"vertex": ["frame", "row", "light", "finish", "shine", "planes main"], "fragment": ["outlined", "highlight", "planes pixel"]},
     "shadows": {"vertex": ["frame", "row", "shadows main"], "fragment": ["shadows pixel"]},

@@ -170,7 +170,8 @@ export class InputBuffer {
  * @param {WebGL2RenderingContext} gl
  * @param {number} location
  * @param {WebGLBuffer} buffer
- * @param {{size: number, stride: number, offset: number, divisor?: number, asIntegers?: boolean, bytes?: boolean}} layout
+ * @param {{size: number, stride: number, offset: number, divisor?: number, asIntegers?: boolean, bytes?: boolean}}
+ *   layout bytes: true for u1 that are read as 0 to 1
  */
 export function pointInput(gl, location, buffer, { size, stride, offset, divisor = 0, asIntegers, bytes }) {
   gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
@@ -222,9 +223,15 @@ export class Textures {
     }
   }
 
-  /** @returns {{texture: WebGLTexture, isCube: boolean, checker: object?}?} null until its pixels have arrived */
-  get(digest) {
-    return this.held.get(digest) ?? null;
+  /**
+   * The image of a material.
+   * @param {object?} material of the scene's table
+   * @param {{textures: {digest: string}[]}} head the scene's JSON
+   * @returns {{texture: WebGLTexture, isCube: boolean, checker: object?}?} null if it has none, or until it has arrived
+   */
+  of(material, { textures }) {
+    const texture = material?.texture ?? null;
+    return texture === null ? null : this.held.get(textures[texture].digest) ?? null;
   }
 
   /**
@@ -241,9 +248,9 @@ export class Textures {
     gl.pixelStorei(gl.UNPACK_ALIGNMENT, 1);
     sides.forEach((side, at) => {
       const { pixels, shape: [heightPx, widthPx, channels] } = thinned(side, this.mostPx);
-      const format = channels === 4 ? gl.RGBA : gl.RGB;
+      const [stored, format] = channels === 4 ? [gl.RGBA8, gl.RGBA] : [gl.RGB8, gl.RGB];
       const face = sides.length > 1 ? gl.TEXTURE_CUBE_MAP_POSITIVE_X + at : target;
-      gl.texImage2D(face, 0, channels === 4 ? gl.RGBA8 : gl.RGB8, widthPx, heightPx, 0, format, gl.UNSIGNED_BYTE, pixels);
+      gl.texImage2D(face, 0, stored, widthPx, heightPx, 0, format, gl.UNSIGNED_BYTE, pixels);
     });
     if (hasMipmaps) gl.generateMipmap(target);
     gl.texParameteri(target, gl.TEXTURE_MIN_FILTER, hasMipmaps ? gl.LINEAR_MIPMAP_LINEAR : gl.LINEAR);
@@ -304,5 +311,6 @@ export function checkerOf({ pixels, shape: [heightPx, widthPx, channels], hasAlp
   const isChecker = columns.every((row) => columns.every(
     (column) => isSame(row, column, isBorder(row, column) ? line : squareOf(row, column))));
   if (!isChecker) return null;
-  return { squares: [...first, ...second, ...line].map((value) => value / 255), lines: [hasLine ? 1 / side : 0, 1 / side] };
+  const squares = [...first, ...second, ...line].map((value) => value / 255);
+  return { squares, lines: [hasLine ? 1 / side : 0, 1 / side] };
 }

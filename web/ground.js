@@ -4,43 +4,21 @@
  */
 
 import {
-  COARSE_ALPHA, ENDLESS_M, FAR_FADE_RADII, FEW_CASTERS, FINE_ALPHA, FINE_DISTANCES, FINE_SHARE, FINEST_SHARE, GRID_COLOR,
-  GRID_DISTANCES, HEIGHT_SHARE, LEAN, MOST_CUBE_PX, MOST_STILL, NEAR_FADE_RADII, OUTLINE_COLOR, OUTLINE_EDGES, VISIBLE,
+  COARSE_ALPHA, ENDLESS_M, FAR_FADE_RADII, FEW_CASTERS, FINE_ALPHA, FINE_DISTANCES, FINE_SHARE, FINEST_SHARE,
+  GRID_COLOR, GRID_DISTANCES, HEIGHT_SHARE, LEAN, MOST_CUBE_PX, MOST_STILL, NEAR_FADE_RADII, OUTLINE_COLOR,
+  OUTLINE_EDGES,
 } from "./glsl.js";
 import { InputBuffer, pointInput, sidesOf } from "./gpu.js";
-import { halfFloat } from "./scene.js";
+import { multiply, normalized, rotate } from "./pose.js";
+import { COLOR, FLAGS, halfFloat, RECORD_WORDS, SPIN, VELOCITY, VISIBLE } from "./scene.js";
 
 const LINE_INPUTS = ["start", "end", "color"];
 /** Bytes of a line: start and end relative to the eye, colour. */
 export const LINE_BYTES = 28;
 
-const WORDS = 16;
-/** Indices in a record: the word with flags and scale, that of the colour, the velocities' first words. */
-const MOTION_WORD = 11;
-const COLOR_WORD = 15;
-const VELOCITY_WORDS = [8, 9, 10, 12, 13, 14];
+const VELOCITIES = [0, 1, 2].flatMap((axis) => [VELOCITY + axis, SPIN + axis]);
 
 export const dot = (one, other) => one[0] * other[0] + one[1] * other[1] + one[2] * other[2];
-
-/** Turns a vector by a unit quaternion xyzw. */
-export function rotated([x, y, z, w], [a, b, c]) {
-  const [p, q, r] = [y * c - z * b + w * a, z * a - x * c + w * b, x * b - y * a + w * c];
-  return [a + 2 * (y * r - z * q), b + 2 * (z * p - x * r), c + 2 * (x * q - y * p)];
-}
-
-/** A quaternion of length 1; no rotation for one of length 0. */
-export function unit(turn) {
-  const length = Math.hypot(...turn);
-  return length > 0 ? turn.map((value) => value / length) : [0, 0, 0, 1];
-}
-
-/** The quaternion of two rotations, the second argument first. */
-export function turnAfter([x, y, z, w], [a, b, c, d]) {
-  return [
-    w * a + d * x + y * c - z * b, w * b + d * y + z * a - x * c, w * c + d * z + x * b - y * a,
-    w * d - x * a - y * b - z * c,
-  ];
-}
 
 /**
  * Returns the place of a part in a snapshot, without blending.
@@ -50,12 +28,12 @@ export function turnAfter([x, y, z, w], [a, b, c, d]) {
  * @returns {{position: number[], turn: number[], scale: number}} turn: unit quaternion xyzw
  */
 export function placedPart({ body, local }, row, { words, floats }) {
-  const at = WORDS * body[row];
-  const scale = halfFloat(words[at + MOTION_WORD] >>> 16);
-  const turn = unit([...floats.subarray(at + 4, at + 8)]);
-  const arm = rotated(turn, [...local.subarray(7 * row, 7 * row + 3)].map((value) => value * scale));
+  const at = RECORD_WORDS * body[row];
+  const scale = halfFloat(words[at + FLAGS] >>> 16);
+  const turn = normalized([...floats.subarray(at + 4, at + 8)]);
+  const arm = rotate(turn, [...local.subarray(7 * row, 7 * row + 3)].map((value) => value * scale));
   const position = arm.map((value, axis) => value + floats[at + axis]);
-  return { position, turn: turnAfter(turn, unit([...local.subarray(7 * row + 3, 7 * row + 7)])), scale };
+  return { position, turn: multiply(turn, normalized([...local.subarray(7 * row + 3, 7 * row + 7)])), scale };
 }
 
 /**
@@ -85,7 +63,7 @@ export function levelFloor(rows, older, newer) {
     for (let row = first; row < first + count; row++) {
       if (!standsStill(rows, row, older, newer)) continue;
       const { position, turn, scale } = placedPart(rows, row, older);
-      const [normal, along] = [rotated(turn, [0, 0, 1]), rotated(turn, [1, 0, 0])];
+      const [normal, along] = [rotate(turn, [0, 0, 1]), rotate(turn, [1, 0, 0])];
       const halfM = [rows.form[4 * row] * scale, rows.form[4 * row + 1] * scale];
       if (Math.abs(normal[0]) > LEAN || Math.abs(normal[1]) > LEAN || !position.every(Number.isFinite)) continue;
       if (floor !== null && floor.halfM[0] * floor.halfM[1] >= halfM[0] * halfM[1]) continue;
@@ -98,13 +76,14 @@ export function levelFloor(rows, older, newer) {
 
 /** True if a row is visible and opaque, and its body does not move between the two snapshots. */
 function standsStill(rows, row, older, newer) {
-  const at = WORDS * rows.body[row];
+  const at = RECORD_WORDS * rows.body[row];
   const { words, floats } = older;
-  if (rows.body[row] >= older.count || rows.color[4 * row + 3] < 255 || words[at + COLOR_WORD] >>> 24 < 255) return false;
-  if (!(words[at + MOTION_WORD] & VISIBLE) || !(halfFloat(words[at + MOTION_WORD] >>> 16) > 0)) return false;
+  if (rows.body[row] >= older.count || rows.color[4 * row + 3] < 255) return false;
+  if (words[at + COLOR] >>> 24 < 255) return false;
+  if (!(words[at + FLAGS] & VISIBLE) || !(halfFloat(words[at + FLAGS] >>> 16) > 0)) return false;
   if (newer === null) return true;
-  if (rows.body[row] >= newer.count || VELOCITY_WORDS.some((word) => floats[at + word] !== 0)) return false;
-  for (let word = at; word < at + WORDS; word++) if (words[word] !== newer.words[word]) return false;
+  if (rows.body[row] >= newer.count || VELOCITIES.some((word) => floats[at + word] !== 0)) return false;
+  for (let word = at; word < at + RECORD_WORDS; word++) if (words[word] !== newer.words[word]) return false;
   return true;
 }
 
@@ -192,7 +171,9 @@ export function skyDigest({ background, shapes, materials, textures }) {
 function meanColor({ pixels, shape }) {
   const channels = shape.at(-1);
   const sum = [0, 0, 0];
-  for (let at = 0; at < pixels.length; at += channels) for (let axis = 0; axis < 3; axis++) sum[axis] += pixels[at + axis];
+  for (let at = 0; at < pixels.length; at += channels) {
+    for (let axis = 0; axis < 3; axis++) sum[axis] += pixels[at + axis];
+  }
   return sum.map((value) => value / 255 / (pixels.length / channels));
 }
 

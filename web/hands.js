@@ -49,7 +49,8 @@ export class Hands {
    * @param {function(): ?{scene: Object, poses: Object, drawNs: number}} page.drawn What the last frame showed; null
    *   before the first frame.
    * @param {function(Object): void} page.onClick Gets button, clicks, body, point, pointerPx, pointer, actedMs, drawNs.
-   * @param {function(Object): boolean} page.onPull Gets the fields of a pull, and its `drawNs`. Returns true if it is sent.
+   * @param {function(Object): boolean} page.onPull Gets the fields of a pull, and its `drawNs`. Returns true if it is
+   *   sent.
    * @param {function(): boolean} page.mayPull False if the user may not control the simulation.
    */
   constructor(canvas, page) {
@@ -69,7 +70,7 @@ export class Hands {
     return this.#pointers.size > 0;
   }
 
-  /** Points in the world of what is selected or dragged: {at, target}; target: null unless it is pulled. Null: nothing. */
+  /** Points in the world of what is selected or dragged: {at, target}; null if nothing is. target: null if no pull. */
   get grabbed() {
     const drawn = this.#page.drawn(), grab = this.#grab ?? this.#selected;
     const place = drawn === null || grab === null ? null : grab.place(drawn.poses);
@@ -143,7 +144,8 @@ export class Hands {
       view.pan(dx / count, dy / count, heightPx);
       const [x, y] = others[0], apart = Math.hypot(before[0] - x, before[1] - y);
       const nowApart = Math.hypot(at[0] - x, at[1] - y);
-      if (others.length === 1 && apart > 1 && nowApart > 1) view.zoom(Math.log(apart / nowApart) / Math.log(ZOOM_PER_NOTCH));
+      const notches = Math.log(apart / nowApart) / Math.log(ZOOM_PER_NOTCH);
+      if (others.length === 1 && apart > 1 && nowApart > 1) view.zoom(notches);
     } else if ((event.buttons & 1) === 0 || event.shiftKey || view.orbit.isFlat) view.pan(dx, dy, heightPx);
     else view.orbitBy(dx, dy, heightPx);
   }

@@ -32,6 +32,7 @@ const STALE_MS = 1000;
 const PANEL_MS = 250;
 // Figures on the panel are of the last seconds.
 const SHOWN_S = 5;
+const idle = window.requestIdleCallback ?? setTimeout;
 // More pixels than this for a CSS pixel cost, and cannot be seen.
 const MOST_DENSITY = 2;
 
@@ -292,6 +293,7 @@ class Page {
       this.renderer.screenshot(asked).then((picture) => this.#panel.save(picture));
     } else if (!isSame(asked, this.#drawn)) {
       this.renderer.draw(asked);
+      if (this.#drawn.camera === undefined) idle(() => this.renderer.prepare());
     }
     this.#drawn = asked;
     this.#hands.report(this.#timestampMs);

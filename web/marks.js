@@ -5,9 +5,12 @@
  * render/draw/marks/mark_solids.py. A solid is a row like those of bodies, so the programs of shapes draw it.
  */
 
-import { AXIS_COLORS, AXIS_RADIUS, HEAD_LENGTH, HEAD_RADIUS, HEAD_SHARE, MARK_KINDS, THINNEST, TO_AXES } from "./glsl.js";
+import {
+  AXIS_COLORS, AXIS_RADIUS, HEAD_LENGTH, HEAD_RADIUS, HEAD_SHARE, MARK_KINDS, THINNEST, TO_AXES,
+} from "./glsl.js";
 import { InputBuffer, ROW_BYTES } from "./gpu.js";
-import { LINE_BYTES, rotated, turnAfter, unit } from "./ground.js";
+import { LINE_BYTES } from "./ground.js";
+import { multiply, normalized, rotate, slerp } from "./pose.js";
 
 const WORDS = 16;
 /** Words of a mark: the first of position, orientation and size; colour; kind (low byte); label; body. */
@@ -54,7 +57,7 @@ function readMarks({ markWords, vertices = 0 }) {
     found.push({
       key: (BigInt(markWords[at + 1]) << 32n) | BigInt(markWords[at]), kind,
       position: [...floats.subarray(at + POSITION, at + ORIENTATION)],
-      turn: unit([...floats.subarray(at + ORIENTATION, at + SIZE)]), size: [...floats.subarray(at + SIZE, at + COLOR)],
+      turn: normalized([...floats.subarray(at + ORIENTATION, at + SIZE)]), size: [...floats.subarray(at + SIZE, at + COLOR)],
       color: [bytes & 255, (bytes >>> 8) & 255, (bytes >>> 16) & 255, bytes >>> 24],
       label: markWords[at + LABEL], body: markWords[at + BODY] - 1,
     });
@@ -89,18 +92,6 @@ function blended(mark, next, share) {
   };
 }
 
-/** Shortest rotation between two unit quaternions (Shoemake 1985). */
-function slerp(start, to, share) {
-  const dot = start.reduce((sum, value, at) => sum + value * to[at], 0);
-  const end = dot < 0 ? to.map((value) => -value) : to;
-  const apart = Math.hypot(...end.map((value, at) => value - start[at]));
-  const angle = 2 * Math.atan2(apart, Math.hypot(...end.map((value, at) => value + start[at])));
-  const sine = Math.sin(angle);
-  const [first, second] = sine < 1e-6 ? [1 - share, share]
-    : [Math.sin((1 - share) * angle) / sine, Math.sin(share * angle) / sine];
-  return unit(start.map((value, at) => first * value + second * end[at]));
-}
-
 /**
  * Marks in the world. A mark whose body is hidden or does not exist is left out.
  * @param {Mark[]} marks
@@ -112,10 +103,8 @@ export function placedMarks(marks, poses) {
     if (mark.body < 0) return [mark];
     const pose = poses.of(mark.body);
     if (pose === null || !pose.isVisible) return [];
-    const arm = rotated(pose.orientation, mark.position);
-    return [{
-      ...mark, position: arm.map((value, axis) => value + pose.position[axis]), turn: turnAfter(pose.orientation, mark.turn),
-    }];
+    const position = rotate(pose.orientation, mark.position).map((value, axis) => value + pose.position[axis]);
+    return [{ ...mark, position, turn: multiply(pose.orientation, mark.turn) }];
   });
 }
 
@@ -130,7 +119,7 @@ export function markSolids(marks) {
   const lines = [];
   for (const mark of marks) {
     const { kind, position, turn, size: [a, b, c], color } = mark;
-    const ahead = (metres) => rotated(turn, [0, 0, metres]).map((value, axis) => value + position[axis]);
+    const ahead = (metres) => rotate(turn, [0, 0, metres]).map((value, axis) => value + position[axis]);
     const add = (solid, half, metres = 0, own = turn, tint = color, place = ahead(metres)) => (
       solids.push({ solid, position: place, turn: own, half, color: tint }));
     const flattened = (half) => half.map((value) => Math.max(value, Math.max(0, ...half) * THINNEST));
@@ -141,8 +130,8 @@ export function markSolids(marks) {
     else if (kind === "cylinder") add("cylinders", flattened([a, a, b / 2]));
     else if (kind === "axes") {
       TO_AXES.forEach((toAxis, axis) => {
-        const own = turnAfter(turn, toAxis);
-        const place = rotated(own, [0, 0, a / 2]).map((value, at) => value + position[at]);
+        const own = multiply(turn, toAxis);
+        const place = rotate(own, [0, 0, a / 2]).map((value, at) => value + position[at]);
         const tint = [...AXIS_COLORS[axis].map((value, at) => Math.round(color[at] * value / 255)), color[3]];
         add("cylinders", [a * AXIS_RADIUS, a * AXIS_RADIUS, a / 2], 0, own, tint, place);
       });
@@ -193,9 +182,10 @@ export class Marks {
     const opaque = rows.filter(({ color }) => color[3] === OPAQUE)
       .sort((one, other) => SOLIDS.indexOf(one.solid) - SOLIDS.indexOf(other.solid));
     this.through = rows.filter(({ color }) => color[3] < OPAQUE);
-    this.runs = SOLIDS.map((kind) => ({
-      kind, first: opaque.findIndex(({ solid }) => solid === kind), count: opaque.filter(({ solid }) => solid === kind).length,
-    })).filter(({ count }) => count > 0);
+    const isOf = (kind) => ({ solid }) => solid === kind;
+    this.runs = SOLIDS.map((kind) => (
+      { kind, first: opaque.findIndex(isOf(kind)), count: opaque.filter(isOf(kind)).length }
+    )).filter(({ count }) => count > 0);
     this.opaque.write(this.#rowsOf(opaque));
     this.transparent.write(this.#rowsOf(this.through));
   }

@@ -1,8 +1,8 @@
 /**
  * Arrays of meshes for the GPU: vertices, triangles, silhouette edges, bounds, and the vertices of deforming meshes.
  *
- * The functions are those of render/draw/meshes/mesh_geometry.py, with one difference: each face of a flat mesh has three
- * vertices of its own. Pure.
+ * The functions are those of render/draw/meshes/mesh_geometry.py, with one difference: each face of a flat mesh has
+ * three vertices of its own. Pure.
  */
 
 import { PLATE_SHARE } from "./glsl.js";
@@ -97,8 +97,8 @@ function weldedVertices(places) {
 }
 
 /**
- * The edges of a mesh, as `silhouette_edges` in render/draw/meshes/mesh_geometry.py: the opposite corner of one face, both
- * ends, the opposite corner of the other face.
+ * The edges of a mesh, as `silhouette_edges` in render/draw/meshes/mesh_geometry.py: the opposite corner of one face,
+ * both ends, the opposite corner of the other face.
  * @param {{places: Float32Array, triangles: Uint32Array?}} geometry
  * @returns {number[][]} four vertices each
  */
@@ -157,7 +157,10 @@ export function isClosed({ vertices, faces }, { triangles }) {
       else open.set(key, count);
     }
     const [a, b, c] = of.map((vertex) => vertices.subarray(3 * vertex, 3 * vertex + 3));
-    volume += a[0] * (b[1] * c[2] - b[2] * c[1]) + a[1] * (b[2] * c[0] - b[0] * c[2]) + a[2] * (b[0] * c[1] - b[1] * c[0]);
+    for (let axis = 0; axis < 3; axis++) {
+      const [next, last] = [(axis + 1) % 3, (axis + 2) % 3];
+      volume += a[axis] * (b[next] * c[last] - b[last] * c[next]);
+    }
   }
   return volume > 0 && open.size === 0;
 }

@@ -3,19 +3,20 @@
  *
  * A mesh is on the GPU once, whatever its colours. A group whose mesh has not arrived is not drawn. Faces are visible
  * from both sides; transparent closed meshes show their fronts only. Faces have hard edges. Soft silhouettes are drawn
- * over all bodies; they are left out if a picture has too many edges. A deforming body has vertices of its own, which are
- * blended here between the two snapshots.
+ * over all bodies; they are left out if a picture has too many edges. A deforming body has vertices of its own, which
+ * are blended here between the two snapshots.
  */
 
 import { MOST_EDGES_GPU, MOST_EDGES_SOFTWARE, SMALLEST_M } from "./glsl.js";
 import { InputBuffer, isSoftware, pointInput, ROW_BYTES } from "./gpu.js";
-import { deformed, EDGE_FLOATS, edgeVertices, isClosed, meshBounds, meshGeometry, silhouetteEdges } from "./mesh_geometry.js";
+import {
+  deformed, EDGE_FLOATS, edgeVertices, isClosed, meshBounds, meshGeometry, silhouetteEdges,
+} from "./mesh_geometry.js";
+import { EPOCH, RECORD_WORDS } from "./scene.js";
 import { applyMaterial, finishOf } from "./solids.js";
 
 const INPUTS = ["row_place", "row_turn", "row_size", "row_tint", "place", "normal", "uv"];
 const [PLACE, NORMAL, UV] = [4, 5, 6];
-const WORDS = 16;
-const EPOCH_WORD = 3;
 const CONTINUITY = 0xffff;
 const EDGE_INPUTS = ["row_place", "row_turn", "row_size", "row_tint", "edge_0", "edge_1", "edge_2", "edge_3", "normal"];
 const SHADOW_CORNERS = 4;
@@ -36,7 +37,7 @@ function surfaceStarts(scene, bodies) {
   return starts;
 }
 
-const epochOf = ({ words }, body) => words[WORDS * body + EPOCH_WORD] ?? 0;
+const epochOf = ({ words }, body) => words[RECORD_WORDS * body + EPOCH] ?? 0;
 
 function mixed(older, newer, share) {
   const between = new Float32Array(older.length);
@@ -90,7 +91,7 @@ export class Meshes {
     this.surfaces = [];
     const deforms = this.groups.filter(({ mesh }) => scene.head.meshes[mesh].deforms);
     if (deforms.length === 0) return;
-    const starts = surfaceStarts(scene, Math.max(...body) + 1);
+    const starts = surfaceStarts(scene, body.reduce((most, one) => Math.max(most, one), 0) + 1);
     for (const group of deforms) {
       const mesh = this.#meshOf(group);
       if (mesh === null) continue;
@@ -132,7 +133,7 @@ export class Meshes {
       const { vertices = 0, markWords } = snapshot;
       let found = { ...geometry, bounds: meshBounds(mesh) };
       if (start !== null && 3 * vertices >= start + length) {
-        const first = markWords.length - WORDS * Math.ceil(12 * vertices / 64) + start;
+        const first = markWords.length - RECORD_WORDS * Math.ceil(12 * vertices / 64) + start;
         found = deformed(new Float32Array(markWords.buffer, markWords.byteOffset + 4 * first, length), mesh, geometry);
       }
       snapshot.surfaces.set(row, { mesh, found });
@@ -269,8 +270,8 @@ export class Meshes {
   #draw({ group, mesh }, { isParallel }, rows, isTransparent) {
     const gl = this.gl;
     const { isFlat } = mesh.geometry;
-    const own = group.material === null || group.material === undefined ? null : this.head.materials[group.material];
-    const image = own?.texture === null || own === null ? null : this.textures.get(this.head.textures[own.texture].digest);
+    const own = this.head.materials[group.material] ?? null;
+    const image = this.textures.of(own, this.head);
     const name = own !== null ? "surfaces" : isFlat ? "flat faces" : "smooth faces";
     const { program, uniforms } = this.programs.get(name, {
       PARALLEL: isParallel, TRANSPARENT: Number(isTransparent), SHADING: isFlat ? "flat" : "smooth",

@@ -97,8 +97,8 @@ function distanceTo(shape, ray) {
     case "box": return toBox(half, ray);
     case "plane": return toRectangle(half, ray);
     case "ellipsoid": {
-      const [origin, direction] = [ray.origin, ray.direction].map((vector) => vector.map((at, axis) => at / half[axis]));
-      return toBall(1, {origin, direction});
+      const scaled = (vector) => vector.map((value, axis) => value / half[axis]);
+      return toBall(1, {origin: scaled(ray.origin), direction: scaled(ray.direction)});
     }
     case "cylinder": return Math.min(toTube(half[0], half[2], ray), toCaps(half[0], half[2], ray));
     case "capsule":
@@ -272,7 +272,8 @@ export class Grab {
    * @param {Object} scene From `scene.js`.
    * @param {Object} poses `DrawnPoses` of the last frame.
    * @param {number} drawNs Draw time of that frame.
-   * @param {?{xPx: number, yPx: number, heightPx: number, ray: Ray, view: Float32Array}} pointer Null: not on the picture.
+   * @param {?{xPx: number, yPx: number, heightPx: number, ray: Ray, view: Float32Array}} pointer Null: it is not on the
+   *   picture.
    * @returns {Object} The fields of `Pull`.
    */
   pull(scene, poses, drawNs, pointer) {

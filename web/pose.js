@@ -58,8 +58,8 @@ export class DrawnPoses {
   /**
    * @param {Pair} pair
    * @param {string} method "none", "linear", "hermite" or "auto".
-   * @param {?function(Object): Int32Array} parentsOf Function that returns the parent of each body of a snapshot, or -1,
-   *   see `Scene.parentRows`; null if no body has a parent.
+   * @param {?function(Object): Int32Array} parentsOf Function that returns the parent of each body of a snapshot, or
+   *   -1, see `ParentLog`; null if no body has a parent.
    */
   constructor(pair, method, parentsOf = null) {
     this.#pair = pair;
@@ -108,7 +108,8 @@ export class DrawnPoses {
   }
 
   /**
-   * A ball around the drawn position of a body, without computing its pose: the room is Infinity if that is not possible.
+   * A ball around the drawn position of a body, without computing its pose. If that is not possible, its room is
+   * Infinity.
    * @returns {{x: number, y: number, z: number, roomM: number}}
    */
   roughly(body) {
@@ -131,8 +132,8 @@ export class DrawnPoses {
   }
 
   /**
-   * Writes the drawn poses of bodies with a parent into the records of rows. Do this in each frame with the rows of both
-   * snapshots: the GPU blends the poses of both, which are then equal, and still blends colours and scales.
+   * Writes the drawn poses of bodies with a parent into the records of rows. Do this in each frame with the rows of
+   * both snapshots: the GPU then blends two equal poses, and it still blends colours and scales.
    * @param {Uint32Array} body Body of each row.
    * @param {Uint32Array} words Records of the rows, 16 words each, copied from the snapshot's; changed in place.
    * @param {Float32Array} floats View of the same bytes.
@@ -289,7 +290,8 @@ function placed(pose, parent) {
 
 function stretchIn({columns}, body) {
   const column = columns?.get("scale3");
-  return column?.per === "body" && column.width === 3 ? Array.from(column.values.subarray(3 * body, 3 * body + 3)) : [1, 1, 1];
+  if (column?.per !== "body" || column.width !== 3) return [1, 1, 1];
+  return Array.from(column.values.subarray(3 * body, 3 * body + 3));
 }
 
 function parentIn(parentsOf, snapshot, body) {
@@ -335,8 +337,9 @@ export function curveIsTrusted(before, older, newer, body) {
   if (!isMoving(before, older, body)) return false;
   const gapS = (newer.simNs - older.simNs) / NS_PER_S, beforeGapS = (older.simNs - before.simNs) / NS_PER_S;
   if (!(beforeGapS > 0)) return false;
-  const [vb, v0, v1] = [vectorAt(before, body, VELOCITY), vectorAt(older, body, VELOCITY), vectorAt(newer, body, VELOCITY)];
-  const [pb, p0, p1] = [vectorAt(before, body, 0), vectorAt(older, body, 0), vectorAt(newer, body, 0)];
+  const vb = vectorAt(before, body, VELOCITY), v0 = vectorAt(older, body, VELOCITY);
+  const v1 = vectorAt(newer, body, VELOCITY);
+  const pb = vectorAt(before, body, 0), p0 = vectorAt(older, body, 0), p1 = vectorAt(newer, body, 0);
   const j = minus(v1, v0), jb = minus(v0, vb), way = minus(p1, p0), wayBefore = minus(p0, pb);
   for (const vector of [vb, v0, v1, way, wayBefore]) {
     for (const value of vector) if (!(Math.abs(value) < LARGEST_COMPARED)) return false;
@@ -451,7 +454,7 @@ export function log(quaternion) {
 }
 
 /** Interpolation of two orientations along the shortest way. Ken Shoemake 1985. */
-function slerp(from, to, alpha) {
+export function slerp(from, to, alpha) {
   const [x, y, z, w] = normalized(from);
   let [a, b, c, d] = normalized(to);
   if (x * a + y * b + z * c + w * d < 0) [a, b, c, d] = [-a, -b, -c, -d];

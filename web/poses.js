@@ -1,20 +1,20 @@
 /**
  * Poses of all rows of a scene between two snapshots, computed by one pass with transform feedback in each frame.
  *
- * The records of a snapshot are copied into the order of the rows when it arrives: one GPU buffer for each snapshot. The
- * pass reads them with the native viewer's text, and writes one row of four vectors for each part of each body.
+ * The records of a snapshot are copied into the order of the rows when it arrives: one GPU buffer for each snapshot.
+ * The pass reads them with the native viewer's text, and writes one row of four vectors for each part of each body.
  */
 
 import { METHODS } from "./glsl.js";
 import { InputBuffer, LAYER_BINDING, POSE_INPUTS, pointInput, ROW_BYTES, ROW_OUTPUTS, UniformBlock } from "./gpu.js";
-import { paintParts } from "./scene.js";
+import { COLOR, FLAGS, paintParts, RECORD_WORDS } from "./scene.js";
+import { extentOf } from "./sphere_detail.js";
 
-const WORDS = 16;
-/** Word of a record that has the flags and, above, the scale. `MISSING` has no flag, and a scale that is NaN. */
-const MOTION_WORD = 11;
+/** Flags and scale of a record of a body that a snapshot does not have: no flag, and a scale that is NaN. */
 const MISSING = 0x7e000000;
-const COLOR_WORD = 15;
 const OPAQUE = 255;
+/** Most buffers that wait for another snapshot. */
+const MOST_SPARE = 32;
 const LAYER_BYTES = 48;
 
 /**
@@ -30,19 +30,19 @@ export function recordsOfRows(words, count, body, into) {
   const rows = body.length;
   let inOrder = rows === count;
   for (let row = 0; row < rows && inOrder; row++) inOrder = body[row] === row;
-  if (inOrder) return words.subarray(0, WORDS * rows);
+  if (inOrder) return words.subarray(0, RECORD_WORDS * rows);
   for (let row = 0; row < rows; row++) {
-    const at = WORDS * row;
+    const at = RECORD_WORDS * row;
     if (body[row] < count) {
-      const from = WORDS * body[row];
-      for (let word = 0; word < WORDS; word++) into[at + word] = words[from + word];
+      const from = RECORD_WORDS * body[row];
+      for (let word = 0; word < RECORD_WORDS; word++) into[at + word] = words[from + word];
     } else {
-      into.fill(0, at, at + WORDS);
-      into[at + MOTION_WORD] = MISSING;
-      into[at + COLOR_WORD] = 0xffffffff;
+      into.fill(0, at, at + RECORD_WORDS);
+      into[at + FLAGS] = MISSING;
+      into[at + COLOR] = 0xffffffff;
     }
   }
-  return into.subarray(0, WORDS * rows);
+  return into.subarray(0, RECORD_WORDS * rows);
 }
 
 /**
@@ -72,9 +72,18 @@ export function chosenPair({ before, older, newer, share, method }) {
 export function transparentRows({ color, body }, words) {
   const found = [];
   for (let row = 0; row < body.length; row++) {
-    if (color[4 * row + 3] < OPAQUE || words[WORDS * row + COLOR_WORD] >>> 24 < OPAQUE) found.push(row);
+    if (color[4 * row + 3] < OPAQUE || words[RECORD_WORDS * row + COLOR] >>> 24 < OPAQUE) found.push(row);
   }
   return found.length > 0 ? found : null;
+}
+
+/** Switches of the program of poses. Every row has a place in its body's frame, so that one variant is enough. */
+function poseSwitches(method, isStretched, hasPartScales) {
+  const isCurved = method === "hermite" || method === "auto";
+  return {
+    METHOD: isCurved ? "blending.x" : METHODS.indexOf("linear"), STRETCHED: Number(isStretched), PLACED: 1,
+    SCALED_PARTS: Number(hasPartScales), TRANSPARENT: 0,
+  };
 }
 
 /** Computes and holds the rows' poses. */
@@ -87,6 +96,7 @@ export class Poses {
     this.gl = gl;
     this.programs = programs;
     this.rows = null;
+    this.drawn = null;
     this.opaque = new InputBuffer(gl);
     this.transparent = new InputBuffer(gl);
     this.layer = new UniformBlock(gl, LAYER_BINDING, LAYER_BYTES);
@@ -110,7 +120,7 @@ export class Poses {
     this.color.write(rows.color);
     this.local.write(rows.local);
     for (const buffer of [this.opaque, this.transparent]) buffer.reserve(ROW_BYTES * count);
-    if (this.staging.length < WORDS * count) this.staging = new Uint32Array(WORDS * count);
+    if (this.staging.length < RECORD_WORDS * count) this.staging = new Uint32Array(RECORD_WORDS * count);
   }
 
   /**
@@ -118,11 +128,13 @@ export class Poses {
    * @param {object} snapshot
    */
   upload(snapshot) {
-    const held = (this.#owns(snapshot) ? snapshot.gpu : this.spare.pop()) ?? { owner: this, records: new InputBuffer(this.gl), stretch: null };
+    const held = (this.#owns(snapshot) ? snapshot.gpu : this.spare.pop())
+      ?? { owner: this, records: new InputBuffer(this.gl), stretch: null };
     const { rows } = this;
     const words = this.#records(snapshot, false);
     held.records.write(words);
     held.transparent = transparentRows(rows, words);
+    held.extent = extentOf(rows, words);
     held.rows = rows;
     held.isStretched = this.#uploadStretch(snapshot, held);
     snapshot.gpu = held;
@@ -156,7 +168,8 @@ export class Poses {
 
   /** Lets the buffers of a snapshot be used for another one. @param {object} snapshot */
   release(snapshot) {
-    if (this.#owns(snapshot)) this.spare.push(snapshot.gpu);
+    if (this.#owns(snapshot) && this.spare.length < MOST_SPARE) this.spare.push(snapshot.gpu);
+    else if (this.#owns(snapshot)) [snapshot.gpu.records, snapshot.gpu.stretch].forEach((buffer) => buffer?.delete());
     snapshot.gpu = null;
   }
 
@@ -194,24 +207,31 @@ export class Poses {
   run(asked, pair, poses = null) {
     const gl = this.gl;
     const { older, newer, before } = pair;
-    for (const one of [older, newer, before]) if (one && !(this.#owns(one) && one.gpu.rows === this.rows)) this.upload(one);
+    const isReady = (one) => this.#owns(one) && one.gpu.rows === this.rows;
+    for (const one of [older, newer, before]) if (one && !isReady(one)) this.upload(one);
     const hasTransparent = older.gpu.transparent !== null || (newer !== null && newer.gpu.transparent !== null);
     const isStretched = older.gpu.isStretched && (newer === null || newer.gpu.isStretched);
     this.#writeLayer(pair, asked, hasTransparent);
     const held = [older, newer ?? older].map((one, at) => (
       poses === null ? one.gpu : this.#uploadPosed(one, poses, this.posed[at])));
     this.#pointInputs(...held, (before ?? older).gpu, isStretched);
-    const switches = {
-      METHOD: asked.method === "hermite" || asked.method === "auto" ? "blending.x" : METHODS.indexOf("linear"),
-      STRETCHED: Number(isStretched), PLACED: 1,
-      SCALED_PARTS: Number(isStretched && older.gpu.isOfParts), TRANSPARENT: 0,
-    };
+    const hasPartScales = isStretched && older.gpu.isOfParts;
+    const switches = poseSwitches(asked.method, isStretched, hasPartScales);
+    this.drawn = { isStretched, hasPartScales };
     gl.enable(gl.RASTERIZER_DISCARD);
     this.#pass(switches, this.opaque);
     if (hasTransparent) this.#pass({ ...switches, TRANSPARENT: 1 }, this.transparent);
     gl.disable(gl.RASTERIZER_DISCARD);
     gl.bindVertexArray(null);
     return { isStretched, hasTransparent };
+  }
+
+  /** Compiles the programs that another method needs, so that no frame waits for them. */
+  prepare() {
+    for (const method of this.drawn === null ? [] : ["auto", "linear"]) {
+      const switches = poseSwitches(method, this.drawn.isStretched, this.drawn.hasPartScales);
+      this.programs.get("poses", switches, POSE_INPUTS, ROW_OUTPUTS);
+    }
   }
 
   #pass(switches, into) {
@@ -242,7 +262,7 @@ export class Poses {
     const gl = this.gl;
     gl.bindVertexArray(this.array);
     const record = (first, buffer, fields) => fields.forEach((field, at) => pointInput(
-      gl, first + at, buffer, { size: 4, stride: 4 * WORDS, offset: 16 * field, asIntegers: field !== 1 }));
+      gl, first + at, buffer, { size: 4, stride: 4 * RECORD_WORDS, offset: 16 * field, asIntegers: field !== 1 }));
     record(0, older.records.buffer, [0, 1, 2, 3]);
     record(4, newer.records.buffer, [0, 1, 2, 3]);
     record(8, before.records.buffer, [0, 2]);

@@ -6,17 +6,18 @@
  */
 
 import { GUARD_PX, MOST_SHADOWS } from "./glsl.js";
-import { FRAME_BINDING, openContext, Programs, Textures, UniformBlock } from "./gpu.js";
+import { FRAME_BINDING, isSoftware, openContext, Programs, Textures, UniformBlock } from "./gpu.js";
 import { Ground, groundOf, levelFloor } from "./ground.js";
 import { blendedMarks, Marks, placedMarks } from "./marks.js";
 import { Meshes } from "./meshes.js";
 import { DrawnPoses } from "./pose.js";
 import { chosenPair, Poses } from "./poses.js";
+import { isWide, SphereDetail } from "./sphere_detail.js";
 import { backToFront, SOLID_KINDS, Solids } from "./solids.js";
 
 const FRAME_FLOATS = 60;
 /**
- * Converts a rotation to a unit quaternion xyzw (Shepperd 1978), as `quaternion_of` in render/draw/frame/frame_block.py.
+ * Converts a rotation to a unit quaternion xyzw (Shepperd 1978), as `quaternion_of` in frame_block.py.
  * @param {ArrayLike<number>} view 4 x 4, row by row
  * @returns {[number, number, number, number]}
  */
@@ -74,7 +75,7 @@ export function frameBlock(head, camera, widthPx, heightPx, floor = groundOf(hea
 
 /** The entries of the textures that a scene's rows have. */
 function texturesOf({ materials, textures }, { groups }) {
-  const used = groups.map(({ material }) => (material === null || material === undefined ? null : materials[material].texture));
+  const used = groups.map(({ material }) => materials?.[material]?.texture ?? null);
   return [...new Set(used)].filter((texture) => texture !== null).map((texture) => textures[texture]);
 }
 
@@ -85,7 +86,7 @@ export class Renderer {
     this.canvas = canvas;
     this.gl = openContext(canvas);
     this.scene = null;
-    this.bodies = 0;
+    this.bodies = null;
     this.isLost = false;
     canvas.addEventListener("webglcontextlost", (event) => {
       event.preventDefault();
@@ -96,8 +97,10 @@ export class Renderer {
   }
 
   #make() {
+    this.fence = null;
     this.programs = new Programs(this.gl);
     this.frame = new UniformBlock(this.gl, FRAME_BINDING, 4 * FRAME_FLOATS);
+    this.detail = new SphereDetail(isSoftware(this.gl));
     this.poses = new Poses(this.gl, this.programs);
     this.textures = new Textures(this.gl);
     this.solids = new Solids(this.gl, this.programs, this.poses, this.textures);
@@ -116,12 +119,15 @@ export class Renderer {
   /** Replaces the scene. Snapshots that were uploaded stay usable. @param {object} scene see scene.js */
   setScene(scene) {
     this.scene = scene;
-    if (this.isLost) return;
+    if (this.isLost || this.gl.isContextLost()) return;
     this.ground.setScene(scene, this.textures);
-    this.#setRows();
+    this.bodies = null;
   }
 
-  #setRows() {
+  /** Makes rows for the bodies of a snapshot, if it has more than those before it in this scene. */
+  #makeRoom({ count }) {
+    if (this.bodies !== null && count <= this.bodies) return;
+    this.bodies = count;
     const rows = this.scene.rowsFor(this.bodies);
     this.poses.setRows(rows);
     this.textures.keep(texturesOf(this.scene.head, rows), this.scene.contents ?? null);
@@ -131,11 +137,8 @@ export class Renderer {
 
   /** Copies a snapshot to the GPU and sets `snapshot.gpu`. @param {object} snapshot */
   upload(snapshot) {
-    if (this.scene === null || this.isLost) return;
-    if (snapshot.count > this.bodies) {
-      this.bodies = snapshot.count;
-      this.#setRows();
-    }
+    if (this.scene === null || this.isLost || this.gl.isContextLost()) return;
+    this.#makeRoom(snapshot);
     this.poses.upload(snapshot);
   }
 
@@ -152,20 +155,23 @@ export class Renderer {
   draw(asked) {
     const { camera, widthPx, heightPx } = asked;
     const { gl, canvas, scene } = this;
-    if (scene === null || this.isLost) return;
+    if (scene === null || this.isLost || gl.isContextLost()) return;
     if (canvas.width !== widthPx) canvas.width = widthPx;
     if (canvas.height !== heightPx) canvas.height = heightPx;
     const { head } = scene;
+    const pair = chosenPair(asked);
+    for (const snapshot of [pair.older, pair.newer]) if (snapshot) this.#makeRoom(snapshot);
     const { rows } = this.poses;
     const hasRows = rows.body.length > 0;
-    const pair = chosenPair(asked);
     const floor = hasRows && head.ground_z === null ? levelFloor(rows, pair.older, pair.newer) : null;
     gl.viewport(0, 0, widthPx, heightPx);
     const skyColor = this.ground.sky?.meanColor ?? null;
     this.frame.write(frameBlock(head, camera, widthPx, heightPx, floor ?? groundOf(head), skyColor));
-    const posed = hasRows ? this.poses.run({ ...asked, ...this.#discrete() }, pair, this.#posed(pair, asked.method)) : null;
+    const blending = { method: asked.method, ...this.#discrete() };
+    const posed = hasRows ? this.poses.run(blending, pair, this.#posed(pair, asked.method)) : null;
     const frame = {
       isParallel: camera.orthographic, isOutlined: head.look === "flat", isStretched: posed?.isStretched ?? false,
+      widthPx, heightPx, isWide: isWide(camera), spheres: hasRows ? this.detail.passes(rows, pair, asked) : [],
     };
     this.meshes.begin(pair);
     const poses = new DrawnPoses(pair, asked.method, this.#parentsOf());
@@ -178,8 +184,8 @@ export class Renderer {
       this.solids.drawOpaque(frame, false);
     }
     this.marks.drawOpaque(frame);
-    const hasShadows = (head.ground_z !== null || floor !== null) && head.look === "lit" && rows.body.length <= MOST_SHADOWS;
-    if (hasRows && hasShadows) {
+    const hasGround = (head.ground_z !== null || floor !== null) && head.look === "lit";
+    if (hasRows && hasGround && rows.body.length <= MOST_SHADOWS) {
       this.solids.drawShadows(frame);
       this.meshes.drawShadows(frame);
     }
@@ -192,6 +198,32 @@ export class Renderer {
       else if (run.kind === "meshes") this.meshes.drawTransparent(run, frame);
       else if (SOLID_KINDS.includes(run.kind)) this.solids.drawTransparent(run, frame);
     }
+    this.#setFence();
+  }
+
+  /**
+   * True while the GPU still draws an earlier picture. A browser queues such pictures, and its callbacks then stop for
+   * long; so a page draws no further picture meanwhile.
+   */
+  get isBusy() {
+    const { gl } = this;
+    if (this.fence === null || this.isLost) return false;
+    if (gl.getSyncParameter(this.fence, gl.SYNC_STATUS) !== gl.SIGNALED) return true;
+    gl.deleteSync(this.fence);
+    this.fence = null;
+    return false;
+  }
+
+  #setFence() {
+    const { gl } = this;
+    if (this.fence !== null) gl.deleteSync(this.fence);
+    this.fence = gl.fenceSync(gl.SYNC_GPU_COMMANDS_COMPLETE, 0);
+    gl.flush();
+  }
+
+  /** Compiles programs that a change of the method needs. Call it in idle time, after the first picture. */
+  prepare() {
+    if (!this.isLost) this.poses.prepare();
   }
 
   /** Drawn poses of bodies with a parent; null if the scene has none. */

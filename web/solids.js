@@ -6,9 +6,10 @@
  * ones, from back to front, and hide nothing.
  */
 
-import { EXPONENT, GLOSS, LARGEST_POINT_PX, RIM } from "./glsl.js";
+import { EXPONENT, GLOSS, GUARD_PX, LARGEST_POINT_PX, RIM } from "./glsl.js";
 import { pointInput, ROW_BYTES, ROW_INPUTS } from "./gpu.js";
-import { dot, placedPart, rotated } from "./ground.js";
+import { dot, placedPart } from "./ground.js";
+import { rotate } from "./pose.js";
 
 /** Kinds in the order of drawing. */
 export const SOLID_KINDS = ["planes", "boxes", "cylinders", "capsules", "ellipsoids", "spheres"];
@@ -18,14 +19,24 @@ const [NO_FINISH, SMOOTH_FINISH, IMAGE_FINISH, CUBE_FINISH, CHECKER_FINISH] = [0
 const MOST_SORTED = 1000;
 /** Largest number of planes that divide the order of transparent rows. */
 const MOST_DIVIDING = 32;
+/** Programs that draw one point for each sphere, with their switches. Only software rendering uses them. */
+const POINT_PROGRAMS = {
+  "sphere points": ["sphere points", {}],
+  "lod 0": ["square points", {}],
+  "lod 1": ["smooth points", { SKIN: 0, OWN_DEPTH: 0 }],
+  "lod 2": ["smooth points", { SKIN: 1, OWN_DEPTH: 0 }],
+  "lod 3": ["smooth points", { SKIN: 1, OWN_DEPTH: 1 }],
+  "lod 4": ["skin points", {}],
+};
 const FORM_BYTES = 16;
 const CORNERS = 4;
+const ALL_FINE = [["spheres", 0, LARGEST_POINT_PX], ["large spheres", 0, LARGEST_POINT_PX]];
 
 const groupOf = (groups, row) => groups.find(({ first, count }) => row >= first && row < first + count);
 
 /**
- * Returns the transparent rows from back to front, as `back_to_front` in render/draw/transparency.py: by the distance of
- * their centres, and planes divide the order.
+ * Returns the transparent rows from back to front, as `back_to_front` in render/draw/transparency.py. They are sorted by
+ * the distance of their centres, and planes divide the order.
  * @param {{rows: object, older: object, newer: object?, camera: object}} picture snapshots with their rows on the GPU
  * @param {{place: number[]}[]} marks transparent solids of marks, relative to the eye
  * @returns {object[]} groups of one row each, or `{mark}`; if there are more than MOST_SORTED, whole groups, unsorted
@@ -41,7 +52,7 @@ export function backToFront({ rows, older, newer, camera }, marks) {
   const found = new Map(listed.map((row) => {
     const part = placedPart(rows, row, newer !== null && rows.body[row] < newer.count ? newer : older);
     const place = part.position.map((value, axis) => value - eye[axis]);
-    return [row, { place, normal: rotated(part.turn, [0, 0, 1]), nearness: nearnessOf(place) }];
+    return [row, { place, normal: rotate(part.turn, [0, 0, 1]), nearness: nearnessOf(place) }];
   }));
   for (const { mark } of ofMarks) {
     const { place } = marks[mark];
@@ -172,7 +183,7 @@ export class Solids {
     gl.depthMask(!isTransparent);
     this.#blend();
     const switches = { ...this.#switches({ ...frame, isTransparent }, NO_FINISH), PATTERN: "0.0" };
-    this.#instances(kind, switches, { first, count, rows, widestPx: 0, hasForm: false });
+    this.#instances(kind, switches, { first, count, rows, hasForm: false });
     gl.depthMask(true);
     gl.bindVertexArray(null);
   }
@@ -192,38 +203,57 @@ export class Solids {
 
   #draw({ kind, material, first, count }, frame, rows) {
     const own = this.#materialOf(material);
-    const image = own?.texture === null || own === null ? null : this.textures.get(this.head.textures[own.texture].digest);
+    const image = this.textures.of(own, this.head);
     const finish = finishOf(own, image, kind === "planes" && !frame.isTransparent);
     const switches = this.#switches(frame, finish);
-    const draw = (name, widestPx) => this.#instances(name, switches, { first, count, rows, widestPx, own, image });
-    if (kind !== "spheres") draw(kind, 0);
+    const run = { first, count, rows, own, image, frame };
     // A sphere with a scale along each axis is an ellipsoid; so is one with an image.
-    else if (frame.isStretched || (own !== null && (frame.isTransparent || !isSmooth(own)))) draw("ellipsoids", 0);
-    else if (frame.isTransparent) draw("large spheres", 0);
+    const isEllipsoid = frame.isStretched || (own !== null && (frame.isTransparent || !isSmooth(own)));
+    if (kind !== "spheres") this.#instances(kind, switches, run);
+    else if (isEllipsoid) this.#instances("ellipsoids", switches, run);
+    else if (frame.isTransparent) this.#instances("large spheres", switches, run);
     else {
-      draw("spheres", LARGEST_POINT_PX);
-      draw("large spheres", LARGEST_POINT_PX);
+      for (const [name, ...rangePx] of own === null ? frame.spheres : ALL_FINE) {
+        this.#instances(name, { ...switches, WIDE: Number(frame.isWide) }, { ...run, rangePx });
+      }
     }
   }
 
-  /** Draws rows by a program. widestPx: widest sphere that the program of small spheres draws. */
-  #instances(name, switches, { first, count, rows, widestPx, own = null, image = null, hasForm = true }) {
+  /** Draws rows by a program. rangePx: widths of the spheres that a program of small spheres draws. */
+  #instances(pass, switches, { first, count, rows, frame, rangePx = [0, 0], own, image, hasForm = true }) {
     const gl = this.gl;
-    const { program, uniforms } = this.programs.get(name, switches, ROW_INPUTS);
+    const [name, more] = POINT_PROGRAMS[pass] ?? [pass, {}];
+    const arePoints = pass in POINT_PROGRAMS;
+    const { program, uniforms } = this.programs.get(name, { ...switches, ...more }, ROW_INPUTS);
     gl.useProgram(program);
-    if (uniforms.range_px) gl.uniform2f(uniforms.range_px, 0, widestPx);
-    if (own !== null) applyMaterial(gl, uniforms, own, image);
+    if (uniforms.range_px) gl.uniform2f(uniforms.range_px, ...rangePx);
+    if (own) applyMaterial(gl, uniforms, own, image);
+    const divisor = arePoints ? 0 : 1;
     for (let at = 0; at < 4; at++) {
       const offset = ROW_BYTES * first + 16 * at;
-      pointInput(gl, at, rows.buffer, { size: 4, stride: ROW_BYTES, offset, divisor: 1 });
+      pointInput(gl, at, rows.buffer, { size: 4, stride: ROW_BYTES, offset, divisor });
     }
     const offset = FORM_BYTES * first;
-    if (hasForm) pointInput(gl, 4, this.poses.form.buffer, { size: 4, stride: FORM_BYTES, offset, divisor: 1 });
+    if (hasForm) pointInput(gl, 4, this.poses.form.buffer, { size: 4, stride: FORM_BYTES, offset, divisor });
     else {
       gl.disableVertexAttribArray(4);
       gl.vertexAttrib4f(4, 1, 1, 1, 0);
     }
-    gl.drawArraysInstanced(gl.TRIANGLE_STRIP, 0, CORNERS, count);
+    if (!arePoints) gl.drawArraysInstanced(gl.TRIANGLE_STRIP, 0, CORNERS, count);
+    else this.#drawPoints(count, frame, pass.startsWith("lod"));
+  }
+
+  /** Draws points into the guarded viewport, because a point vanishes when its middle leaves the viewport. */
+  #drawPoints(count, { widthPx, heightPx }, isPlain) {
+    const gl = this.gl;
+    if (isPlain) gl.disable(gl.BLEND);
+    gl.enable(gl.SCISSOR_TEST);
+    gl.scissor(0, 0, widthPx, heightPx);
+    gl.viewport(-GUARD_PX, -GUARD_PX, widthPx + 2 * GUARD_PX, heightPx + 2 * GUARD_PX);
+    gl.drawArrays(gl.POINTS, 0, count);
+    gl.viewport(0, 0, widthPx, heightPx);
+    gl.disable(gl.SCISSOR_TEST);
+    gl.enable(gl.BLEND);
   }
 }
 
@@ -251,7 +281,8 @@ export function finishOf(material, image, mayBeChecker) {
  * @param {{texture: WebGLTexture, isCube: boolean, checker: object?}?} image
  * @param {boolean} isByUv true if the vertices of a mesh have image coordinates
  */
-export function applyMaterial(gl, uniforms, { repeat, per_metre: perMetre, roughness, specular, emission }, image, isByUv = false) {
+export function applyMaterial(gl, uniforms, material, image, isByUv = false) {
+  const { repeat, per_metre: perMetre, roughness, specular, emission } = material;
   gl.uniform4f(uniforms.finish ?? null, GLOSS * specular, EXPONENT / roughness ** 2, emission, RIM * specular);
   gl.uniform4f(uniforms.mapping ?? null, ...repeat, Number(perMetre), Number(isByUv));
   if (uniforms.squares) {

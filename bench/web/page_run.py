@@ -1,4 +1,4 @@
-"""A Chromium that shows an empty page and then a page of twixt, in the network namespace of this process.
+"""A Chromium that shows an empty page, a page of twixt, and the empty page again, in the network namespace of this process.
 
 It prints a line of JSON at each begin and end of a measured stretch, with the instant, and at last the figures.
 """
@@ -43,8 +43,9 @@ EMPTY = f"""(isBarShown, seconds) => new Promise((resolve) => {{
 def run(
     url: str, seconds: float, start_up_s: float, display: str | None, size_px: Sequence[int], is_watched: bool
 ) -> None:
-    """Measures an empty page for half of the time, then the page at `url`. is_watched: True if somebody watches the
-    display: then the empty page moves a bar, and the page of twixt shows nothing over its picture."""
+    """Measures the page at `url`, and before and after it an empty page for half of the time. is_watched: True if
+    somebody watches the display: then the empty page moves a bar, and the page of twixt shows nothing over its
+    picture."""
     say = json_writer()
     # without a secure context, the clock of a page would have steps of 0.1 ms
     origin, host = "/".join(url.split("/")[:3]), url.split("/")[2].rpartition(":")[0]
@@ -52,9 +53,16 @@ def run(
     width_px, height_px = size_px
     with Chromium(display, (width_px, height_px), flags=flags, hosts=(host,), is_kiosk=is_watched) as chromium:
         page = chromium.page
-        say({"empty": "begin", "at_ns": time.perf_counter_ns()})
-        empty_ms = page.evaluate(f"({EMPTY})({str(is_watched).lower()}, {seconds / 2})", seconds + PICTURE_LIMIT_S)
-        say({"empty": "end", "at_ns": time.perf_counter_ns()})
+        empty_ms: list[float] = []
+
+        def show_empty() -> None:
+            page.open("about:blank")
+            say({"empty": "begin", "at_ns": time.perf_counter_ns()})
+            stamps_ms = page.evaluate(f"({EMPTY})({str(is_watched).lower()}, {seconds / 2})", seconds + PICTURE_LIMIT_S)
+            say({"empty": "end", "at_ns": time.perf_counter_ns()})
+            empty_ms.extend(np.diff(stamps_ms).tolist())
+
+        show_empty()
         opened_s = time.perf_counter()
         page.open(url)
         page.wait_for(HAS_PICTURE, PICTURE_LIMIT_S)
@@ -70,12 +78,12 @@ def run(
         time.sleep(seconds)
         say({"page": "end", "at_ns": time.perf_counter_ns()})
         reader.read()
-        say(figures(page, log, np.array(empty_ms), seconds, picture_s))
+        found = figures(page, log, seconds, picture_s)
+        show_empty()
+        say(found | {"empty_error_ms": frame_errors_ms(np.array(empty_ms))})
 
 
-def figures(
-    page: Page, log: FrameLog, empty_ms: NDArray[np.float64], seconds: float, picture_s: float
-) -> dict[str, Any]:
+def figures(page: Page, log: FrameLog, seconds: float, picture_s: float) -> dict[str, Any]:
     """Figures of a run. seconds: length of the measured stretch. picture_s: time from opening the page to its picture."""
     table = log.rows
     measured = measure(table, 1e3 / page.evaluate("twixt.state.refreshMs"), True).sections
@@ -91,13 +99,12 @@ def figures(
         "age_bound_ms": page.evaluate("twixt.clockMap.boundMs"),
         "snapshots_per_s": len(np.unique(table["newest_tick"])) / seconds,
         "stream_bytes_per_s": streamed / seconds,
-        "empty_error_ms": frame_errors_ms(empty_ms),
         "first_picture_s": picture_s,
         "errors": page.errors,
     }
 
 
-def frame_errors_ms(timestamps_ms: NDArray[np.float64]) -> dict[str, float]:
-    """By how much the intervals between the timestamps of an empty page's frames differ from their median, in ms."""
-    off_ms = np.abs(np.diff(timestamps_ms) - np.median(np.diff(timestamps_ms)))
+def frame_errors_ms(intervals_ms: NDArray[np.float64]) -> dict[str, float]:
+    """By how much the intervals between the frames of an empty page differ from their median, in ms."""
+    off_ms = np.abs(intervals_ms - np.median(intervals_ms))
     return {"p50": float(np.median(off_ms)), "p99": float(np.percentile(off_ms, 99)), "max": float(off_ms.max())}

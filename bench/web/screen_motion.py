@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,16 +12,28 @@ from numpy.typing import NDArray
 CUT = 20.0
 
 
-def screen_figures(seen_ns: NDArray[np.int64], x_px: NDArray[np.float64]) -> dict[str, Any] | None:
-    """Figures of the pictures between two instants. seen_ns: instant at which each picture was first seen. x_px: column
-    of the body in it. None if there are fewer than three pictures.
+class Pictures(NamedTuple):
+    """Pictures of one stretch of time. seen_ns: instant at which each was first seen. x_px: column of the body in it."""
+
+    seen_ns: NDArray[np.int64]
+    x_px: NDArray[np.float64]
+
+    def between(self, begin_ns: int, end_ns: int) -> Pictures:
+        """The pictures that were first seen between two instants."""
+        inside = (self.seen_ns > begin_ns) & (self.seen_ns < end_ns)
+        return Pictures(self.seen_ns[inside], self.x_px[inside])
+
+
+def screen_figures(stretches: Sequence[Pictures]) -> dict[str, Any] | None:
+    """Figures of the pictures of all stretches together. None if there are no steps.
 
     The error of a picture is (x - x before) / speed - (seen - seen before), in ms, without the cuts. The speed is that
     of all steps together. reversals: steps backwards that are no cut.
     """
-    if len(seen_ns) < 3:
+    step_px = np.concatenate([np.diff(each.x_px) for each in stretches])
+    interval_ms = np.concatenate([np.diff(each.seen_ns) / 1e6 for each in stretches])
+    if not len(step_px):
         return None
-    step_px, interval_ms = np.diff(x_px), np.diff(seen_ns) / 1e6
     usual_px = float(np.median(step_px))
     is_cut = (np.abs(step_px) > CUT * abs(usual_px)) | ~np.isfinite(step_px)
     step_px, interval_ms = step_px[~is_cut], interval_ms[~is_cut]
@@ -29,7 +42,7 @@ def screen_figures(seen_ns: NDArray[np.int64], x_px: NDArray[np.float64]) -> dic
     speed = step_px.sum() / interval_ms.sum()
     error_ms = np.abs(step_px / speed - interval_ms)
     return {
-        "pictures": len(seen_ns),
+        "pictures": sum(len(each.seen_ns) for each in stretches),
         "speed_px_s": speed * 1e3,
         "interval_p1_ms": float(np.percentile(interval_ms, 1)),
         "interval_p99_ms": float(np.percentile(interval_ms, 99)),

@@ -1,7 +1,7 @@
 """Measures the browser view in a real Chromium: `python -m bench web`.
 
 Each case runs a world, its server and a Chromium on an Xvfb, with a chosen link between server and browser. An empty
-page is measured in the same browser before the page of twixt. In the cases of the screen, an observer that knows neither
+page is measured in the same browser before and after the page of twixt. In the cases of the screen, an observer that knows neither
 page nor simulation reads the pixels of the Xvfb, of a bar that the empty page moves and of the body of `metronome`.
 
 Always: progress goes to standard error. Ctrl-C ends the measurement, and the figures so far are shown. A failed case is
@@ -27,7 +27,7 @@ from bench.pages import CUT_SHORT, Notes, Results, Table, TableColumn, collected
 from bench.processes import HERE, Process, free_cores, function_call, process
 from bench.screens import Screen, mapped_screen
 from bench.web.link import SERVER, Link, LinkShape, link, why_no_link
-from bench.web.screen_motion import screen_figures
+from bench.web.screen_motion import Pictures, screen_figures
 from twixt.cli.chromium import find_chromium
 from twixt.cli.progress import Say
 from twixt.cli.turns import run_in_turns
@@ -293,30 +293,31 @@ def measured(case: Case, shown: Screen, seconds: float, start_up_s: float) -> Ru
             tcp = (end_bytes - begin_bytes) / (end_ns - begin_ns) * 1e9
         sides: dict[str, Any] = {}
         if observer is not None:
-            seen_ns, x_px = observer.seen()
-            for name, (begin_ns, end_ns) in stretches.items():
-                inside = (seen_ns > begin_ns) & (seen_ns < end_ns)
-                sides["screen" if name == "page" else "bar"] = screen_figures(seen_ns[inside], x_px[inside])
+            pictures = observer.seen()
+            sides = {
+                side: screen_figures([pictures.between(*each) for each in stretches[name]])
+                for side, name in (("screen", "page"), ("bar", "empty"))
+            }
         return Run(case, found, tcp, **sides)
 
 
 def _followed(
     browser: Process, between: Link | None
-) -> tuple[dict[str, Any], dict[str, tuple[int, int]], list[tuple[int, int]]]:
+) -> tuple[dict[str, Any], dict[str, list[tuple[int, int]]], list[tuple[int, int]]]:
     """Reads the lines of `page_run` to its end. Returns its figures, begin and end of each stretch, and instant and
     bytes that the link had carried to the browser, at begin and end of the page's stretch."""
-    stretches: dict[str, tuple[int, int]] = {}
+    stretches: dict[str, list[tuple[int, int]]] = {"empty": [], "page": []}
     carried: list[tuple[int, int]] = []
     begin_ns = 0
     for line in browser.lines():
         told = json.loads(line)
-        for name in ("empty", "page"):
+        for name, found in stretches.items():
             if told.get(name) == "begin":
                 begin_ns = told["at_ns"]
             elif told.get(name) == "end":
-                stretches[name] = (begin_ns, told["at_ns"])
-            if name in told and name == "page" and between is not None:
-                carried.append((time.perf_counter_ns(), between.counts()["to_client"]["carried_bytes"]))
+                found.append((begin_ns, told["at_ns"]))
+        if "page" in told and between is not None:
+            carried.append((time.perf_counter_ns(), between.counts()["to_client"]["carried_bytes"]))
         if "distinct" in told:
             browser.wait(TIMEOUT_S)
             return told, stretches, carried
@@ -329,11 +330,11 @@ class Observer:
     def __init__(self, child: subprocess.Popen[bytes], file: str) -> None:
         self._child, self._file = child, file
 
-    def seen(self) -> tuple[Any, Any]:
-        """Ends the observation. Returns the instant (ns) of each picture, and the column of its bright pixels."""
+    def seen(self) -> Pictures:
+        """Ends the observation. Returns the pictures that were seen."""
         self._child.communicate(timeout=TIMEOUT_S)
         with np.load(self._file) as arrays:
-            return arrays["seen_ns"], arrays["centroid_x"]
+            return Pictures(arrays["seen_ns"], arrays["centroid_x"])
 
 
 @contextmanager

@@ -259,6 +259,7 @@ def _boxes(positions: list[Floats], fits: Mask) -> NDArray[np.void]:
         lowest, highest = _extent(positions, fits, starts)
     # One integer is left for the corner, which is below the lowest position.
     fractions, exponents = np.frexp((highest - lowest) / float(LARGEST_INTEGER - 1))
+    exponents[highest == lowest] = LEAST_EXPONENT
     units = np.ldexp(1.0, np.maximum(exponents, LEAST_EXPONENT)) / STEP_FRACTION
     steps = np.maximum(np.ceil(fractions * STEP_FRACTION), STEP_FRACTION / 2) * units
     boxes["step"] = steps.T

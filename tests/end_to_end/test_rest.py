@@ -16,7 +16,7 @@ from twixt.render.viewer.idle import PAUSED_NS
 pytestmark = [pytest.mark.display, pytest.mark.starvable]
 
 # Physics speaks five times a second, paused as well.
-STATUSES = 20
+STATUSES = 12
 FRAME_NS = 16_666_667
 
 

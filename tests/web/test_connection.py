@@ -214,7 +214,7 @@ def said() -> dict[str, Any]:
 def test_both_connections_say_hello_with_one_nonce_and_a_role_each(said: dict[str, Any]) -> None:
     hellos, sockets, states = said["hello"]
     common = {"kind": "hello", "protocol": 1, "token": "secret", "nonce": "0a" * 16}
-    assert hellos == [common | {"role": "stream", "have": ["d1"]}, common | {"role": "control"}]
+    assert hellos == [common | {"role": "stream", "have": ["d1"], "lean": True}, common | {"role": "control"}]
     assert sockets == [["ws://here/ws", "arraybuffer"]] * 2
     assert states == ["waiting"]
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.render.draw.conftest import Studio, studio, upload
+from tests.render.draw.conftest import Studio, studio
 from tests.web.drawing_page import DrawingPage, drawing_page
 from twixt.ipc.scene import (
     Box,
@@ -71,8 +71,11 @@ DRAW = """async ({read, write, values}) => {
     const snapshot = async (name, simNs) => {
         const words = new Uint32Array(await read(name)), columns = new Map();
         if (values.hasScale3) columns.set("scale3", {per: "body", width: 3, values: new Float32Array(await read("scale3"))});
+        for (const [column, width, kind] of values.partColumns) {
+            columns.set(column, {per: "part", width, values: new globalThis[kind](await read(column))});
+        }
         const markWords = new Uint32Array(await read(name + "_marks"));
-        const made = {markWords, vertices: values.vertices, words, floats: new Float32Array(words.buffer), count: words.length / 16, simNs, columns};
+        const made = {parts: values.parts, markWords, vertices: values.vertices, words, floats: new Float32Array(words.buffer), count: words.length / 16, simNs, columns};
         renderer.upload(made);
         return made;
     };
@@ -102,6 +105,7 @@ class Case(NamedTuple):
     scale3: np.ndarray | None = None
     marks: tuple[np.ndarray, np.ndarray] = (NO_MARKS, NO_MARKS)
     vertices: tuple[np.ndarray, np.ndarray] = (NO_VERTICES, NO_VERTICES)
+    part_columns: dict[str, np.ndarray] | None = None
 
 
 def spread(count: int, seed: int = 1, width_m: float = 3.0) -> tuple[np.ndarray, np.ndarray]:
@@ -252,6 +256,20 @@ def surfaces() -> Case:
     return made._replace(vertices=tuple(vertices))
 
 
+def colored_parts(columns: dict[str, str], seed: int = 11) -> Case:
+    """Figures whose parts have colours, scales or visibility of their own."""
+    rng, parts = np.random.default_rng(seed), 3 * 12 + 12
+    values = {
+        "color": rng.uniform(0, 1, (parts, 4)).astype(np.float32),
+        "scale3": rng.uniform(0.5, 1.5, (parts, 3)).astype(np.float32),
+        "visible": rng.integers(0, 2, parts).astype(np.uint8),
+    }
+    values["color"][:, 3] = 1.0
+    chosen = {name: values[name] for name in columns}
+    made = case([FIGURE, Box((0.4, 0.4, 0.4))], 24, columns=columns, part_columns=tuple(columns))
+    return made._replace(part_columns=chosen)
+
+
 CASES = {
     "balls": case([Sphere(0.2), Sphere(0.3)], 200, method="hermite"),
     "large balls": case([Sphere(0.9)], 6, OrbitCamera(distance_m=4.0, elevation_rad=0.2)),
@@ -279,6 +297,11 @@ CASES = {
     "a sky that is a cube": case(ALL_SHAPES, 24, background=sky((6, 32, 32, 4)), ground_z=-0.5),
     "marks among bodies": case(ALL_SHAPES, 12, marks=marks()),
     "surfaces that bend": surfaces(),
+    "many spheres": case([Sphere(0.05)], 9000),
+    "many spheres, some large": case([*[Sphere(0.05)] * 600, Sphere(0.7)], 6000, OrbitCamera(distance_m=6.0, elevation_rad=0.4)),
+    "many spheres in a wide view": case([Sphere(0.08)], 3000, OrbitCamera(distance_m=6.0, elevation_rad=0.3, fov_y_deg=90)),
+    "parts with colours of their own, some hidden": colored_parts({"color": "linear", "visible": "none"}),
+    "parts with scales of their own": colored_parts({"scale3": "linear"}),
     "a smooth material, flat look": case(smooth(), 36, look="flat"),
 }  # fmt: skip
 
@@ -316,6 +339,10 @@ def page_pictures(page: DrawingPage, drawn: Case) -> Pictures:
     }  # fmt: skip
     if drawn.scale3 is not None:
         arrays["scale3"] = drawn.scale3
+    columns = drawn.part_columns or {}
+    kinds = {"float32": "Float32Array", "uint8": "Uint8Array", "bool": "Uint8Array"}
+    listed = [(name, 1 if one.ndim == 1 else one.shape[1], kinds[one.dtype.name]) for name, one in columns.items()]
+    arrays |= columns
     arrays |= contents
     for name, marks, vertices in zip(("older", "newer"), drawn.marks, drawn.vertices, strict=True):
         arrays[f"{name}_marks"] = np.frombuffer(marks.tobytes() + packed_vertices(vertices), "u1")
@@ -323,7 +350,7 @@ def page_pictures(page: DrawingPage, drawn: Case) -> Pictures:
     error = page.run(
         DRAW, arrays, head=head, version=1, camera=camera, share=drawn.share, method=drawn.method,
         widthPx=SIZE_PX[0], heightPx=SIZE_PX[1], hasScale3=drawn.scale3 is not None,
-        digests=list(contents), vertices=len(drawn.vertices[0]),
+        partColumns=listed, parts=len(next(iter(columns.values()), ())), digests=list(contents), vertices=len(drawn.vertices[0]),
     )  # fmt: skip
     assert error == 0
     size = (*reversed(SIZE_PX), 4)
@@ -334,7 +361,8 @@ def native_pictures(studio: Studio, drawn: Case) -> Pictures:
     def picture(older: np.ndarray, newer: np.ndarray, scale3: np.ndarray | None) -> np.ndarray:
         renderer = studio.renderer(drawn.scene)
         for slot, bodies in enumerate((older, newer)):
-            upload(renderer, slot, bodies)
+            raw = memoryview(bodies).cast("B") if len(bodies) else b""
+            renderer.upload(slot, raw, len(bodies), (drawn.part_columns or {}) if len(bodies) else {})
             if len(drawn.vertices[slot]) and len(bodies):
                 renderer.upload_surfaces(slot, drawn.vertices[slot], bodies)
             if scale3 is not None:

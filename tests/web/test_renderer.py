@@ -159,6 +159,22 @@ def test_after_a_lost_context_the_same_snapshot_is_drawn_again(page):
     assert found == [True, False, 0, [255, 255, 255, 255]]
 
 
+def test_a_drawn_picture_leaves_the_renderer_busy_until_the_gpu_is_done(page):
+    found = page.run(
+        f"""async () => {{ {SPHERE}
+        const before = renderer.isBusy;
+        renderer.draw(asked);
+        renderer.prepare();
+        middle();  // waits for the GPU
+        const untilMs = performance.now() + 10000;
+        while (renderer.isBusy && performance.now() < untilMs) await new Promise((resolve) => setTimeout(resolve, 1));
+        return [before, renderer.isBusy, renderer.gl.getError()];
+    }}""",
+        {},
+    )
+    assert found == [False, False, 0]
+
+
 def test_a_browser_without_webgl2_gets_a_plain_text(page):
     with pytest.raises(Exception, match=r"offers no WebGL2.*hardware acceleration"):
         page.run('async () => new (await import("/renderer.js")).Renderer({getContext: () => null})', {})

@@ -94,6 +94,16 @@ def test_common_orientations_are_exact() -> None:
     assert np.array_equal(decoded["orientation"][:5], bodies["orientation"][:5] * signs[:, None])
 
 
+@pytest.mark.parametrize("place", [(0, 0, 0), (1.1, -2.2, 1e9), (1e-20, 3e-7, -1e29), (1, 1e-40, 0.3)])
+def test_bodies_at_one_place_have_their_exact_position(place: tuple[float, float, float]) -> None:
+    bodies = random_bodies(300)
+    bodies["position"] = place
+    encoder, decoded = encoded(bodies)
+    assert np.allclose(decoded["position"], bodies["position"], rtol=0, atol=1e-36)
+    assert error_bound_m(encoder.boxes) < 1e-36
+    assert not len(exact_rows(encoder.block()))
+
+
 def test_a_body_at_rest_stays_where_it_is_while_the_others_move() -> None:
     bodies = random_bodies(256)
     encoder, decoder = LeanEncoder(), LeanDecoder()
