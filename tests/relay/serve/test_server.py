@@ -44,6 +44,7 @@ from twixt.relay.stream.messages import (
 
 BALLS = Scene([Sphere(0.1)] * 3, camera=Camera((3, 0, 0)))
 TOO_LARGE = 1009
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
