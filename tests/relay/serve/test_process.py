@@ -23,7 +23,7 @@ from twixt.ipc.session import attach
 
 BALLS = Scene([Sphere(0.1)] * 3)
 GOING_AWAY = 1001
-pytestmark = pytest.mark.usefixtures("runtime_folder")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("runtime_folder")]
 
 
 @contextmanager
