@@ -12,7 +12,7 @@ import signal
 import ssl
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import twixt
@@ -24,7 +24,7 @@ from twixt.relay.serve import access
 from twixt.relay.serve.access import Access
 from twixt.relay.serve.pages import Pages
 from twixt.relay.serve.simulation import LOOK_S, Simulation
-from twixt.relay.stream.messages import EMPTY, SERVER_ENDED
+from twixt.relay.stream.messages import SERVER_ENDED
 
 if TYPE_CHECKING:
     pass
@@ -55,7 +55,7 @@ class ServeOptions:
     seconds: float | None = None
     kept_as: str = ""
     is_owned: bool = False
-    page: Mapping[str, Any] = EMPTY
+    page: Mapping[str, Any] = field(default_factory=dict)
 
 
 def serve(options: ServeOptions) -> int:

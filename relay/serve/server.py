@@ -29,7 +29,7 @@ from twixt.relay.serve.pages import Answer, Pages, last_component
 from twixt.relay.serve.simulation import Simulation
 from twixt.relay.serve.viewer import Viewer
 from twixt.relay.stream import messages
-from twixt.relay.stream.messages import EMPTY, MOST_BYTES, ROLES, Hello, MessageError
+from twixt.relay.stream.messages import MOST_BYTES, ROLES, Hello, MessageError
 
 # Largest number of pages.
 MOST_VIEWERS = 32
@@ -62,7 +62,7 @@ class Server:
 
     def __init__(
         self, simulation: Simulation, access: Access, pages: Pages, may_control: bool,
-        options: Mapping[str, Any] = EMPTY,
+        options: Mapping[str, Any],
     ) -> None:  # fmt: skip
         self._options = options
         self._simulation, self._access, self._pages = simulation, access, pages

@@ -12,7 +12,6 @@ import re
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, is_dataclass
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from twixt.ipc.commands import Command, CommandError
@@ -33,7 +32,6 @@ INVALID, WRONG_TOKEN, LATE_HELLO, OTHER_PROTOCOL, SERVER_ENDED, OTHER_CLOSED, US
     4400, 4401, 4408, 4409, 4410, 4411, 4413, 4429,
 )  # fmt: skip
 
-EMPTY: Mapping[str, Any] = MappingProxyType({})
 HEADER = struct.Struct("<BBHI")
 VERSIONS = struct.Struct("<II")
 PIECE = struct.Struct("<32sII")
@@ -124,7 +122,7 @@ def head_bytes(head: Head, origin_ns: int) -> bytes:
     return HEAD_PACKING.pack(*head).ljust(HEAD.itemsize, b"\0")
 
 
-def welcome_text(version: str, name: str, may_control: bool, origin_ns: int, options: Mapping[str, Any] = EMPTY) -> str:
+def welcome_text(version: str, name: str, may_control: bool, origin_ns: int, options: Mapping[str, Any]) -> str:
     """The server's first message on each connection. options: settings with which the page begins."""
     return _text("welcome", protocol=PROTOCOL, version=version, name=name, may_control=may_control,
                  origin_ns=str(origin_ns), options=dict(options))  # fmt: skip
