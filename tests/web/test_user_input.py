@@ -119,17 +119,15 @@ def test_keys_arrive_with_names_and_modifiers_and_own_keys_do_nothing_in_the_pag
     page.send_key("i")
     page.send_key("a", modifiers=8)
     page.send_key("c")
-    keys = [rig.event("key", before + number) for number in range(8)]
-    assert [(key["key_name"], key["key"], key["action"], key["mods"], key["is_viewers"]) for key in keys] == [
-        ("left", 263, "press", 0, False), ("left", 263, "release", 0, False),
-        ("i", 73, "press", 0, False), ("i", 73, "release", 0, False),
-        ("a", 65, "press", 1, False), ("a", 65, "release", 1, False),
-        ("c", 67, "press", 0, True), ("c", 67, "release", 0, True),
+    keys = [rig.event("key", before + number) for number in range(6)]
+    assert [(key["key_name"], key["key"], key["action"], key["mods"]) for key in keys] == [
+        ("left", 263, "press", 0), ("left", 263, "release", 0), ("i", 73, "press", 0), ("i", 73, "release", 0),
+        ("a", 65, "press", 1), ("a", 65, "release", 1),
     ]  # fmt: skip
     rig.says("own key")
     assert page.evaluate("[twixt.method, twixt.clock.mode]") == ["linear", "auto"]
     page.send_key(" ")
-    assert rig.event("key", before + 8)["key_name"] == "space"
+    assert rig.event("key", before + 6)["key_name"] == "space"
     page.send_key("r")
     rig.event("reset", 0)
     page.send_key("w", kinds=["keyDown"])
