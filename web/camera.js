@@ -35,7 +35,6 @@ const EMPTY_M = 1;
 const SURROUND_MS = 500;
 const CENTRINGS = 4;
 // Shares of the picture's width and height that differ by less than this are equal: the difference is rounding.
-const TIE = 1e-9;
 
 /**
  * View and projection of one picture, row by row. They multiply column vectors.
@@ -352,7 +351,7 @@ export function placeFor(balls, view, filled = FILLED) {
     distanceM = Math.max(...off.map(([, half]) => half / sine));
     const depth = toward.map((deep) => distanceM - deep);
     off = off.map(([at, half], side) => [
-      half / sine < distanceM * (1 - TIE) ? centred(side ? along : across, radius, depth) : at / cosine, half,
+      half / sine < distanceM ? centred(side ? along : across, radius, depth) : at / cosine, half,
     ]);
   }
   const [[rightM], [upM]] = off;
@@ -362,11 +361,11 @@ export function placeFor(balls, view, filled = FILLED) {
 
 /** Sideways position of the eye at which the balls extend equally far to both sides of the picture, metres. */
 function centred(side, radius, depth) {
-  const mean = depth.reduce((sum, value) => sum + value, 0) / depth.length;
+  const nearest = depth.reduce((least, value) => Math.min(least, value), Infinity);
   const share = radius.map((value, ball) => value / depth[ball]);
   let at = 0;
   for (let turn = 0; turn < CENTRINGS; turn++) {
-    at += between(side.map((value, ball) => (value - at) / depth[ball]), share)[0] * mean;
+    at += between(side.map((value, ball) => (value - at) / depth[ball]), share)[0] * nearest;
   }
   return at;
 }

@@ -176,11 +176,11 @@ def _centred(side: Floats, radius: Floats, depth: Floats) -> float:
     balls then extend equally far to both sides.
 
     When the eye moves sideways, near balls move farther in the picture than far balls. So several iterations are
-    needed.
+    needed. Each one moves the eye as far as the nearest ball needs. With a larger step, the iteration may diverge.
     """
     at = 0.0
     for _ in range(CENTRINGS):
-        at += _between((side - at) / depth, radius / depth)[0] * float(depth.mean())
+        at += _between((side - at) / depth, radius / depth)[0] * float(depth.min())
     return at
 
 

@@ -14,7 +14,7 @@ from tests.render.draw.conftest import SIZE_PX
 from twixt.ipc.scene import Box, Camera, Plane, Scene, Sphere
 from twixt.ipc.snapshot import new_bodies
 from twixt.render.draw.frame.camera import OrbitCamera
-from twixt.render.draw.frame.framing import framed_balls
+from twixt.render.draw.frame.framing import BoundingBalls, FramedView, framed_balls, place_for
 
 BALL = Sphere(0.5, (1, 1, 1))
 FLOORS = {"none": [], "plane": [Plane((12, 12))], "box": [Box((12, 12, 0.2))], "room": [Plane((12, 12))] * 3}
@@ -104,3 +104,17 @@ def test_the_grid_suits_what_is_framed(studio, scale):
     without = studio.picture(replace(scene, ground_z=None), bodies, camera=camera).astype(int)
     lines = np.abs(with_grid - without).max(axis=2) > 8
     assert 0.02 < lines.mean() < 0.25
+
+
+def test_the_eye_stays_near_the_bodies_even_if_one_of_them_is_much_nearer_than_the_others() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(3000):
+        count = int(rng.integers(1, 6))
+        backward = rng.normal(size=3)
+        backward /= np.linalg.norm(backward)
+        right = np.cross(backward, rng.normal(size=3))
+        right /= np.linalg.norm(right)
+        tangent, aspect = float(rng.uniform(0.1, 1.5)), float(rng.choice([1.0, 0.5, 2.0, 4 / 3]))
+        view = FramedView(right, np.cross(backward, right), backward, tangent, aspect, False)
+        place = place_for(BoundingBalls(rng.uniform(-3, 3, (3, count)), rng.uniform(0.05, 1, count)), view)
+        assert max(map(abs, place.target)) < 4
