@@ -66,9 +66,11 @@ VIEW_SCENES = (
     "one-ball", "explosion", "pile", "orbit", "planet", "teleporter", "swarm", "runner", "flat", "two-groups", "fountain"
 )  # fmt: skip
 # Worlds, links and rates of `web.web_bench`.
-WEB_WORLDS = ("metronome", "runner", "balls")
-WEB_LINKS = ("loopback", "80+-20 ms", "0.1 % loss", "5 % loss", "20 Mbit/s")
-WEB_RATES = ("60", "20", "5")
+WEB_NAMES = {
+    "worlds": ("metronome", "runner", "balls"),
+    "links": ("loopback", "80+-20 ms", "0.1 % loss", "5 % loss", "20 Mbit/s"),
+    "rates": ("60", "20", "5"),
+}
 # Cases of `events.events_bench`.
 EVENT_CASES = ("trouble", "stop", "overflow", "reset", "million")
 
@@ -95,15 +97,8 @@ def read_names(*known: str) -> Callable[[str], tuple[str, ...]]:
 
 def names_option(flag: str, known: tuple[str, ...]) -> click.Option:
     """An option that takes some of the names `known`, separated by commas; by default all."""
-    names = ", ".join(known)
-    read = Read("names", read_names(*known))
-    return option(
-        flag,
-        type=read,
-        default=",".join(known),
-        metavar="NAMES",
-        help=f"names, separated by commas: {names}  [default: all]",
-    )
+    read, about = Read("names", read_names(*known)), f"names, separated by commas: {', '.join(known)}  [default: all]"
+    return option(flag, type=read, default=",".join(known), metavar="NAMES", help=about)
 
 
 class FiniteRange(click.FloatRange):
@@ -148,16 +143,14 @@ def call(
     from bench.pages import Results
 
     module, _, function = runs.partition(":")
-    code: int = getattr(importlib.import_module(f"bench.{module}"), function)(
-        Results(typed(), json_file, out, plot), **chosen
-    )
+    results = Results(typed(), json_file, out, plot)
+    code: int = getattr(importlib.import_module(f"bench.{module}"), function)(results, **chosen)
     return code
 
 
 def seeds(default: int) -> click.Option:
-    return option(
-        "--seeds", type=click.IntRange(min=1), default=default, show_default=True, help="number of seeds of each trace"
-    )
+    about = "number of seeds of each trace"
+    return option("--seeds", type=click.IntRange(min=1), default=default, show_default=True, help=about)
 
 
 TO_JSON = option("--json", "json_file", metavar="FILE", help="write the figures as JSON; - writes to standard output")
@@ -181,7 +174,6 @@ BEFORE = option(
 
 for name, (about, functions) in COSTS.items():
     add(name, "cost_suite:measure", about, *COST_OPTIONS, groups={name: functions})
-
 add(
     "motion",
     "motion.motion_bench:run",
@@ -195,7 +187,6 @@ add(
     option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="seed of worlds and troubles"),
     option("--quick", is_flag=True, help="test with one world and two troubles that the bench works"),
 )
-
 add(
     "clock",
     "clock.clock_bench:run",
@@ -204,7 +195,6 @@ add(
     seeds(12),
     TO_PAGE,
 )
-
 add(
     "pacing",
     "pacing.laboratory:run",
@@ -226,7 +216,6 @@ add(
         "--frames", metavar="FILE", help="write each frame of the first display, work and seed, with its reason (CSV)"
     ),
 )
-
 add(
     "mujoco",
     "loops.mujoco_rows:run",
@@ -249,7 +238,6 @@ add(
     option("--pairs", type=click.IntRange(min=2), metavar="N", help="runs of a loop with each viewer [default: 40]"),
     option("--large", "is_large", is_flag=True, help="also measure 10,000 bodies; MuJoCo compiles them in 20 s"),
 )
-
 add(
     "guest",
     "loops.guest:run",
@@ -274,7 +262,6 @@ add(
     TO_JSON,
     TO_PAGE,
 )
-
 add(
     "evenness",
     "evenness:run",
@@ -340,19 +327,17 @@ add(
     """Evenness of the browser view in a Chromium, over links with delay, loss and little bandwidth.
 
     \b
-    All cases take about twenty minutes. The links need root and Linux; without these, only the loopback is measured.
-    The bench starts its own display (Xvfb). A short run:
+    All cases take twenty minutes. The links need Linux and root. The bench starts an Xvfb. A short run:
     python -m bench web --worlds metronome --links loopback --rates 60
     """,
     seconds(12.0, least=1, about="seconds of each run"),
-    names_option("--worlds", WEB_WORLDS),
-    names_option("--links", WEB_LINKS),
-    names_option("--rates", WEB_RATES),
+    *(names_option(f"--{name}", known) for name, known in WEB_NAMES.items()),
     option("--screen/--no-screen", default=True, help="also measure by the pixels of the screen"),
     option("--quick", is_flag=True, help="test with one world, one rate and two links that the bench works"),
     TO_JSON,
     TO_PAGE,
 )
+LENGTH_MS = FiniteRange(min=0, min_open=True)
 add(
     "trace",
     "trace_plot:run",
@@ -360,13 +345,7 @@ add(
     argument("trace", type=click.Path()),
     argument("picture", type=click.Path()),
     option("--from-ms", type=FiniteRange(min=0), help="begin of the section, in ms of the trace [default: the middle]"),
-    option(
-        "--length-ms",
-        type=FiniteRange(min=0, min_open=True),
-        default=100.0,
-        show_default=True,
-        help="length of the section, in ms",
-    ),
+    option("--length-ms", type=LENGTH_MS, default=100.0, show_default=True, help="length of the section, in ms"),
 )
 add(
     "movie",

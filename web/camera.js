@@ -36,7 +36,6 @@ const CAMERA_ASPECT = 4 / 3;
 // The camera's planes are fitted to the bodies at most this often.
 const SURROUND_MS = 500;
 const CENTRINGS = 4;
-// Shares of the picture's width and height that differ by less than this are equal: the difference is rounding.
 
 /**
  * View and projection of one picture, row by row. They multiply column vectors.

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -32,7 +33,16 @@ from twixt.ipc.session import listener
 from twixt.ipc.session.link import Ended, Link, attach
 from twixt.ipc.snapshot import BODY, CORRECTED_NS, CORRECTION, HAS_COLOR, visual
 from twixt.relay.serve.waiting import in_thread
-from twixt.relay.stream.messages import Column, Payload, columns_payload, scene_payload, snapshot_payload
+from twixt.relay.stream.lean import LeanEncoder, error_bound_m
+from twixt.relay.stream.messages import (
+    FULL,
+    LEAN,
+    Column,
+    Payload,
+    columns_payload,
+    scene_payload,
+    snapshot_payload,
+)
 
 # Interval, in seconds, of two looks for a simulation that does not run, and time after a refused attempt.
 LOOK_S, RETRY_S = 0.1, 1.0
@@ -45,6 +55,8 @@ IDLE_WAKE_S = 0.1
 SCENE_PATIENCE_NS = 250_000_000
 # Largest number of snapshots that wait for their scenes. So many are in the ring at most.
 MOST_WAITING = 16
+# Largest error of a lean position, in m. Where it would be larger, because the bodies are far apart, they are sent in full.
+MOST_ERROR_M = 0.001
 # Columns that the page draws, and the owner of their rows.
 DRAWN_COLUMNS = {SCALE3: BODY_ROWS, "color": PART_ROWS, "visible": PART_ROWS}
 # Longest wait for the world of the owner, in seconds: in effect no limit.
@@ -78,11 +90,13 @@ class EncodedScene(NamedTuple):
 
 class EncodedSnapshot(NamedTuple):
     """A snapshot as the pages get it. number: counts all snapshots of all simulations. columns: payload of the
-    columns of its layout."""
+    columns of its layout. encode: makes its payload from the bytes of its bodies and their codec."""
 
     number: int
     payload: Payload
     columns: Payload
+    bodies: NDArray[np.void]
+    encode: Callable[[bytes | memoryview, int], Payload]
 
 
 class Simulation:
@@ -108,6 +122,8 @@ class Simulation:
         self._encoded_scene: EncodedScene | None = None
         self._encoded: EncodedSnapshot | None = None
         self._layouts: dict[tuple[Column, ...], int] = {}
+        self._lean, self._lean_number = LeanEncoder(), 0
+        self._lean_payloads: dict[int, Payload] = {}  # of the newest snapshot, by the version that a page has
         self._server: Pages | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._requested_s, self._is_wake_requested = 0.0, False
@@ -167,6 +183,22 @@ class Simulation:
                 self._encoded = encoded
                 break
         return None if self._view is None else self._encoded
+
+    def lean_payload(self, since: int) -> tuple[Payload, int]:
+        """Payload of the snapshot that `newest` returned, for a page that has the lean rows of the version `since`, and
+        the version that it has then. The payload is full if lean positions would be too coarse, or larger."""
+        snapshot = self._encoded
+        assert snapshot is not None
+        if self._lean_number != snapshot.number:
+            self._lean_number = snapshot.number
+            self._lean.encode(snapshot.bodies)
+            self._lean_payloads.clear()
+        if since not in self._lean_payloads:
+            block = self._lean.block(since)
+            is_lean = len(block) < snapshot.bodies.nbytes and error_bound_m(self._lean.boxes) <= MOST_ERROR_M
+            self._lean_payloads[since] = snapshot.encode(block, LEAN) if is_lean else snapshot.payload
+        payload = self._lean_payloads[since]
+        return payload, self._lean.version if payload.codec == LEAN else since
 
     def request_wake(self) -> None:
         """Asks the simulation for a wake at its next snapshot or plan, no more often than the pages need. Call this
@@ -296,8 +328,12 @@ class Simulation:
             world_epoch=view.head.world_epoch + self._worlds_before,
             scene_version=view.head.scene_version + self._scenes_before,
         )
-        payload = snapshot_payload(head, bodies.view(np.uint8).data, marks, columns, layout, self.origin_ns)
-        return EncodedSnapshot(number, payload, columns_payload(layout, forms))
+
+        def encode(block: bytes | memoryview, codec: int) -> Payload:
+            return snapshot_payload(head, block, marks, columns, layout, self.origin_ns, codec)
+
+        payload = encode(bodies.view(np.uint8).data, FULL)
+        return EncodedSnapshot(number, payload, columns_payload(layout, forms), bodies, encode)
 
     def _leave(self, link: Link) -> None:
         """Forgets the simulation, but not what must increase."""

@@ -45,6 +45,8 @@ class Viewer:
         self._number = 0  # of the last message on the stream
         self._scene = self._snapshot = self._camera = 0  # versions and number of what was sent
         self._layouts: set[int] = set()
+        # version of the lean rows that the page has; None if it wants full snapshots
+        self._lean = 0 if hello.takes_lean else None
         self._plan: object = None
         self._status: object = {}
         self._end: object = None
@@ -141,8 +143,10 @@ class Viewer:
             if snapshot.payload.layout not in self._layouts:
                 self._layouts.add(snapshot.payload.layout)
                 together.append(snapshot.columns)
-            self._snapshot = snapshot.number
-            together.append(snapshot.payload)
+            self._snapshot, payload = snapshot.number, snapshot.payload
+            if self._lean is not None:
+                payload, self._lean = simulation.lean_payload(self._lean)
+            together.append(payload)
         return together or self._piece()
 
     def _piece(self) -> list[Payload]:

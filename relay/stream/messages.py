@@ -101,14 +101,15 @@ def content_payload(digest: bytes, offset: int, size: int, piece: bytes) -> Payl
 
 def snapshot_payload(
     head: Head, bodies: bytes | memoryview, marks: bytes | memoryview, columns: Sequence[bytes | memoryview],
-    layout: int, origin_ns: int,
+    layout: int, origin_ns: int, codec: int = FULL,
 ) -> Payload:  # fmt: skip
-    """Payload of a snapshot in the codec *full*. bodies, marks: bytes of the records. columns: bytes of the columns in
-    the order of their layout. origin_ns: instant of the server's clock from which its instants count."""
+    """Payload of a snapshot. bodies: bytes of the records, or a block of the lean codec. marks: bytes of the records.
+    columns: bytes of the columns in the order of their layout. origin_ns: instant of the server's clock from which its
+    instants count."""
     blocks = [head_bytes(head, origin_ns), bodies, marks]
     for column in columns:
         blocks += column, bytes(-len(column) % ALIGNED)
-    return Payload(SNAPSHOT, b"".join(blocks), FULL, layout)
+    return Payload(SNAPSHOT, b"".join(blocks), codec, layout)
 
 
 def head_bytes(head: Head, origin_ns: int) -> bytes:
@@ -155,12 +156,14 @@ def refused_text(name: str, reason: str) -> str:
 
 
 class Hello(NamedTuple):
-    """First message of a connection. have: padded digests of the contents that the page has."""
+    """First message of a connection. have: padded digests of the contents that the page has. takes_lean: True if the
+    page decodes lean snapshots."""
 
     role: str
     token: str
     nonce: str
     have: frozenset[bytes]
+    takes_lean: bool = False
 
 
 class Ping(NamedTuple):
@@ -189,7 +192,8 @@ def read_hello(message: str | bytes) -> Hello:
         raise MessageError("a nonce must have 32 hexadecimal digits")
     if not (isinstance(have, list) and all(isinstance(one, str) and DIGEST.fullmatch(one) for one in have)):
         raise MessageError("the contents that a page has must be a list of digests")
-    return Hello(role, fields["token"], nonce, frozenset(padded(bytes.fromhex(one)) for one in have))
+    digests = frozenset(padded(bytes.fromhex(one)) for one in have)
+    return Hello(role, fields["token"], nonce, digests, fields.get("lean") is True)
 
 
 def token_of(message: str | bytes) -> str:

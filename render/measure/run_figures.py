@@ -22,10 +22,8 @@ from twixt.render.measure.report_keys import RENDER_COSTS
 PRESENTS = {
     "display": "the present time of a frame is the time that the display reported; a delay after that time is not measured",
     "fence": "the present time of a frame is the end of its fence{fitted}; a constant delay after it is not measured",
-    "swap": "the present time of a frame is the return of its swap{fitted}; the constant delay from then to the screen is "
-    "not measured",
-    "page": "the present time of a frame is the timestamp of its animation frame, plus one refresh; the delay from then "
-    "to the screen is not measured",
+    "swap": "the present time of a frame is the return of its swap{fitted}; a constant delay after it is not measured",
+    "page": "the present time of a frame is its timestamp plus one refresh; the delay after it is not measured",
     "timer": "the present time of a frame is estimated from the return of its swap, which does not wait for the display; "
     "the delay from then to the screen is not measured, and may differ from frame to frame",
 }

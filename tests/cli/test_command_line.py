@@ -105,7 +105,7 @@ def names_of(command: click.Command) -> set[str]:
     ("name", "sides", "own"),
     [
         ("run", (BOTH, SIM, VIEW), {"world", "--full"}),
-        ("measure", (BOTH, SIM, VIEW, MEASURE), {"world", "--against", "--repeat", "--full"}),
+        ("measure", (BOTH, SIM, VIEW, MEASURE), {"world", "--web", "--against", "--repeat", "--full"}),
         ("sim", (BOTH, SIM), {"world", "--steps", "--hash", "--json"}),
         ("view", (BOTH, VIEW), {"name", "--wait", "--full"}),
         ("report", (), {"log", "--json", "--plot", "--full"}),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench.commands import WEB_LINKS, WEB_RATES, WEB_WORLDS, main
+from bench.commands import WEB_NAMES, main
 from bench.pages import Results
 from bench.web.page_run import frame_errors_ms
 from bench.web.screen_motion import Pictures, screen_figures
@@ -92,7 +92,7 @@ def test_targets_that_a_run_does_not_meet_are_named() -> None:
 
 
 def test_cases_are_all_worlds_rates_and_links_and_the_screen_watches_only_the_metronome() -> None:
-    assert (tuple(WORLDS), tuple(LINKS), tuple(map(str, RATES_HZ))) == (WEB_WORLDS, WEB_LINKS, WEB_RATES)
+    assert (tuple(WORLDS), tuple(LINKS), tuple(map(str, RATES_HZ))) == tuple(WEB_NAMES.values())
     made = cases(list(WORLDS), list(LINKS), RATES_HZ, True)
     assert len(made) == len(set(made)) == 45
     assert {(case.world, case.link) for case in made if case.is_watched} == {("metronome", "loopback")}

@@ -22,14 +22,17 @@ from tests.relay.serve.conftest import Served, served, until
 from twixt.ipc.plan import Plan
 from twixt.ipc.scene import Camera, ColorBy, Mesh, Scene, Sphere
 from twixt.ipc.scene.scene import packed_scene
+from twixt.ipc.snapshot import HEAD, new_bodies
 from twixt.relay.serve.controller import MOST_CONTROLLERS
 from twixt.relay.serve.server import MOST_OPENING, MOST_VIEWERS
 from twixt.relay.stream.credit import Credit
+from twixt.relay.stream.lean import LeanDecoder
 from twixt.relay.stream.messages import (
     COLUMNS,
     CONTENT,
     CONTROL,
     INVALID,
+    LEAN,
     OTHER_CLOSED,
     OTHER_PROTOCOL,
     PIECE_BYTES,
@@ -79,6 +82,39 @@ def test_what_was_published_arrives_complete_after_its_scene_and_columns(lab: Se
             assert np.array_equal(snapshot.values(page.columns[snapshot.layout])["scale3"], columns_of(3)["scale3"])
             assert (int(snapshot.head["tick"]), int(snapshot.head["due_ns"])) == (lab.tick, 55)
             assert snapshot.head["published_ns"] > 0
+
+
+def test_a_page_that_asks_for_lean_snapshots_gets_them_with_all_rows_that_changed(runtime_folder: Path) -> None:
+    decoder = LeanDecoder()
+    with served() as made:
+        made.simulate(Scene([Sphere(0.1)] * 300), 300)
+        made.publish()
+        made.serve()
+        with Page(made.link, lean=True) as page, Page(made.link) as full:
+            for step in range(10):
+                bodies = new_bodies(300)
+                bodies["color"][step % 3] = step
+                bodies = made.publish(bodies)
+                tick = 0
+                while tick != made.tick:
+                    snapshot = page.snapshot()
+                    assert snapshot.codec == LEAN
+                    decoded, tick = decoder.decode(snapshot.content[HEAD.itemsize :]), snapshot.head["tick"]
+                assert np.array_equal(decoded["position"], bodies["position"])
+                assert np.array_equal(decoded["color"], bodies["color"])
+                exact = full.until(lambda one: one.kind == SNAPSHOT and one.head["tick"] == made.tick)
+                assert exact.bodies.tobytes() == bodies.tobytes()
+
+
+def test_bodies_that_are_too_far_apart_for_lean_positions_are_sent_in_full(runtime_folder: Path) -> None:
+    with served() as made:
+        made.simulate(Scene([Sphere(0.1)] * 300), 300)
+        bodies = new_bodies(300)
+        bodies["position"][:, 1] = np.arange(300) * 1e4
+        made.publish(bodies)
+        made.serve()
+        with Page(made.link, lean=True) as page:
+            assert page.snapshot().bodies.tobytes() == bodies.tobytes()
 
 
 def test_a_page_that_stops_gets_at_most_its_credit_of_old_messages_and_then_the_newest(lab: Served) -> None:
