@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import twixt
 from tests.relay.page import Page, closed_with
-from tests.relay.serve.conftest import Served, served, until
+from tests.relay.serve.conftest import Served, served, stopped, until
 from twixt.ipc.interaction.events import UserEvent
 from twixt.ipc.scene import Camera, Scene, Sphere
 from twixt.relay.serve.controller import MOST_CONTROLLERS
@@ -147,3 +152,46 @@ def test_a_link_without_control_sends_no_action(runtime_folder: Path) -> None:
             act(page, "pull", body=1)
             assert page.heard("refused")["name"] == "pull"
             assert made.host.actions.pulls == ()
+
+
+MUJOCO = """
+import mujoco
+from twixt import mujoco_viewer
+
+model = mujoco.MjModel.from_xml_string(
+    "<mujoco><option gravity='0 0 0'/><worldbody><body><freejoint/><geom size='0.1'/></body></worldbody></mujoco>"
+)
+data = mujoco.MjData(model)
+said = lambda *words: print(*words, flush=True)
+with mujoco_viewer.launch_passive(model, data, key_callback=lambda code: said("key", code), viewer="web") as viewer:
+    was_pulled = False
+    while viewer.is_running():
+        mujoco.mj_step(model, data)
+        viewer.sync()
+        if (is_pulled := bool(data.xfrc_applied[1].any())) != was_pulled:
+            was_pulled = is_pulled
+            said("pulled" if is_pulled else "free")
+"""
+
+
+def test_a_mujoco_program_gets_keys_and_pulls_of_the_page(runtime_folder: Path, tmp_path: Path) -> None:
+    pytest.importorskip("mujoco")
+    script = tmp_path / "script.py"
+    script.write_text(MUJOCO)
+    process = subprocess.Popen(
+        [sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(str(twixt.__file__)).parent)},
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        link = next(found[0] for line in process.stderr if (found := re.search(r"http://\S+#\S+", line)))
+        with Page(link) as page:
+            body = int(page.snapshot().head["count"]) - 1
+            act(page, "event", **PRESS)
+            assert process.stdout.readline() == "key 65\n"
+            act(page, "pull", body=body, target=[1, 0, 0], force=[1, 0, 0])
+            assert process.stdout.readline() == "pulled\n"
+        assert process.stdout.readline() == "free\n"
+    finally:
+        stopped(process)
