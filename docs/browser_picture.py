@@ -26,18 +26,23 @@ COMMAND = (sys.executable, "-m", "twixt", "sim", "balls", "--web", "--name", "ba
 
 def main() -> None:
     """Writes the picture."""
-    with (
-        subprocess.Popen(COMMAND, stderr=subprocess.PIPE, text=True) as simulation,
-        Chromium(None, SIZE_PX) as chromium,
-    ):
-        assert simulation.stderr is not None
-        link = next(found[0] for line in simulation.stderr if (found := re.search(r"http://\S+", line)))
-        chromium.page.open(link)
-        is_calm = f"twixt.frameLog.figures(2).animationErrorMs.p99 < {MOST_ERROR_MS}"
-        chromium.page.wait_for(f"window.twixt && twixt.frameLog.count > {60 * SETTLED_S} && {is_calm}", LIMIT_S)
-        picture = Image.open(BytesIO(chromium.page.screenshot())).convert("RGB")
-        simulation.terminate()
+    with subprocess.Popen(COMMAND, stderr=subprocess.PIPE, text=True) as simulation:
+        try:
+            picture = picture_of(simulation)
+        finally:
+            simulation.terminate()
     picture.quantize(255, dither=Image.Dither.NONE).save(PATH, optimize=True)
+
+
+def picture_of(simulation: subprocess.Popen[str]) -> Image.Image:
+    """A screenshot of the page whose link the simulation prints."""
+    assert simulation.stderr is not None
+    link = next(found[0] for line in simulation.stderr if (found := re.search(r"http://\S+", line)))
+    with Chromium(None, SIZE_PX) as chromium:
+        chromium.page.open(link)
+        is_calm = f"twixt.frameLog.figures(5).animationErrorMs.p99 < {MOST_ERROR_MS}"
+        chromium.page.wait_for(f"window.twixt && twixt.frameLog.count > {60 * SETTLED_S} && {is_calm}", LIMIT_S)
+        return Image.open(BytesIO(chromium.page.screenshot())).convert("RGB")
 
 
 if __name__ == "__main__":
