@@ -40,7 +40,7 @@ def picture_of(simulation: subprocess.Popen[str]) -> Image.Image:
     link = next(found[0] for line in simulation.stderr if (found := re.search(r"http://\S+", line)))
     with Chromium(None, SIZE_PX) as chromium:
         chromium.page.open(link)
-        is_calm = f"twixt.frameLog.figures(5).animationErrorMs.p99 < {MOST_ERROR_MS}"
+        is_calm = f"(twixt.frameLog.figures(5).animationErrorMs.p99 ?? Infinity) < {MOST_ERROR_MS}"
         chromium.page.wait_for(f"window.twixt && twixt.frameLog.count > {60 * SETTLED_S} && {is_calm}", LIMIT_S)
         return Image.open(BytesIO(chromium.page.screenshot())).convert("RGB")
 
