@@ -20,6 +20,8 @@ from twixt.relay.serve.waiting import in_thread
 INTERVAL_S = 1 / 80
 # Time without commands after which the link is closed, in seconds.
 IDLE_S = 30.0
+# Largest number of commands of a page that wait. The oldest is dropped for a new one.
+MOST_PENDING = 256
 # Largest number of pages with a link.
 MOST_CONTROLLERS = 8
 
@@ -46,6 +48,8 @@ class Controller:
         index = command.value[0] if command.name == CONTROL and isinstance(command.value, list) else 0
         self._pending.pop((command.name, index), None)
         self._pending[command.name, index] = command
+        if len(self._pending) > MOST_PENDING:
+            self._pending.pop(next(iter(self._pending)))
         self._news.set()
 
     def close(self) -> None:
