@@ -169,8 +169,11 @@ class Simulation:
     @property
     def newest_number(self) -> int:
         """Number of the newest snapshot that `newest` would return; 0 if there is none."""
-        if self.link is not None:
+        if self.link is not None and self._server is not None:
+            before = self._view
             self._look(self.link)
+            if self._view is not before:  # no wake will come for it, if none is requested at this moment
+                self._server.on_news()
         return 0 if self._view is None else self._snapshots_before + self._view.number
 
     def newest(self) -> EncodedSnapshot | None:

@@ -121,7 +121,7 @@ class Viewer:
         return simulation.link is not None and (
             self._scene != simulation.scene_version
             or bool(self._contents)
-            or self._snapshot != simulation.newest_number
+            or simulation.newest_number not in (0, self._snapshot)
         )
 
     def _next(self) -> list[Payload]:

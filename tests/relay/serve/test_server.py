@@ -217,6 +217,23 @@ def test_a_program_that_replaces_its_scene_at_each_step_is_seen(lab: Served) -> 
         program.join()
 
 
+def test_while_a_simulation_that_runs_again_has_published_nothing_pages_are_answered(runtime_folder: Path) -> None:
+    with served() as made:
+        made.simulate(BALLS)
+        made.publish()
+        made.serve()
+        with Page(made.link) as page:
+            page.snapshot()
+            made.host.end()
+            page.heard("end")
+            made.simulate(BALLS)
+            page.until(lambda received: received.kind == SCENE)
+            page.tell(kind="ping", id=3)
+            assert page.heard("pong")["id"] == 3
+            made.publish()
+            assert page.snapshot().head["tick"] == made.tick
+
+
 def test_colours_of_a_column_are_in_the_records(runtime_folder: Path) -> None:
     with served() as made:
         made.simulate(
