@@ -48,6 +48,7 @@ from twixt.relay.stream.messages import (
 
 BALLS = Scene([Sphere(0.1)] * 3, camera=Camera((3, 0, 0)))
 TOO_LARGE = 1009
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -232,6 +233,20 @@ def test_while_a_simulation_that_runs_again_has_published_nothing_pages_are_answ
             assert page.heard("pong")["id"] == 3
             made.publish()
             assert page.snapshot().head["tick"] == made.tick
+
+
+def test_more_bodies_than_fit_into_the_first_memory_arrive(runtime_folder: Path) -> None:
+    with served() as made:
+        made.simulate(BALLS, capacity=3)
+        made.publish()
+        with Page(made.serve()) as page:
+            assert page.snapshot().head["count"] == 3
+
+            def has_grown() -> bool:
+                bodies = made.publish(new_bodies(5000))
+                return page.snapshot().bodies.tobytes() == bodies.tobytes()
+
+            until(has_grown, "all bodies")
 
 
 def test_colours_of_a_column_are_in_the_records(runtime_folder: Path) -> None:
