@@ -57,6 +57,8 @@ SCENE_PATIENCE_NS = 250_000_000
 MOST_WAITING = 16
 # Largest error of a lean position, in m. Where it would be larger, because the bodies are far apart, they are sent in full.
 MOST_ERROR_M = 0.001
+# Largest number of attempts to copy the newest snapshot. An attempt fails if the writer overwrites it meanwhile.
+ATTEMPTS = 3
 # Columns that the page draws, and the owner of their rows.
 DRAWN_COLUMNS = {SCALE3: BODY_ROWS, "color": PART_ROWS, "visible": PART_ROWS}
 # Longest wait for the world of the owner, in seconds: in effect no limit.
@@ -115,7 +117,7 @@ class Simulation:
         self.interval_ns = 0
         self._worlds_before = self._newest_world = 0
         self._scenes_before = self._cameras_before = 0
-        self._snapshots_before = 0
+        self._snapshots_before = self._number = 0
         self._view: SnapshotView | None = None
         self._waiting = deque[SnapshotView](maxlen=MOST_WAITING)  # snapshots whose scene has not arrived
         self._waiting_since_ns = 0
@@ -168,21 +170,24 @@ class Simulation:
 
     @property
     def newest_number(self) -> int:
-        """Number of the newest snapshot that `newest` would return; 0 if there is none."""
+        """Number of the newest snapshot that can be sent; it never decreases."""
         if self.link is not None:
             self._look(self.link)
-        return 0 if self._view is None else self._snapshots_before + self._view.number
+        if self._view is not None:
+            self._number = self._snapshots_before + self._view.number
+        return self._number
 
     def newest(self) -> EncodedSnapshot | None:
-        """The newest snapshot at this instant. It is encoded at the first call, and kept until a newer one is."""
-        for _ in range(3):  # the writer may overwrite a snapshot while it is copied; then there is a newer one
+        """The newest snapshot at this instant. It is encoded at the first call, and kept until a newer one is. None if
+        there is none yet, or if the writer has overwritten it, so that a newer one follows."""
+        for _ in range(ATTEMPTS):
             number = self.newest_number
-            if self._view is None or (self._encoded is not None and self._encoded.number == number):
-                break
-            if encoded := self._encode(self._view, number):
-                self._encoded = encoded
-                break
-        return None if self._view is None else self._encoded
+            if self._encoded is not None and self._encoded.number == number:
+                return self._encoded
+            if self._view is None:
+                return None
+            self._encoded = self._encode(self._view, number)
+        return self._encoded
 
     def lean_payload(self, since: int) -> tuple[Payload, int]:
         """Payload of the snapshot that `newest` returned, for a page that has the lean rows of the version `since`, and
@@ -340,7 +345,7 @@ class Simulation:
         if self._timer is not None:
             self._timer.cancel()
         self._scenes_before, self._cameras_before = self.scene_version, self.camera_version
-        self._snapshots_before += 0 if self._view is None else self._view.number
+        self._snapshots_before = self._number
         self._worlds_before = self._newest_world + 1
         self._view = self._encoded = self._encoded_scene = None
         self._waiting.clear()

@@ -106,12 +106,16 @@ class Viewer:
             self._is_waiting = False
             self._credit.publish_interval(self._simulation.interval_ns)
             while self._has_news and self._credit.may_send(time.perf_counter_ns()):
-                for payload in self._next():
+                if not (together := self._next()):
+                    self._is_waiting = True
+                    break
+                for payload in together:
                     self._number += 1
                     content = payload.numbered(self._number)
                     self._credit.sent(self._number, len(content), time.perf_counter_ns())
                     await self._stream.send(content)
-            self._is_waiting = not self._has_news
+            else:
+                self._is_waiting = not self._has_news
             self._simulation.request_wake()
 
     @property
@@ -119,9 +123,7 @@ class Viewer:
         """True if there is a message for the stream."""
         simulation = self._simulation
         return simulation.link is not None and (
-            self._scene != simulation.scene_version
-            or bool(self._contents)
-            or self._snapshot != simulation.newest_number
+            self._scene != simulation.scene_version or bool(self._contents) or self._snapshot < simulation.newest_number
         )
 
     def _next(self) -> list[Payload]:
@@ -137,7 +139,7 @@ class Viewer:
         elif self._contents and not self._was_content:
             self._was_content = True
             return self._piece()
-        snapshot = simulation.newest() if self._snapshot != simulation.newest_number else None
+        snapshot = simulation.newest() if self._snapshot < simulation.newest_number else None
         self._was_content = snapshot is None
         if snapshot is not None:
             if snapshot.payload.layout not in self._layouts:

@@ -23,7 +23,7 @@ from twixt.ipc.session import attach
 
 BALLS = Scene([Sphere(0.1)] * 3)
 GOING_AWAY = 1001
-pytestmark = pytest.mark.usefixtures("runtime_folder")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("runtime_folder")]
 
 
 @contextmanager
@@ -113,19 +113,23 @@ def test_a_port_in_use_is_said_and_another_is_taken(runtime_folder: Path) -> Non
 
 
 def test_without_a_name_it_shows_the_only_simulation_and_ends_after_its_seconds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    forked: Forks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     made = Served("only")
     made.simulate(BALLS)
     made.publish()
-    process = start("serve", "--seconds", "2")
+    ended = forked(tmp_path, "serve", "--seconds", "0.3")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    process = start("serve")
     assert process.stdout is not None
-    with Page(process.stdout.readline().strip()) as page:
+    link = process.stdout.readline()
+    assert ended.stdout.startswith(link)
+    with Page(link.strip()) as page:
         assert page.welcome["name"] == "only"
         page.snapshot()
-        assert closed_with(page.stream) == GOING_AWAY
-    assert process.wait(PATIENCE_S) == 0
+    assert end_of(process) == 130
+    stopped(process)
     made.end()
 
 

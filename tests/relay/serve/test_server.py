@@ -46,6 +46,7 @@ from twixt.relay.stream.messages import (
 
 BALLS = Scene([Sphere(0.1)] * 3, camera=Camera((3, 0, 0)))
 TOO_LARGE = 1009
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -213,6 +214,20 @@ def test_a_program_that_replaces_its_scene_at_each_step_is_seen(lab: Served) -> 
     finally:
         is_seen.set()
         program.join()
+
+
+def test_more_bodies_than_fit_into_the_first_memory_arrive(runtime_folder: Path) -> None:
+    with served() as made:
+        made.simulate(BALLS, capacity=3)
+        made.publish()
+        with Page(made.serve()) as page:
+            assert page.snapshot().head["count"] == 3
+
+            def has_grown() -> bool:
+                bodies = made.publish(new_bodies(5000))
+                return page.snapshot().bodies.tobytes() == bodies.tobytes()
+
+            until(has_grown, "all bodies")
 
 
 def test_colours_of_a_column_are_in_the_records(runtime_folder: Path) -> None:
