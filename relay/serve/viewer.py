@@ -22,6 +22,7 @@ from twixt.relay.stream import messages
 from twixt.relay.stream.contents import MissingContents
 from twixt.relay.stream.credit import Credit
 from twixt.relay.stream.messages import Acknowledgement, Hello, MessageError, Payload, Ping
+from twixt.relay.stream.overlays import MissingOverlays, piece_bytes
 
 # Shortest interval between two status messages, in ns.
 STATUS_NS = 100_000_000
@@ -41,7 +42,7 @@ class Viewer:
         self._simulation, self._stream, self._control = simulation, stream, control
         self._controller = None if controllers is None else Controller(simulation.name, self.refuse, controllers)
         self._credit = Credit()
-        self._contents = MissingContents(hello.have)
+        self._contents, self._overlays = MissingContents(hello.have), MissingOverlays()
         self._number = 0  # of the last message on the stream
         self._scene = self._snapshot = self._camera = 0  # versions and number of what was sent
         self._layouts: set[int] = set()
@@ -51,7 +52,7 @@ class Viewer:
         self._status: object = {}
         self._end: object = None
         self._status_ns = 0
-        self._is_waiting = self._was_content = False
+        self._is_waiting = self._was_piece = self._was_overlay = False
         self._refused: tuple[str, str] | None = None
         self._messages_since_s = self._messages = 0.0
         self._stream_news, self._control_news = asyncio.Event(), asyncio.Event()
@@ -123,11 +124,15 @@ class Viewer:
         """True if there is a message for the stream."""
         simulation = self._simulation
         return simulation.link is not None and (
-            self._scene != simulation.scene_version or bool(self._contents) or self._snapshot < simulation.newest_number
+            self._scene != simulation.scene_version or self._snapshot < simulation.newest_number or self._has_pieces
         )
 
+    @property
+    def _has_pieces(self) -> bool:
+        return bool(self._contents) or self._overlays.are_needed(self._simulation.overlays)
+
     def _next(self) -> list[Payload]:
-        """The next messages of the stream: contents and snapshots in turns. A scene and columns go together with a
+        """The next messages of the stream: pieces and snapshots in turns. A scene and columns go together with a
         snapshot that needs them, so that the first picture takes one round trip, and so that a program that replaces
         its scene at each step is seen. Empty if the newest snapshot was overwritten, so that a newer one follows."""
         simulation, together = self._simulation, list[Payload]()
@@ -136,11 +141,11 @@ class Viewer:
             self._scene, self._camera = scene.version, max(self._camera, scene.camera_version)
             self._contents.need(scene.contents)
             together.append(scene.payload)
-        elif self._contents and not self._was_content:
-            self._was_content = True
-            return self._piece()
+        elif not self._was_piece and (pieces := self._piece()):
+            self._was_piece = True
+            return pieces
         snapshot = simulation.newest() if self._snapshot < simulation.newest_number else None
-        self._was_content = snapshot is None
+        self._was_piece = snapshot is None
         if snapshot is not None:
             if snapshot.payload.layout not in self._layouts:
                 self._layouts.add(snapshot.payload.layout)
@@ -152,7 +157,13 @@ class Viewer:
         return together or self._piece()
 
     def _piece(self) -> list[Payload]:
-        piece = self._contents.next_piece()
+        """The next piece of a content or an overlay, in turns."""
+        simulation, piece = self._simulation, None
+        if not self._contents or not self._was_overlay:
+            most_bytes = piece_bytes(self._credit.bytes_per_second(time.perf_counter_ns()))
+            piece = self._overlays.next_piece(simulation.overlays, simulation.encoded_overlay, most_bytes)
+        self._was_overlay = piece is not None
+        piece = piece or self._contents.next_piece()
         return [] if piece is None else [piece]
 
     async def _send_control(self) -> None:
