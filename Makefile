@@ -9,7 +9,7 @@ FUZZ   ?= 100000
 # reference compiler of shaders, and a browser and node for the page.
 GL_PACKAGES      := libgl1 libegl1 libgl1-mesa-dri libglx-mesa0 libx11-6 libxcursor1 libxi6 libxinerama1 libxrandr2 \
                     libwayland-client0 libwayland-cursor0 libwayland-egl1 libxkbcommon0
-DISPLAY_PACKAGES := xvfb sway weston xdotool glslang-tools chromium nodejs
+DISPLAY_PACKAGES := xvfb sway weston xdotool glslang-tools chromium nodejs iproute2
 RUN_PACKAGES     := $(GL_PACKAGES) python3-venv
 PACKAGES         := $(RUN_PACKAGES) $(DISPLAY_PACKAGES)
 

@@ -21,7 +21,7 @@ from twixt.cli.chromium import WITHOUT_COMPOSITING, Chromium, Page, PageError
 from twixt.ipc.commands import Command
 from twixt.ipc.config.flags import Config, flag_name
 from twixt.ipc.errors import FINISHED, INTERRUPTED, REFUSED, TwixtError
-from twixt.ipc.process.notices import print_notice
+from twixt.ipc.process.notices import print_lines, print_notice
 from twixt.ipc.process.viewer_order import ViewerOrder, read_order, send_exit_code, write_from_the_background
 from twixt.ipc.session.link import Link, attach
 from twixt.relay.serve.owned import ONLY_IN_WINDOW
@@ -152,7 +152,7 @@ def served(name: str) -> Iterator[str]:
             if link := LINK.search(line.decode(errors="replace")):
                 yield link[0]
                 break
-            print(line.decode(errors="replace"), end="", file=sys.stderr)
+            print_lines(line.decode(errors="replace"))
         else:
             raise TwixtError(f"the server of the browser view ended with exit code {server.wait()}")
     finally:
