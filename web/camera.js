@@ -643,6 +643,10 @@ export class View {
   #glideM = [0, 0, 0];  // from the followed body to the target; it fades
   #presentMs = null;
   #carrier = null;
+  /** True if the user has moved the camera since it was set. */
+  isMoved = false;
+  /** False to keep the first view: the option `camera`. */
+  mayFollow = true;
   seen = null;  // what the last frame was drawn with: {matrices, viewport, widthPx, heightPx}
 
   /** Replaces the view. camera: camera of a scene or of a message `camera`; null: all bodies. */
@@ -650,7 +654,9 @@ export class View {
     this.#camera = camera;
     this.orbit = OrbitCamera.fromHead(camera);
     this.followed = this.#automatic = this.#carrier = null;
-    this.#isToFrame = this.#follows = camera === null;
+    this.#isToFrame = camera === null;
+    this.#follows = this.#isToFrame && this.mayFollow;
+    this.isMoved = false;
     this.#isNew = camera !== null;
     this.#surroundedMs = -Infinity;
   }
@@ -659,8 +665,9 @@ export class View {
   frameAll() {
     if (this.orbit.locked) return false;
     if (this.orbit.body !== null) this.setCamera(this.#camera);
-    else this.#isToFrame = this.#follows = true;
+    else [this.#isToFrame, this.#follows] = [true, this.mayFollow];
     this.followed = null;
+    this.isMoved = !this.mayFollow || this.#camera !== null;
     return true;
   }
 
@@ -668,12 +675,14 @@ export class View {
   follow(body) {
     if (this.orbit.locked || this.orbit.body !== null || body === this.followed) return;
     this.followed = body;
+    this.isMoved ||= body !== null;
     this.#automatic = null;
     this.#glideM = null;
   }
 
   /** The user has moved the camera: it no longer follows all bodies. */
   userMoved() {
+    this.isMoved = true;
     this.#automatic = null;
     this.#isToFrame = this.#follows = false;
   }
@@ -686,11 +695,13 @@ export class View {
   }
 
   orbitBy(dxPx, dyPx, heightPx) {
+    this.isMoved = true;
     if (this.followed === null) this.userMoved();
     this.orbit.orbit(dxPx, dyPx, heightPx);
   }
 
   zoom(notches) {
+    this.isMoved = true;
     if (this.followed === null) this.userMoved();
     this.orbit.zoom(notches);
   }

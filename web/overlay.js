@@ -18,7 +18,7 @@ const MOST_LABELS = 500, MOST_BESIDE = 0.25;
 const TEXT_SIZES = [0.1, 8];
 /** @typedef {{left: number, top: number, right: number, bottom: number}} Rectangle from the window's upper left corner */
 
-/** Joins the pieces of overlays. */
+/** Joins the pieces of one sort of overlays. */
 export class OverlayPieces {
   #bytes = new Uint8Array(0);
   #filled = 0;
@@ -167,7 +167,7 @@ export function placedLabels(labels, {view, projection, eye}, widthPx, heightPx)
 export class Overlay {
   #document;
   #over;
-  #pieces = new OverlayPieces();
+  #pieces = SORTS.map(() => new OverlayPieces());
   #shown = {images: [], figures: [], plots: []};
   #changed = new Set();
   #canvases = {images: [], figures: []};
@@ -193,7 +193,7 @@ export class Overlay {
 
   /** Takes a piece of images, figures or plots. */
   take(message) {
-    const overlay = this.#pieces.add(message);
+    const overlay = this.#pieces[message.codec]?.add(message) ?? null;
     if (overlay !== null) this.#set(overlay.sort, overlay.shown);
   }
 

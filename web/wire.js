@@ -52,6 +52,11 @@ export class Decoder {
     return Number(ns - this.#originNs);
   }
 
+  /** Text of a simulated time, for a message of the page. simNs: since the simulated origin, in ns. */
+  simText(simNs) {
+    return String((this.#originNs ?? 0n) + BigInt(Math.round(simNs)));
+  }
+
   /**
    * Decodes one message of the stream.
    * @param {ArrayBuffer} buffer  the message
@@ -68,7 +73,7 @@ export class Decoder {
       case SCENE: return {kind: "scene", number, ...sceneOf(buffer, view)};
       case CONTENT: return {kind: "content", number, ...contentOf(buffer, view)};
       case SNAPSHOT: return {kind: "snapshot", number, snapshot: this.#snapshot(buffer, view, codec, layout)};
-      case OVERLAY: return {kind: "overlay", number, ...overlayOf(buffer, view)};
+      case OVERLAY: return {kind: "overlay", number, codec, ...overlayOf(buffer, view)};
       default: throw damaged(`its kind is ${kind}`);
     }
   }

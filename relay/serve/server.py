@@ -12,7 +12,8 @@ import logging
 import socket
 import ssl
 from collections import OrderedDict
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from websockets.asyncio.server import Server as WebSocketServer
 from websockets.asyncio.server import ServerConnection, serve
@@ -56,9 +57,14 @@ class _Half(NamedTuple):
 
 
 class Server:
-    """Serves the simulation to pages. may_control: True if pages may control the simulation."""
+    """Serves the simulation to pages. may_control: True if pages may control the simulation. options: settings with
+    which a page begins."""
 
-    def __init__(self, simulation: Simulation, access: Access, pages: Pages, may_control: bool) -> None:
+    def __init__(
+        self, simulation: Simulation, access: Access, pages: Pages, may_control: bool,
+        options: Mapping[str, Any],
+    ) -> None:  # fmt: skip
+        self._options = options
         self._simulation, self._access, self._pages = simulation, access, pages
         self._controllers: set[Controller] | None = set() if may_control else None
         self._viewers: set[Viewer] = set()
@@ -162,7 +168,8 @@ class Server:
             raise MessageError(f"there are {MOST_VIEWERS} viewers already", messages.TOO_MANY)
         self._opening.pop(connection, None)
         name, may_control = self._simulation.name, self._controllers is not None
-        await connection.send(messages.welcome_text(twixt.__version__, name, may_control, self._simulation.origin_ns))
+        origin_ns = self._simulation.origin_ns
+        await connection.send(messages.welcome_text(twixt.__version__, name, may_control, origin_ns, self._options))
         return hello
 
     async def _pair(self, connection: ServerConnection, hello: Hello) -> None:

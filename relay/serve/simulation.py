@@ -14,13 +14,16 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from twixt.ipc.commands import Command
 from twixt.ipc.config.rules import SCALE3
 from twixt.ipc.errors import TwixtError
+from twixt.ipc.interaction.events import Look, UserAction, UserEvent
 from twixt.ipc.plan import Plan
 from twixt.ipc.process.notices import print_notice
 from twixt.ipc.ring.layout import BODY_ROWS, PART_ROWS, ColumnBlock
@@ -203,6 +206,15 @@ class Simulation:
                 return None
             self._encoded = self._encode(self._view, number)
         return self._encoded
+
+    def as_sent(self, message: Command | UserAction) -> Command | UserAction:
+        """The page's message with instants of the server's clock, and with the simulation's own version of a camera."""
+        match message:
+            case UserEvent(acted_ns=acted_ns):
+                return replace(message, acted_ns=acted_ns + self.origin_ns)
+            case Look(camera_version=version):
+                return replace(message, camera_version=max(0, version - self._cameras_before))
+        return message
 
     def lean_payload(self, since: int) -> tuple[Payload, int]:
         """Payload of the snapshot that `newest` returned, for a page that has the lean rows of the version `since`, and

@@ -16,13 +16,14 @@ from websockets.asyncio.server import ServerConnection
 from websockets.exceptions import ConnectionClosed
 
 from twixt.ipc.commands import Command
+from twixt.ipc.interaction.events import UserAction
 from twixt.relay.serve.controller import Controller
 from twixt.relay.serve.simulation import Simulation
 from twixt.relay.stream import messages
 from twixt.relay.stream.contents import MissingContents
 from twixt.relay.stream.credit import Credit
 from twixt.relay.stream.messages import Acknowledgement, Hello, MessageError, Payload, Ping
-from twixt.relay.stream.overlays import MissingOverlays, piece_bytes
+from twixt.relay.stream.overlays import MissingOverlays, PieceSize
 
 # Shortest interval between two status messages, in ns.
 STATUS_NS = 100_000_000
@@ -43,6 +44,7 @@ class Viewer:
         self._controller = None if controllers is None else Controller(simulation.name, self.refuse, controllers)
         self._credit = Credit()
         self._contents, self._overlays = MissingContents(hello.have), MissingOverlays()
+        self._piece_size, self._overlay_number = PieceSize(), 0  # number of the newest piece; 0 if it is acknowledged
         self._number = 0  # of the last message on the stream
         self._scene = self._snapshot = self._camera = 0  # versions and number of what was sent
         self._layouts: set[int] = set()
@@ -112,6 +114,8 @@ class Viewer:
                     break
                 for payload in together:
                     self._number += 1
+                    if payload.kind == messages.OVERLAY:
+                        self._overlay_number = self._number
                     content = payload.numbered(self._number)
                     self._credit.sent(self._number, len(content), time.perf_counter_ns())
                     await self._stream.send(content)
@@ -160,8 +164,8 @@ class Viewer:
         """The next piece of a content or an overlay, in turns."""
         simulation, piece = self._simulation, None
         if not self._contents or not self._was_overlay:
-            most_bytes = piece_bytes(self._credit.bytes_per_second(time.perf_counter_ns()))
-            piece = self._overlays.next_piece(simulation.overlays, simulation.encoded_overlay, most_bytes)
+            encoded = simulation.encoded_overlay
+            piece = self._overlays.next_piece(simulation.overlays, encoded, self._piece_size.bytes)
         self._was_overlay = piece is not None
         piece = piece or self._contents.next_piece()
         return [] if piece is None else [piece]
@@ -200,6 +204,8 @@ class Viewer:
 
     async def _receive_control(self) -> None:
         async for text in self._control:
+            if self._controller is not None:
+                self._controller.hear()
             match messages.read_control(text):
                 case Ping(number):
                     # A page that does not read waits here, so its pings do not pile up.
@@ -207,11 +213,12 @@ class Viewer:
                     await self._control.send(messages.pong_text(number, at_ns))
                 case Acknowledgement(number):
                     self._acknowledge(number)
-                case Command() as command:
+                case Command() | UserAction() as message:
                     if self._controller is None:
-                        self.refuse(command.name, "this link may not control the simulation")
+                        name = message.name if isinstance(message, Command) else message.KIND
+                        self.refuse(name, "this link may not control the simulation")
                     else:
-                        self._controller.send(command)
+                        await self._controller.send(self._simulation.as_sent(message))
             await self._limit_messages()
 
     async def _limit_messages(self) -> None:
@@ -228,6 +235,9 @@ class Viewer:
             self._credit.acknowledged(number, time.perf_counter_ns())
         except ValueError as error:
             raise MessageError(str(error)) from error
+        if 0 < self._overlay_number <= number:
+            self._overlay_number = 0
+            self._piece_size.acknowledged(self._credit.queued_ns)
         self._stream_news.set()
 
     async def _refuse_stream(self) -> None:

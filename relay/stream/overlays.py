@@ -3,7 +3,7 @@
 A program may replace its images at 30 Hz, faster than a link carries them. So what was begun is sent to its end, and
 then the newest is begun: nothing queues. The three sorts take turns.
 
-Always: pieces of one overlay follow each other in order. Pure: no socket, no clock.
+Always: pieces of one sort follow each other in order. Pure: no socket, no clock.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from twixt.ipc.interaction.overlay import figures_as_message, images_as_message
 from twixt.ipc.interaction.plots import OverlayPlot
 from twixt.relay.stream.messages import PIECE_BYTES, Payload, overlay_payload
 
-# A piece takes a full link about this long, so that the snapshot behind it is hardly late. In s.
-PIECE_S = 0.01
+# A piece takes a full link about this long, so that the snapshot behind it is hardly late.
+PIECE_NS = 10_000_000
 LEAST_PIECE_BYTES = 16 << 10
+GROWTH = 1.5
 
 
 def plots_as_message(plots: Sequence[OverlayPlot]) -> tuple[dict[str, Any], bytes]:
@@ -43,43 +44,55 @@ def overlay_bytes(sort: str, shown: Sequence[Any]) -> bytes:
     return json.dumps(fields, allow_nan=False).encode() + b"\n" + raw
 
 
-def piece_bytes(bytes_per_second: float) -> int:
-    """Size of the next piece. bytes_per_second: what the page acknowledged in the last second."""
-    return min(PIECE_BYTES, max(LEAST_PIECE_BYTES, int(bytes_per_second * PIECE_S)))
+class PieceSize:
+    """Size of pieces. It grows until a piece waits in the link's queue for PIECE_NS."""
+
+    def __init__(self) -> None:
+        self.bytes = LEAST_PIECE_BYTES
+
+    def acknowledged(self, queued_ns: float) -> None:
+        """Takes the acknowledgement of a piece. queued_ns: `Credit.queued_ns`."""
+        size = self.bytes * GROWTH if queued_ns < PIECE_NS else self.bytes / 2
+        self.bytes = min(PIECE_BYTES, max(LEAST_PIECE_BYTES, int(size)))
+
+
+class _Overlay:
+    """One sort of overlays. shown: the tuple that the page has or is being sent. content: what is left to send."""
+
+    def __init__(self) -> None:
+        self.shown: tuple[Any, ...] = ()
+        self.content, self.offset = b"", 0
+
+    def is_needed(self, newest: tuple[Any, ...]) -> bool:
+        return bool(self.content) or (newest is not self.shown and bool(newest or self.shown))
 
 
 class MissingOverlays:
     """Overlays that one page still needs. At the begin it has none of any sort."""
 
     def __init__(self) -> None:
-        # The tuple of each sort that the page has or is being sent, the sort that was begun last at the end.
-        self._sent: dict[str, tuple[Any, ...]] = dict.fromkeys(SORTS, ())
-        self._content, self._offset = b"", 0
+        self._overlays = {sort: _Overlay() for sort in SORTS}  # the one that had its turn last at the end
 
     def are_needed(self, newest: Mapping[str, tuple[Any, ...]]) -> bool:
         """True if there is a piece to send. newest: the program's overlays by their sorts."""
-        return bool(self._content) or self._changed(newest) is not None
+        return any(overlay.is_needed(newest[sort]) for sort, overlay in self._overlays.items())
 
     def next_piece(
         self, newest: Mapping[str, tuple[Any, ...]], encoded: Callable[[str], bytes], most_bytes: int
     ) -> Payload | None:
         """The next piece of at most `most_bytes`, or None if the page has everything. encoded: returns the bytes of
         the newest overlay of a sort."""
-        if not self._content:
-            sort = self._changed(newest)
-            if sort is None:
-                return None
-            del self._sent[sort]
-            self._sent[sort], self._content, self._offset = newest[sort], encoded(sort), 0
-        piece = self._content[self._offset : self._offset + most_bytes]
-        payload = overlay_payload(self._offset, len(self._content), piece)
-        self._offset += len(piece)
-        if self._offset == len(self._content):
-            self._content = b""
+        for sort, overlay in self._overlays.items():
+            if overlay.is_needed(newest[sort]):
+                break
+        else:
+            return None
+        self._overlays[sort] = self._overlays.pop(sort)
+        if not overlay.content:
+            overlay.shown, overlay.content, overlay.offset = newest[sort], encoded(sort), 0
+        piece = overlay.content[overlay.offset : overlay.offset + most_bytes]
+        payload = overlay_payload(list(SORTS).index(sort), overlay.offset, len(overlay.content), piece)
+        overlay.offset += len(piece)
+        if overlay.offset == len(overlay.content):
+            overlay.content = b""
         return payload
-
-    def _changed(self, newest: Mapping[str, tuple[Any, ...]]) -> str | None:
-        for sort, sent in self._sent.items():
-            if newest[sort] is not sent and (newest[sort] or sent):
-                return sort
-        return None

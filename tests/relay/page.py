@@ -79,7 +79,7 @@ class OverlayReader:
     """Joins pieces of overlays. images, figures, plots: the newest complete ones."""
 
     def __init__(self) -> None:
-        self._content = b""
+        self._contents = [b"", b"", b""]
         self.images: tuple[Any, ...] = ()
         self.figures: tuple[Any, ...] = ()
         self.plots: tuple[Any, ...] = ()
@@ -88,12 +88,13 @@ class OverlayReader:
         """The sort of the overlay that this piece completes; None if it completes none."""
         assert received.kind == OVERLAY
         offset, size = struct.unpack_from("<II", received.content)
-        assert offset == len(self._content)
-        self._content += received.content[8:]
-        if len(self._content) < size:
+        content = self._contents[received.codec]
+        assert offset == len(content)
+        content = self._contents[received.codec] = content + received.content[8:]
+        if len(content) < size:
             return None
-        text, _, raw = self._content.partition(b"\n")
-        self._content, fields = b"", json.loads(text)
+        text, _, raw = content.partition(b"\n")
+        self._contents[received.codec], fields = b"", json.loads(text)
         (sort,) = fields
         setattr(self, sort, OVERLAYS[sort](fields, raw))
         return sort

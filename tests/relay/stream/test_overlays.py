@@ -11,7 +11,7 @@ from tests.relay.page import OverlayReader, decoded
 from twixt.ipc.interaction.overlay import OverlayFigure, OverlayImage, OverlayLine
 from twixt.ipc.interaction.plots import OverlayPlot, PlotSeries
 from twixt.relay.stream.messages import PIECE_BYTES
-from twixt.relay.stream.overlays import LEAST_PIECE_BYTES, SORTS, MissingOverlays, overlay_bytes, piece_bytes
+from twixt.relay.stream.overlays import LEAST_PIECE_BYTES, PIECE_NS, SORTS, MissingOverlays, PieceSize, overlay_bytes
 
 NOTHING: dict[str, tuple[Any, ...]] = dict.fromkeys(SORTS, ())
 
@@ -75,17 +75,26 @@ def test_what_was_begun_is_finished_and_the_newest_follows_whatever_came_between
     assert seen == list(range(0, 60 - pieces + 1, pieces))
 
 
-def test_a_stream_of_images_does_not_starve_figures_and_plots() -> None:
-    overlays, reader, sorts = MissingOverlays(), OverlayReader(), Counter[str]()
-    for step in range(300):
+def test_a_stream_of_images_does_not_hold_up_plots() -> None:
+    overlays, reader, sorts = MissingOverlays(), OverlayReader(), Counter[str | None]()
+    pieces = -(-len(overlay_bytes("images", (image(0),))) // LEAST_PIECE_BYTES)
+    for step in range(20 * pieces):
         newest = {"images": (image(step % 256),), "figures": (), "plots": (plot(step),)}
-        payload = overlays.next_piece(newest, lambda sort: overlay_bytes(sort, newest[sort]), PIECE_BYTES)  # noqa: B023
+        payload = overlays.next_piece(newest, lambda sort: overlay_bytes(sort, newest[sort]), LEAST_PIECE_BYTES)  # noqa: B023
         assert payload is not None
-        sorts[str(reader.add(decoded(payload.numbered(1))))] += 1
-    assert sorts == {"images": 150, "plots": 150}
+        sorts[reader.add(decoded(payload.numbered(1)))] += 1
+    assert sorts["plots"] == 10 * pieces
+    assert sorts["images"] == 10
 
 
-def test_a_piece_takes_a_hundredth_of_a_second_of_the_link_within_its_limits() -> None:
-    assert piece_bytes(0) == LEAST_PIECE_BYTES
-    assert piece_bytes(2_500_000) == 25_000
-    assert piece_bytes(1e9) == PIECE_BYTES
+def test_pieces_grow_until_they_wait_in_the_links_queue() -> None:
+    size, bytes_per_ns = PieceSize(), 2.5e-3
+    sizes = []
+    for _ in range(100):
+        size.acknowledged(size.bytes / bytes_per_ns)
+        sizes.append(size.bytes)
+    assert min(sizes) == LEAST_PIECE_BYTES
+    assert max(sizes) <= 1.5 * max(LEAST_PIECE_BYTES, PIECE_NS * bytes_per_ns)
+    for _ in range(10):
+        size.acknowledged(0)
+    assert size.bytes == PIECE_BYTES
