@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 
 from websockets.asyncio.server import ServerConnection
 from websockets.exceptions import ConnectionClosed
@@ -30,6 +31,8 @@ STATUS_NS = 100_000_000
 # Largest number of messages that are read from a page in a second. Above it, the page waits. A page that draws 240
 # frames a second acknowledges as often.
 MESSAGES_PER_S = 500
+# Largest number of pieces of overlays on the way.
+MOST_PIECES = 2
 
 
 class Viewer:
@@ -44,7 +47,8 @@ class Viewer:
         self._controller = None if controllers is None else Controller(simulation.name, self.refuse, controllers)
         self._credit = Credit()
         self._contents, self._overlays = MissingContents(hello.have), MissingOverlays()
-        self._piece_size, self._overlay_number = PieceSize(), 0  # number of the newest piece; 0 if it is acknowledged
+        self._piece_size = PieceSize()
+        self._pieces = deque[tuple[int, int]]()  # (number, instant) of the pieces of overlays on the way
         self._number = 0  # of the last message on the stream
         self._scene = self._snapshot = self._camera = 0  # versions and number of what was sent
         self._layouts: set[int] = set()
@@ -54,7 +58,7 @@ class Viewer:
         self._status: object = {}
         self._end: object = None
         self._status_ns = 0
-        self._is_waiting = self._was_piece = self._was_overlay = False
+        self._is_waiting = self._was_content = False
         self._refused: tuple[str, str] | None = None
         self._messages_since_s = self._messages = 0.0
         self._stream_news, self._control_news = asyncio.Event(), asyncio.Event()
@@ -106,21 +110,17 @@ class Viewer:
         while True:
             await self._stream_news.wait()
             self._stream_news.clear()
-            self._is_waiting = False
             self._credit.publish_interval(self._simulation.interval_ns)
-            while self._has_news and self._credit.may_send(time.perf_counter_ns()):
-                if not (together := self._next()):
-                    self._is_waiting = True
-                    break
+            while together := self._allowed() or self._overlay_piece():
                 for payload in together:
                     self._number += 1
+                    content, now_ns = payload.numbered(self._number), time.perf_counter_ns()
                     if payload.kind == messages.OVERLAY:
-                        self._overlay_number = self._number
-                    content = payload.numbered(self._number)
-                    self._credit.sent(self._number, len(content), time.perf_counter_ns())
+                        self._credit.sent_beside(self._number)
+                        self._pieces.append((self._number, now_ns))
+                    else:
+                        self._credit.sent(self._number, len(content), now_ns)
                     await self._stream.send(content)
-            else:
-                self._is_waiting = not self._has_news
             self._simulation.request_wake()
 
     @property
@@ -128,15 +128,29 @@ class Viewer:
         """True if there is a message for the stream."""
         simulation = self._simulation
         return simulation.link is not None and (
-            self._scene != simulation.scene_version or self._snapshot < simulation.newest_number or self._has_pieces
+            self._scene != simulation.scene_version or bool(self._contents) or self._snapshot < simulation.newest_number
         )
 
-    @property
-    def _has_pieces(self) -> bool:
-        return bool(self._contents) or self._overlays.are_needed(self._simulation.overlays)
+    def _allowed(self) -> list[Payload]:
+        """The next messages that the credit allows."""
+        if not self._has_news:
+            self._is_waiting = True
+            return []
+        together = self._next() if self._credit.may_send(time.perf_counter_ns()) else None
+        self._is_waiting = together == []
+        return together or []
+
+    def _overlay_piece(self) -> list[Payload]:
+        """The next piece of an overlay, beside the credit: however many images there are, no snapshot is left out."""
+        simulation = self._simulation
+        if simulation.link is None or len(self._pieces) >= MOST_PIECES:
+            return []
+        encoded = simulation.encoded_overlay
+        piece = self._overlays.next_piece(simulation.overlays, encoded, self._piece_size.bytes)
+        return [] if piece is None else [piece]
 
     def _next(self) -> list[Payload]:
-        """The next messages of the stream: pieces and snapshots in turns. A scene and columns go together with a
+        """The next messages of the stream: contents and snapshots in turns. A scene and columns go together with a
         snapshot that needs them, so that the first picture takes one round trip, and so that a program that replaces
         its scene at each step is seen. Empty if the newest snapshot was overwritten, so that a newer one follows."""
         simulation, together = self._simulation, list[Payload]()
@@ -145,11 +159,11 @@ class Viewer:
             self._scene, self._camera = scene.version, max(self._camera, scene.camera_version)
             self._contents.need(scene.contents)
             together.append(scene.payload)
-        elif not self._was_piece and (pieces := self._piece()):
-            self._was_piece = True
-            return pieces
+        elif self._contents and not self._was_content:
+            self._was_content = True
+            return self._piece()
         snapshot = simulation.newest() if self._snapshot < simulation.newest_number else None
-        self._was_piece = snapshot is None
+        self._was_content = snapshot is None
         if snapshot is not None:
             if snapshot.payload.layout not in self._layouts:
                 self._layouts.add(snapshot.payload.layout)
@@ -161,13 +175,7 @@ class Viewer:
         return together or self._piece()
 
     def _piece(self) -> list[Payload]:
-        """The next piece of a content or an overlay, in turns."""
-        simulation, piece = self._simulation, None
-        if not self._contents or not self._was_overlay:
-            encoded = simulation.encoded_overlay
-            piece = self._overlays.next_piece(simulation.overlays, encoded, self._piece_size.bytes)
-        self._was_overlay = piece is not None
-        piece = piece or self._contents.next_piece()
+        piece = self._contents.next_piece()
         return [] if piece is None else [piece]
 
     async def _send_control(self) -> None:
@@ -235,9 +243,9 @@ class Viewer:
             self._credit.acknowledged(number, time.perf_counter_ns())
         except ValueError as error:
             raise MessageError(str(error)) from error
-        if 0 < self._overlay_number <= number:
-            self._overlay_number = 0
-            self._piece_size.acknowledged(self._credit.queued_ns)
+        while self._pieces and self._pieces[0][0] <= number:
+            _, sent_ns = self._pieces.popleft()
+            self._piece_size.acknowledged(self._credit.queued_ns(time.perf_counter_ns() - sent_ns))
         self._stream_news.set()
 
     async def _refuse_stream(self) -> None:

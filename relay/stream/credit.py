@@ -65,14 +65,12 @@ class Credit:
         window: Messages that may be on the way at once.
         base_ns: Time from sending to acknowledgement without a queue; 0 if it is not known yet.
         late: Messages so far whose acknowledgement came late.
-        queued_ns: Time that the newest acknowledged message waited in the link's queue, beyond base and noise.
     """
 
     def __init__(self) -> None:
         self.window = 1  # the first round measures the base
         self.base_ns = 0.0
         self.late = 0
-        self.queued_ns = 0.0
         self._exact_window = 1.0
         self._unacknowledged: deque[Sent] = deque()
         self._newest = 0
@@ -108,6 +106,14 @@ class Credit:
         """Counts a message that is handed to the socket. Numbers increase."""
         self._newest = number
         self._unacknowledged.append(Sent(number, size_bytes, now_ns))
+
+    def sent_beside(self, number: int) -> None:
+        """Counts a message that does not need the window's room."""
+        self._newest = number
+
+    def queued_ns(self, time_ns: int) -> float:
+        """Part of a time from sending to acknowledgement that is beyond base and noise."""
+        return max(0.0, time_ns - self.base_ns - NOISE_FACTOR * self._difference_ns)
 
     def acknowledged(self, number: int, now_ns: int) -> None:
         """Counts all messages up to `number` as applied by the page.
@@ -145,7 +151,6 @@ class Credit:
         difference = min(abs(time_ns - last_ns), time_ns, last_ns)
         self._difference_ns += (difference - self._difference_ns) * NOISE_GAIN
         allowed = self.base_ns + 2 * self._interval_ns + LATE_FACTOR * self._difference_ns
-        self.queued_ns = max(0.0, time_ns - self.base_ns - NOISE_FACTOR * self._difference_ns)
         self.late += bool(self.base_ns) and time_ns > allowed
 
     def _end_round(self, time_ns: float, now_ns: int) -> None:
