@@ -228,7 +228,7 @@ def view(name: str | None, wait: bool, web: bool, **values: Any) -> int:
         "--allow-control/--no-control",
         "may_control",
         default=None,
-        help="let pages pause, step and reset the simulation and move its sliders [default: only if --host is this machine]",
+        help="let pages pause, step and reset the simulation, move its sliders, pull its bodies and send it keys and clicks [default: only if --host is this machine]",
     ),
     option("--seconds", type=click.FloatRange(min=0, min_open=True), metavar="S", help="end after S seconds"),
 )

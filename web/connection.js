@@ -20,6 +20,8 @@ const LEAST_WAIT_MS = 250, MOST_WAIT_MS = 5_000, LASTING_MS = 5_000;
 // After one connection of the pair has closed, the other one's reason is awaited for at most this long.
 const OTHER_REASON_MS = 500;
 const OTHER_CLOSED = 4411;
+// With more unsent bytes than this, the link is full.
+const MOST_UNSENT_BYTES = 4096;
 // Reasons by the close codes of `docs/wire.md`.
 const REASONS = {
   4400: "invalid", 4401: "wrong-token", 4408: "timeout", 4409: "version", 4410: "ended", 4413: "nonce",
@@ -136,7 +138,23 @@ export class Connection {
 
   /** Sends a command of `ipc/commands.py`. Returns false if there is no link, or no right to send commands. */
   command(name, value = null) {
-    return this.#isWelcome && this.welcome.may_control === true && this.#send({kind: "command", name, value});
+    return this.mayControl && this.#send({kind: "command", name, value});
+  }
+
+  /**
+   * Sends an action of `ipc/interaction/events.py`. Returns false if there is no link, or no right to control. Of
+   * pulls and views only the newest counts, so while the link is full, they are not sent: then also false.
+   * @param {string} kind  "event", "pull" or "look"
+   * @param {object} fields
+   */
+  action(kind, fields) {
+    const isFull = kind !== "event" && this.#sockets.get("control")?.bufferedAmount > MOST_UNSENT_BYTES;
+    return this.mayControl && !isFull && this.#send({kind: "action", action: kind, fields});
+  }
+
+  /** True if there is a link, and the user may control the simulation. */
+  get mayControl() {
+    return this.#isWelcome && this.welcome.may_control === true;
   }
 
   #attempt() {

@@ -10,6 +10,7 @@
  * | double click; double tap | selects a body and follows it; on the background, no body |
  * | drag with Ctrl | pulls the body under the pointer; a selected body: turns it (left button) or pulls it (right) |
  * | drag a body that the program made draggable | pulls it |
+ * | long touch of a body, then drag | pulls it |
  *
  * Always: the poses of the last frame are used, because the user saw that frame. While the program has locked the
  * camera, clicks and pulls still work.
@@ -19,11 +20,15 @@ import {firstHit, Grab, pullFields, rayOf} from "./picking.js";
 
 // A press and release within this distance is a click. Two clicks within DOUBLE_MS are a double click.
 const CLICK_PX = 5, TAP_PX = 12, DOUBLE_MS = 400;
+// A finger that stays within TAP_PX for this long has grabbed the body under it.
+const LONG_TOUCH_MS = 450;
 // A pull is reported at most this many times a second.
 const PULLS_PER_S = 120;
 const BUTTONS = ["left", "middle", "right"];
 // Notches of the wheel: browsers report pixels, lines or pages.
 const PX_PER_NOTCH = 100, LINES_PER_NOTCH = 3;
+// All browsers report this for a notch of a real wheel, where their pixels and lines differ by a factor of 2.5.
+const WHEEL_DELTA = 120;
 const ZOOM_PER_NOTCH = 0.9;
 
 /** The hands of one user on one picture. */
@@ -51,6 +56,7 @@ export class Hands {
    * @param {function(Object): void} page.onClick Gets button, clicks, body, point, pointerPx, pointer, actedMs, drawNs.
    * @param {function(Object): boolean} page.onPull Gets the fields of a pull, and its `drawNs`. Returns true if it is
    *   sent.
+   * @param {?function(): void} page.onGrab A long touch has grabbed a body.
    * @param {function(): boolean} page.mayPull False if the user may not control the simulation.
    */
   constructor(canvas, page) {
@@ -62,6 +68,9 @@ export class Hands {
     canvas.addEventListener("pointerup", (event) => this.#release(event));
     canvas.addEventListener("pointercancel", (event) => this.#cancel(event));
     canvas.addEventListener("lostpointercapture", (event) => this.#cancel(event));
+    canvas.addEventListener("pointerleave", () => {
+      if (!this.isHeld) this.#pointerPx = null;
+    });
     canvas.addEventListener("wheel", (event) => this.#wheel(event), {passive: false});
   }
 
@@ -86,8 +95,23 @@ export class Hands {
     this.#page.view.follow(null);
   }
 
+  /** Ends a drag, and reports this at once. Call it when no further frame may come. */
+  letGo(nowMs) {
+    this.#end();
+    this.#pointers.clear();
+    this.#pressed = null;
+    this.report(nowMs);
+  }
+
+  /** The pointer on the last picture: `pointerPx` in its pixels, and `pointer` in the world; each null if unknown. */
+  get pointed() {
+    const seen = this.#seen();
+    return seen === null ? {pointerPx: null, pointer: null} : {pointerPx: [seen.xPx, seen.yPx], pointer: seen.pointer};
+  }
+
   /** Reports the pull if it has changed. Call it after each frame. */
   report(nowMs) {
+    this.#grabLongTouch(nowMs);
     const drawn = this.#page.drawn(), grab = this.#grab ?? this.#selected;
     if (drawn === null || (grab === null && this.#sent.body === null)) return;
     const pull = grab === null ? pullFields() : grab.pull(drawn.scene, drawn.poses, drawn.drawNs, this.#seen());
@@ -109,7 +133,8 @@ export class Hands {
       if (event.pointerType === "touch") this.#end();
       return;
     }
-    this.#pressed = {at, button: event.button, limitPx: event.pointerType === "touch" ? TAP_PX : CLICK_PX};
+    const isTouch = event.pointerType === "touch";
+    this.#pressed = {at, event, button: event.button, limitPx: isTouch ? TAP_PX : CLICK_PX, mayGrab: isTouch};
     if (event.ctrlKey || event.metaKey) this.#begin(event, null);
     else if (this.draggable.size && event.button === 0) this.#begin(event, this.draggable);
   }
@@ -118,7 +143,8 @@ export class Hands {
   #begin(event, only) {
     const drawn = this.#page.drawn(), seen = this.#seen();
     if (drawn === null || seen === null || !this.#page.mayPull()) return;
-    let grab = only === null ? this.#selected : null, isTurn = event.button === 0;
+    const isTouch = event.pointerType === "touch";
+    let grab = only === null && !isTouch ? this.#selected : null, isTurn = event.button === 0;
     if (grab === null) {
       const hit = firstHit(seen.ray, drawn.scene, drawn.poses);
       isTurn = false;
@@ -128,6 +154,18 @@ export class Hands {
     this.#grab = grab;
     this.#grabPointer = event.pointerId;
     if (only === null) this.#pressed = null;
+  }
+
+  /** Grabs the body under a finger that was still for a while. */
+  #grabLongTouch(nowMs) {
+    if (!this.#pressed?.mayGrab || this.#grab !== null || this.#pointers.size !== 1) return;
+    const {event, at, limitPx} = this.#pressed, [x, y] = this.#pointerPx;
+    if (Math.hypot(x - at[0], y - at[1]) > limitPx) this.#pressed.mayGrab = false;
+    else if (nowMs - event.timeStamp >= LONG_TOUCH_MS) {
+      this.#pressed.mayGrab = false;
+      this.#begin(event, null);
+      if (this.#grab !== null) this.#page.onGrab?.();
+    }
   }
 
   #move(event) {
@@ -188,7 +226,8 @@ export class Hands {
     const {view} = this.#page;
     if (view.orbit.locked) return;
     const perNotch = [PX_PER_NOTCH, LINES_PER_NOTCH, 1][event.deltaMode] ?? PX_PER_NOTCH;
-    view.zoom(-event.deltaY / perNotch);
+    const {wheelDeltaY: delta} = event;
+    view.zoom(delta && delta % WHEEL_DELTA === 0 ? delta / WHEEL_DELTA : -event.deltaY / perNotch);
   }
 
   #end() {

@@ -12,13 +12,13 @@ import {ClockMap} from "./clock_map.js";
 import {Connection} from "./connection.js";
 import {Contents} from "./contents.js";
 import {clockColumns, FrameLog, pairColumns, RefreshInterval} from "./frame_log.js";
-import {Hands} from "./hands.js";
 import {nextScale, onlyInWindow, Panel} from "./panel.js";
 import {MODES, PlaybackClock} from "./playback_clock.js";
 import {DrawnPoses, ParentLog, publishedPlaces} from "./pose.js";
 import {Renderer} from "./renderer.js";
 import {Scene} from "./scene.js";
 import {SnapshotStore} from "./snapshots.js";
+import {UserInput} from "./user_input.js";
 import {Decoder} from "./wire.js";
 
 const METHODS = ["auto", "hermite", "linear", "none"];
@@ -52,27 +52,28 @@ class Page {
   plan = null;
   isPaused = false;
   timeScale = 1;
-  #decoder = new Decoder();
+  decoder = new Decoder();
   #refresh = new RefreshInterval();
   #panel;
-  #hands;
   #parents = new ParentLog();
   #canvas = document.getElementById("view");
   #waiting = [];
   #originNs = null;
   #worldsBefore = 0;
   #newestEpoch = -1;
-  #cameraVersion = -1;
+  cameraVersion = -1;
   #isStale = false;
   #isResting = false;  // no frames were made, and nothing fresh was drawn since
   #pair = null;
-  #shown = null;  // scene, poses and draw time of the last frame
+  shown = null;  // scene, poses and draw time of the last frame
   #drawNs = null;
   #drawn = {};
   #timestampMs = null;
   #panelMs = -Infinity;
   #taken = {messages: 0, bytes: 0};
   #wantsScreenshot = false;
+  #isBegun = false;
+  #remarks = [];  // about options that only the window has
 
   constructor() {
     this.#panel = new Panel(document, this.#actions());
@@ -84,7 +85,7 @@ class Page {
     this.connection = new Connection({
       address: address(),
       token: () => location.hash.slice(1),
-      decode: (buffer) => this.#decoder.decode(buffer),
+      decode: (buffer) => this.decoder.decode(buffer),
       digests: () => this.contents.begin(),
       onWelcome: (welcome) => this.#begin(welcome),
       onStream: (message, arrivalMs) => this.#take(message, arrivalMs),
@@ -97,15 +98,12 @@ class Page {
       randomBytes: (count) => crypto.getRandomValues(new Uint8Array(count)),
       setTimeout: (...given) => setTimeout(...given), clearTimeout: (timer) => clearTimeout(timer),
     });
-    this.#hands = new Hands(this.#canvas, {
-      view: this.view, drawn: () => this.#shown, mayPull: () => false, onPull: () => false,
-      onClick: ({clicks, body}) => {
-        if (clicks === 2) this.#panel.note(body === null ? "no body is followed" : `body ${body} is followed`);
-      },
-    });
+    this.input = new UserInput(this, this.#canvas, this.#panel);
     addEventListener("hashchange", () => this.connection.connect());
-    addEventListener("keydown", (event) => this.#key(event));
-    const see = () => this.connection.setVisible(document.visibilityState === "visible");
+    const see = () => {
+      if (document.visibilityState !== "visible") this.input.letGo();
+      this.connection.setVisible(document.visibilityState === "visible");
+    };
     document.addEventListener("visibilitychange", see);
     see();
     if (this.renderer !== null) this.connection.connect();
@@ -133,7 +131,7 @@ class Page {
   // -- messages
 
   #begin(welcome) {
-    this.#decoder.begin();
+    this.decoder.begin();
     this.#waiting = [];
     this.status = {};
     document.title = `${welcome.name} · twixt`;
@@ -143,12 +141,27 @@ class Page {
         this.#worldsBefore = this.#newestEpoch + 1;
         this.clockMap = new ClockMap();
         this.#parents = new ParentLog();
-        this.#cameraVersion = -1;
+        this.cameraVersion = -1;
       }
       this.#originNs = welcome.origin_ns;
     }
     this.#isStale = this.store.count > 0;
     this.#panel.welcome(welcome);
+    if (!this.#isBegun) this.#beginWith(welcome.options ?? {});
+    this.#isBegun = true;
+    this.input.begin();
+  }
+
+  /** Applies the options of the run. The user may have changed them when another connection begins. */
+  #beginWith({interpolation, clock, prefer, buffer_ms: bufferMs = null, overlay, keys, camera}) {
+    if (METHODS.includes(interpolation)) this.method = interpolation;
+    else if (interpolation) this.#remarks.push(`${interpolation} runs only in the window`);
+    if (CLOCKS.includes(clock)) this.clock.select(clock);
+    if (PREFERENCES.includes(prefer)) this.clock.prefer = prefer;
+    this.clock.bufferMs = bufferMs;
+    if (overlay === false) this.#panel.setBare(true);
+    this.input.keyboard.hasKeys = keys !== false;
+    this.view.mayFollow = camera !== "still";
   }
 
   #linked(state) {
@@ -188,14 +201,15 @@ class Page {
     this.#parents.add(this.scene);
     this.renderer.setScene(this.scene);
     this.#drawn = {};
-    this.#panel.remark([...onlyInWindow(message.head, METHODS), this.contents.trouble].filter(Boolean));
-    if (isFirst || message.cameraVersion !== this.#cameraVersion) {
+    const remarks = [...this.#remarks, ...onlyInWindow(message.head, METHODS), this.contents.trouble];
+    this.#panel.remark(remarks.filter(Boolean));
+    if (isFirst || message.cameraVersion !== this.cameraVersion) {
       this.#setCamera(message.cameraVersion, this.scene.head.camera);
     }
   }
 
   #setCamera(version, camera) {
-    this.#cameraVersion = version;
+    this.cameraVersion = version;
     this.view.setCamera(camera);
   }
 
@@ -213,7 +227,7 @@ class Page {
     if (this.#isStale) this.#cut();
     if (snapshot.worldEpoch > this.#newestEpoch) {
       this.#newestEpoch = snapshot.worldEpoch;
-      this.#hands.forget();
+      this.input.forget();
     }
     const arrivalNs = snapshot.arrivalNs = this.clockMap.toServerNs(arrivalMs);
     this.clock.observe(snapshot.simNs, snapshot.dueNs, arrivalNs, snapshot.worldEpoch, snapshot.planNumber);
@@ -225,8 +239,8 @@ class Page {
   #cut() {
     this.#isStale = false;
     this.store.clear();
-    const {mode, prefer} = this.clock;
-    this.clock = new PlaybackClock(mode, prefer);
+    const {mode, prefer, bufferMs} = this.clock;
+    this.clock = new PlaybackClock(mode, prefer, bufferMs);
     if (this.plan !== null) this.clock.replan(this.plan);
   }
 
@@ -234,7 +248,7 @@ class Page {
     if (message.kind === "plan") {
       this.plan = {
         number: message.number, worldEpoch: message.world_epoch + this.#worldsBefore, wallNs: message.wall_ns,
-        simNs: this.#decoder.simNs(message.sim_time_ns), rate: message.rate,
+        simNs: this.decoder.simNs(message.sim_time_ns), rate: message.rate,
       };
       this.clock.replan(this.plan);
       // A plan without an instant is no pause: the simulation waits for its first viewer.
@@ -245,7 +259,7 @@ class Page {
     } else if (message.kind === "status") {
       if (!("time_scale" in this.status)) this.timeScale = message.status.time_scale ?? this.timeScale;
       this.status = message.status;
-      this.#hands.draggable = new Set(message.status.draggable);
+      this.input.reflect(message.status);
     } else if (message.kind === "end") {
       this.status = {};
     } else if (message.kind === "refused") {
@@ -283,9 +297,9 @@ class Page {
     const {before, older, newer, share, drawNs} = this.#pair, {scene, method} = this, {newest} = this.store;
     const {parentsOf} = this.#parents, [widthPx, heightPx] = this.#size();
     const poses = new DrawnPoses(this.#pair, method, parentsOf), placesOf = () => publishedPlaces(newest, parentsOf);
-    this.#shown = {scene, poses, drawNs};
+    this.shown = {scene, poses, drawNs};
     const presentMs = this.#timestampMs + this.#refresh.ms;
-    this.view.advance(presentMs, {scene, newest, poses, placesOf}, widthPx, heightPx, this.#hands.isHeld);
+    this.view.advance(presentMs, {scene, newest, poses, placesOf}, widthPx, heightPx, this.input.isHeld);
     const camera = this.view.matrices(widthPx, heightPx);
     const asked = {before, older, newer, share, method, camera, widthPx, heightPx, poses: parentsOf && poses};
     if (this.#wantsScreenshot) {
@@ -296,7 +310,7 @@ class Page {
       if (this.#drawn.camera === undefined) idle(() => this.renderer.prepare());
     }
     this.#drawn = asked;
-    this.#hands.report(this.#timestampMs);
+    this.input.frameDrawn(this.#timestampMs);
   }
 
   #size() {
@@ -325,7 +339,7 @@ class Page {
     return {
       figures, state: this.state, status: this.status, isPaused: this.isPaused, timeScale: this.timeScale,
       modes: this.frameLog.column("mode", SHOWN_S), timestampsMs: this.frameLog.column("timestampMs", SHOWN_S),
-      bodies: this.store.newest?.count ?? null, rate: this.store.newest?.rate ?? null,
+      picked: this.input.picked(), bodies: this.store.newest?.count ?? null, rate: this.store.newest?.rate ?? null,
       bytesPerS: figures.seconds > 0 ? bytes.reduce((sum, value) => sum + value, 0) / figures.seconds : null,
     };
   }
@@ -368,11 +382,6 @@ class Page {
     this.#panel.note(this.connection.command(name, value) ? note : "no link to the simulation");
   }
 
-  #key(event) {
-    const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
-    if (event.ctrlKey || event.altKey || event.metaKey || event.repeat && !"[]".includes(key)) return;
-    if (this.#panel.press(key, event.target)) event.preventDefault();
-  }
 }
 
 /** True if a picture that is asked for is the one that was drawn last. */

@@ -6,17 +6,12 @@
  */
 
 const NOTE_MS = 3000;
-// Keys as in the window. Each one is the name of an action.
-const KEYS = {
-  " ": "pause", ".": "step", "[": "slower", "]": "faster", r: "reset", i: "method", c: "clock", p: "prefer",
-  f: "frame", h: "overlay",
-};
 const CONTROL = ["pause", "step", "slower", "faster", "reset"];
 const TIME_SCALES = [0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 16, 50, 100];
 // Elements of the page by their ids.
 const IDS = [
   "dot", "name", "link", "strip", "remark", "program", "note", "message", "reload", "control", "scale", "method",
-  "clock",
+  "clock", "picked",
 ];
 const PHASES = {
   connecting: "connecting", waiting: "waiting", live: "live", lost: "link lost", refused: "refused", ended: "ended",
@@ -84,7 +79,7 @@ export class Panel {
     this.#element = Object.fromEntries(IDS.map((id) => [id, document.getElementById(id)]));
     this.#actions = {...actions, overlay: () => this.#toggleOverlay(), full: () => this.#toggleFull()};
     for (const button of document.querySelectorAll("[data-action]")) {
-      button.addEventListener("click", () => this.#act(button.dataset.action));
+      button.addEventListener("click", () => this.act(button.dataset.action));
     }
     this.#controls = new ProgramControls(this.#element.program, actions.turn);
     this.#element.reload.addEventListener("click", () => document.location.reload());
@@ -94,12 +89,10 @@ export class Panel {
     this.linked(this.#state);
   }
 
-  /** Performs the action of a key. Returns false if the key has none, or is the key of the focused control. */
-  press(key, target) {
-    if (key === " " && target?.closest?.("button, input")) return false;
-    if (!Object.hasOwn(KEYS, key)) return false;
-    this.#act(KEYS[key]);
-    return true;
+  /** Hides what lies over the picture, or shows it. */
+  setBare(isBare) {
+    this.#document.body.classList.toggle("is-bare", isBare);
+    this.#button("overlay").setAttribute("aria-pressed", String(!isBare));
   }
 
   /** Shows a short note about what the user did. */
@@ -140,7 +133,7 @@ export class Panel {
   }
 
   /** Shows the figures of the last seconds. */
-  show({figures, state, status, isPaused, timeScale, modes, timestampsMs, bodies, rate, bytesPerS}) {
+  show({figures, state, status, isPaused, timeScale, modes, timestampsMs, bodies, rate, bytesPerS, picked}) {
     if (this.#hasPicture !== (bodies !== null)) {
       this.#hasPicture = bodies !== null;
       this.#showMessage();
@@ -160,6 +153,12 @@ export class Panel {
     this.#figure("trip", Number.isFinite(state.roundTripMs) ? `${number(state.roundTripMs)} ms` : "–");
     this.#figure("bodies", bodies === null ? "–" : bodies.toLocaleString("en"));
     this.#figure("clock", state.clock.mode);
+    this.#element.picked.hidden = picked === null;
+    if (picked !== null) {
+      this.#figure("picked", picked.label ? `${picked.body} · ${picked.label}` : String(picked.body));
+      this.#figure("place", picked.position.map(number).join(", "));
+      this.#figure("speed", picked.speed === null ? "–" : `${number(picked.speed)} m/s`);
+    }
     set(this.#element.method, state.method);
     set(this.#element.clock, state.clockMode);
     set(this.#element.scale, `${timeScale}×`);
@@ -180,7 +179,8 @@ export class Panel {
     this.note(`${link.download} saved`);
   }
 
-  #act(name) {
+  /** Performs the action of a button or a key. */
+  act(name) {
     if (CONTROL.includes(name) && this.#element.control.hidden) {
       return this.note(this.#mayControl ? "your own program runs the loop" : "this link only watches");
     }
@@ -198,8 +198,8 @@ export class Panel {
   }
 
   #toggleOverlay() {
-    const isBare = this.#document.body.classList.toggle("is-bare");
-    this.#button("overlay").setAttribute("aria-pressed", String(!isBare));
+    const isBare = !this.#document.body.classList.contains("is-bare");
+    this.setBare(isBare);
     this.note(isBare ? "overlay hidden: H shows it" : "overlay shown");
   }
 

@@ -41,6 +41,20 @@ export function rayOf({view, projection, eye, orthographic}, viewport, xPx, yPx,
   return {origin: [...eye], direction: direction.map((value) => value / length)};
 }
 
+/**
+ * Pixel of a point in the world: the inverse of `rayOf`.
+ * @returns {?number[]} x from the left and y from the top of the picture; null if the point is not in front of the eye.
+ */
+export function pixelOf({view, projection, eye, orthographic}, viewport, point, heightPx) {
+  const [right, up, backward] = axesOf(view), away = minus(point, eye), depth = -dot(away, backward);
+  if (!orthographic && !(depth > 0)) return null;
+  const share = orthographic ? 1 : 1 / depth;
+  const x = dot(away, right) * share * projection[0], y = dot(away, up) * share * projection[5];
+  return [
+    viewport.left + ((x + 1) * viewport.width) / 2, heightPx - viewport.bottom - ((y + 1) * viewport.height) / 2,
+  ];
+}
+
 /** Directions of a camera to the right, up and backward, from its view matrix. */
 export function axesOf(view) {
   return [0, 4, 8].map((at) => Array.from(view.subarray(at, at + 3)));

@@ -52,6 +52,11 @@ export class Decoder {
     return Number(ns - this.#originNs);
   }
 
+  /** Text of a simulated time, for a message of the page. simNs: since the simulated origin, in ns. */
+  simText(simNs) {
+    return String((this.#originNs ?? 0n) + BigInt(Math.round(simNs)));
+  }
+
   /**
    * Decodes one message of the stream.
    * @param {ArrayBuffer} buffer  the message

@@ -19,6 +19,8 @@ from twixt.relay.serve.process import ServeOptions, serve
 ONLY_IN_WINDOW = (
     "log", "json", "plot", "screenshot", "profile", "fail_if", "draw", "on_event", "offscreen", "split", "trails",
 )  # fmt: skip
+# Options with which the page begins.
+PAGE_OPTIONS = ("interpolation", "clock", "prefer", "buffer_ms", "camera", "overlay", "keys")
 # Names that `twixt run` and `twixt.show` make from the process id. Their link is kept under the name without it.
 GENERATED_NAME = re.compile(r"(run|show)-\d+(-\d+)?")
 
@@ -48,7 +50,10 @@ def serve_as_child() -> int:
 def options_of(config: Config, name: str) -> ServeOptions:
     """Options of the server for the simulation `name`."""
     found = GENERATED_NAME.fullmatch(name)
-    return ServeOptions(name=name, kept_as=found[1] if found else name, seconds=config.seconds, is_owned=True)
+    page = {each: getattr(config, each) for each in PAGE_OPTIONS if _is_set(config, each)}
+    return ServeOptions(
+        name=name, kept_as=found[1] if found else name, seconds=config.seconds, is_owned=True, page=page
+    )
 
 
 def _is_set(config: Config, name: str) -> bool:

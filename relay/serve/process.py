@@ -11,8 +11,9 @@ import os
 import signal
 import ssl
 import time
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import twixt
 from twixt.ipc.errors import FAILED, FINISHED, INTERRUPTED, TwixtError, install_command
@@ -39,7 +40,8 @@ class ServeOptions:
     """Options of the server. name: of the simulation; None for the only one that runs. port: None for the port of the
     last time. hosts, origins: allowed besides those of the loopback. may_control: None for the default, which is True
     on the loopback. kept_as: name under which port and token are kept; "" for `name`. is_owned: True if the simulation
-    started this server, which then ends with it and prints the link on standard error."""
+    started this server, which then ends with it and prints the link on standard error. page: settings with which a page
+    begins, by the names of `Config`'s fields."""
 
     name: str | None = None
     host: str = access.LOOPBACK
@@ -53,6 +55,7 @@ class ServeOptions:
     seconds: float | None = None
     kept_as: str = ""
     is_owned: bool = False
+    page: Mapping[str, Any] = field(default_factory=dict)
 
 
 def serve(options: ServeOptions) -> int:
@@ -65,6 +68,7 @@ def serve(options: ServeOptions) -> int:
         ) from None
     if options.name is not None:
         listener.check_name(options.name)
+    access.check_allowed(options.hosts, options.origins)
     tls = _tls(options)
     access.check_binding(
         options.host, options.port or access.first_port(options.name or ""), tls is not None, options.is_plain
@@ -117,7 +121,7 @@ async def _serve_until_refused(options: ServeOptions, tls: ssl.SSLContext | None
         pages = Pages(os.path.join(twixt.__path__[0], "web"), rules.origins)
         simulation = Simulation(name, time.perf_counter_ns(), options.is_owned)
         may_control = access.is_loopback(options.host) if options.may_control is None else options.may_control
-        server = Server(simulation, rules, pages, may_control)
+        server = Server(simulation, rules, pages, may_control, options.page)
         opened = await server.listen(listening, tls)
         try:
             _print_link(options, access.link(scheme, options.host, port, kept.token), port)

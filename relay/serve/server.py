@@ -1,7 +1,7 @@
 """The server: one port for the page and for the two WebSockets of each page.
 
-Always: before the hello, a client costs a connection and at most `MOST_BYTES` bytes. Of clients that have not said
-hello yet, only the newest `MOST_OPENING` are kept. Nothing of a request is logged, because it may contain secrets.
+Always: before the hello, a client costs a connection and at most `MOST_OPENING_BYTES` bytes. Of clients that have not
+said hello yet, only the newest `MOST_OPENING` are kept. Nothing of a request is logged, because it may contain secrets.
 """
 
 from __future__ import annotations
@@ -11,14 +11,17 @@ import http
 import logging
 import socket
 import ssl
+import time
 from collections import OrderedDict
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from websockets.asyncio.server import Server as WebSocketServer
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.datastructures import Headers, MultipleValuesError
 from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
+from websockets.protocol import State
 
 import twixt
 from twixt.ipc.process.notices import print_current_exception
@@ -34,6 +37,10 @@ from twixt.relay.stream.messages import MOST_BYTES, ROLES, Hello, MessageError
 MOST_VIEWERS = 32
 # Largest number of connections that have not said hello yet. The oldest of them is dropped for a new one.
 MOST_OPENING = 64
+# Largest number of bytes that a connection may send before its hello, and in a second after it. One that sends more is
+# dropped: the library answers pings and collects fragments before anybody counts messages. A page that sends too many
+# messages is not read for so long that it stays below.
+MOST_OPENING_BYTES, MOST_BYTES_PER_S = 64 << 10, 512 << 10
 # Number of nonces that are remembered.
 MOST_NONCES = 4096
 # Longest wait for the hello, and for the other connection of a pair, in seconds.
@@ -56,9 +63,14 @@ class _Half(NamedTuple):
 
 
 class Server:
-    """Serves the simulation to pages. may_control: True if pages may control the simulation."""
+    """Serves the simulation to pages. may_control: True if pages may control the simulation. options: settings with
+    which a page begins."""
 
-    def __init__(self, simulation: Simulation, access: Access, pages: Pages, may_control: bool) -> None:
+    def __init__(
+        self, simulation: Simulation, access: Access, pages: Pages, may_control: bool,
+        options: Mapping[str, Any],
+    ) -> None:  # fmt: skip
+        self._options = options
         self._simulation, self._access, self._pages = simulation, access, pages
         self._controllers: set[Controller] | None = set() if may_control else None
         self._viewers: set[Viewer] = set()
@@ -162,7 +174,8 @@ class Server:
             raise MessageError(f"there are {MOST_VIEWERS} viewers already", messages.TOO_MANY)
         self._opening.pop(connection, None)
         name, may_control = self._simulation.name, self._controllers is not None
-        await connection.send(messages.welcome_text(twixt.__version__, name, may_control, self._simulation.origin_ns))
+        origin_ns = self._simulation.origin_ns
+        await connection.send(messages.welcome_text(twixt.__version__, name, may_control, origin_ns, self._options))
         return hello
 
     async def _pair(self, connection: ServerConnection, hello: Hello) -> None:
@@ -198,10 +211,22 @@ class Server:
 
 
 class _CountedConnection(ServerConnection):
-    """A connection that is dropped for a newer one if it does not say hello. OPENING: all such connections, the oldest
-    first."""
+    """A connection that is dropped for a newer one if it does not say hello, and if it sends too much. OPENING: all
+    connections without a hello, the oldest first."""
 
     OPENING: OrderedDict[ServerConnection, None]
+    _read_bytes = 0
+    _read_since_s = 0.0
+
+    def data_received(self, data: bytes) -> None:
+        is_opening, now_s = self in self.OPENING, time.monotonic()
+        if not is_opening and now_s - self._read_since_s >= 1:
+            self._read_bytes, self._read_since_s = 0, now_s
+        left = (MOST_OPENING_BYTES if is_opening else MOST_BYTES_PER_S) - self._read_bytes
+        self._read_bytes += len(data)
+        super().data_received(data[: max(0, left)])
+        if left < len(data) and self.protocol.state in (State.CONNECTING, State.OPEN):  # else it closes by itself
+            self.transport.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)

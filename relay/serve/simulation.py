@@ -14,13 +14,16 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from twixt.ipc.commands import Command
 from twixt.ipc.config.rules import SCALE3
 from twixt.ipc.errors import TwixtError
+from twixt.ipc.interaction.events import Look, UserAction, UserEvent
 from twixt.ipc.plan import Plan
 from twixt.ipc.process.notices import print_notice
 from twixt.ipc.ring.layout import BODY_ROWS, PART_ROWS, ColumnBlock
@@ -171,8 +174,11 @@ class Simulation:
     @property
     def newest_number(self) -> int:
         """Number of the newest snapshot that can be sent; it never decreases."""
-        if self.link is not None:
+        if self.link is not None and self._server is not None:
+            before = self._view
             self._look(self.link)
+            if self._view is not before:  # no wake will come for it, if none is requested at this moment
+                self._server.on_news()
         if self._view is not None:
             self._number = self._snapshots_before + self._view.number
         return self._number
@@ -188,6 +194,15 @@ class Simulation:
                 return None
             self._encoded = self._encode(self._view, number)
         return self._encoded
+
+    def as_sent(self, message: Command | UserAction) -> Command | UserAction:
+        """The page's message with instants of the server's clock, and with the simulation's own version of a camera."""
+        match message:
+            case UserEvent(acted_ns=acted_ns):
+                return replace(message, acted_ns=acted_ns + self.origin_ns)
+            case Look(camera_version=version):
+                return replace(message, camera_version=max(0, version - self._cameras_before))
+        return message
 
     def lean_payload(self, since: int) -> tuple[Payload, int]:
         """Payload of the snapshot that `newest` returned, for a page that has the lean rows of the version `since`, and

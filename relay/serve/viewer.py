@@ -16,6 +16,7 @@ from websockets.asyncio.server import ServerConnection
 from websockets.exceptions import ConnectionClosed
 
 from twixt.ipc.commands import Command
+from twixt.ipc.interaction.events import UserAction
 from twixt.relay.serve.controller import Controller
 from twixt.relay.serve.simulation import Simulation
 from twixt.relay.stream import messages
@@ -189,6 +190,8 @@ class Viewer:
 
     async def _receive_control(self) -> None:
         async for text in self._control:
+            if self._controller is not None:
+                self._controller.hear()
             match messages.read_control(text):
                 case Ping(number):
                     # A page that does not read waits here, so its pings do not pile up.
@@ -196,11 +199,12 @@ class Viewer:
                     await self._control.send(messages.pong_text(number, at_ns))
                 case Acknowledgement(number):
                     self._acknowledge(number)
-                case Command() as command:
+                case Command() | UserAction() as message:
                     if self._controller is None:
-                        self.refuse(command.name, "this link may not control the simulation")
+                        name = message.name if isinstance(message, Command) else message.KIND
+                        self.refuse(name, "this link may not control the simulation")
                     else:
-                        self._controller.send(command)
+                        await self._controller.send(self._simulation.as_sent(message))
             await self._limit_messages()
 
     async def _limit_messages(self) -> None:

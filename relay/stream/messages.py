@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from twixt.ipc.commands import Command, CommandError
 from twixt.ipc.errors import TwixtError
+from twixt.ipc.interaction.events import ActionError, Look, Pull, UserAction, UserEvent
 from twixt.ipc.plan import Plan
 from twixt.ipc.ring.layout import HEAD_PACKING
 from twixt.ipc.scene import Camera
@@ -47,6 +48,9 @@ MOST_WHOLE = 1 << 53
 ALIGNED = 8
 # Commands that a page may send. It cannot end the simulation, and it cannot inject trouble.
 PAGE_COMMANDS = ("pause", "resume", "step", "time_scale", "reset", "control")
+# Actions of a page's user, by their kinds.
+ACTIONS: dict[str, type[UserAction]] = {each.KIND: each for each in (UserEvent, Pull, Look)}
+WHOLE = re.compile(r"-?[0-9]{1,19}")
 NONCE = re.compile(r"[0-9a-f]{32}")
 # Digests are bytes in hexadecimal digits.
 DIGEST = re.compile(rf"(?:[0-9a-f]{{2}}){{1,{DIGEST_BYTES}}}")
@@ -118,10 +122,10 @@ def head_bytes(head: Head, origin_ns: int) -> bytes:
     return HEAD_PACKING.pack(*head).ljust(HEAD.itemsize, b"\0")
 
 
-def welcome_text(version: str, name: str, may_control: bool, origin_ns: int) -> str:
-    """The server's first message on each connection."""
+def welcome_text(version: str, name: str, may_control: bool, origin_ns: int, options: Mapping[str, Any]) -> str:
+    """The server's first message on each connection. options: settings with which the page begins."""
     return _text("welcome", protocol=PROTOCOL, version=version, name=name, may_control=may_control,
-                 origin_ns=str(origin_ns))  # fmt: skip
+                 origin_ns=str(origin_ns), options=dict(options))  # fmt: skip
 
 
 def pong_text(ping_id: int, at_ns: int) -> str:
@@ -205,7 +209,7 @@ def token_of(message: str | bytes) -> str:
     return token if isinstance(token, str) else ""
 
 
-def read_control(message: str | bytes) -> Ping | Acknowledgement | Command:
+def read_control(message: str | bytes) -> Ping | Acknowledgement | Command | UserAction:
     """Decodes and checks a later message on the control connection. Raises MessageError."""
     fields = _fields(message)
     match fields.pop("kind", None):
@@ -215,7 +219,9 @@ def read_control(message: str | bytes) -> Ping | Acknowledgement | Command:
             return Acknowledgement(_whole(fields, "number"))
         case "command":
             return _command(fields)
-    raise MessageError("a message must be a ping, an acknowledgement or a command")
+        case "action":
+            return _action(fields)
+    raise MessageError("a message must be a ping, an acknowledgement, a command or an action")
 
 
 def reason_of(text: str) -> str:
@@ -235,6 +241,23 @@ def _command(fields: dict[str, Any]) -> Command:
     try:
         return Command(name, value)
     except CommandError as error:
+        raise MessageError(str(error)) from error
+
+
+def _action(fields: dict[str, Any]) -> UserAction:
+    kind, values = fields.get("action"), fields.get("fields")
+    if not isinstance(kind, str) or kind not in ACTIONS or not isinstance(values, dict):
+        raise MessageError(f"an action of a page must be one of {', '.join(ACTIONS)}, with its fields")
+    if "draw_time_ns" in values:
+        if not (isinstance(values["draw_time_ns"], str) and WHOLE.fullmatch(values["draw_time_ns"])):
+            raise MessageError("draw_time_ns must be a whole number, as text")
+        values["draw_time_ns"] = int(values["draw_time_ns"])
+    acted_ns = values.get("acted_ns", 0)
+    if type(acted_ns) is not int or not -MOST_WHOLE < acted_ns < MOST_WHOLE:
+        raise MessageError("acted_ns must be a whole number from -2^53 to 2^53")
+    try:
+        return ACTIONS[kind].from_fields(values)
+    except ActionError as error:
         raise MessageError(str(error)) from error
 
 

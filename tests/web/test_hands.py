@@ -67,6 +67,7 @@ answer(given.map(({camera, acts, mayPull = true, draggable = []}) => {
     else if (act === "frames") for (const places of value) frame(places);
     else if (act === "view") view[value[0]](...value.slice(1));
     else if (act === "forget") hands.forget();
+    else if (act === "letGo") hands.letGo(timeMs);
     else {
       const defaults = {pointerId: 1, pointerType: "mouse", button: 0, buttons: act === "pointerup" ? 0 : 1};
       const {x, y, ...given} = {...defaults, ...value};
@@ -110,6 +111,7 @@ def test_drags_turn_and_move_the_camera_and_the_wheel_zooms() -> None:
         "left": drag(EMPTY, 150, 0), "right": drag(EMPTY, 30, 0, button=2, buttons=2),
         "middle": drag(EMPTY, 0, 30, button=1, buttons=4), "shift": drag(EMPTY, 30, 0, shiftKey=True),
         "wheel": [["wheel", MIDDLE | {"deltaY": -200, "deltaMode": 0}]],
+        "notches": [["wheel", MIDDLE | {"deltaY": -12, "deltaMode": 1, "wheelDeltaY": 240}]],
         "lines": [["wheel", MIDDLE | {"deltaY": 3, "deltaMode": 1}]],
     }  # fmt: skip
     cases = [{"camera": CAMERA, "acts": [*starts, *acts, FRAME]} for acts in pages.values()]
@@ -120,6 +122,7 @@ def test_drags_turn_and_move_the_camera_and_the_wheel_zooms() -> None:
         assert found[name]["target"] == pytest.approx((-30 * METRES_PER_PX, 0, 0))
     assert found["middle"]["target"] == pytest.approx((0, 0, 30 * METRES_PER_PX))
     assert found["wheel"]["distanceM"] == pytest.approx(8.1)
+    assert found["notches"]["distanceM"] == pytest.approx(8.1)
     assert found["lines"]["distanceM"] == pytest.approx(10 / 0.9)
 
 
@@ -216,6 +219,27 @@ def test_a_lost_pointer_ends_the_drag() -> None:
     found = run(FRAME, ["pointerdown", MIDDLE | {"ctrlKey": True}], FRAME, ["pointercancel", MIDDLE], FRAME)
     assert [pull["body"] for pull in found["pulls"]] == [0, None]
     assert [frame["isHeld"] for frame in found["frames"]] == [False, True, False]
+
+
+def test_a_finger_that_stays_on_a_body_for_a_while_pulls_it() -> None:
+    finger = OTHER | {"pointerType": "touch"}
+    moved = finger | {"x": OTHER["x"] + 40}
+    found = run(
+        FRAME, ["pointerdown", finger], *[FRAME] * 30, ["pointermove", moved], FRAME, ["pointerup", moved], FRAME
+    )
+    assert [pull["body"] for pull in found["pulls"]] == [1, 1, None]
+    assert found["pulls"][1]["target"][0] > found["pulls"][0]["target"][0] + 0.5
+    assert found["frames"][0]["eye"] == found["frames"][-1]["eye"]
+    assert found["clicks"] == []
+    for acts in ([["pointermove", moved], *[FRAME] * 30], [*[FRAME] * 5, ["pointermove", moved], *[FRAME] * 30]):
+        turned = run(FRAME, ["pointerdown", finger], *acts)
+        assert turned["pulls"] == []
+        assert turned["frames"][0]["eye"] != turned["frames"][-1]["eye"]
+
+
+def test_a_pull_ends_at_once_when_the_page_is_hidden() -> None:
+    found = run(FRAME, ["pointerdown", OTHER | {"ctrlKey": True}], FRAME, ["letGo"])
+    assert [pull["body"] for pull in found["pulls"]] == [1, None]
 
 
 def bounce(step: int) -> list[Any]:

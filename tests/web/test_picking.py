@@ -24,7 +24,7 @@ SCRIPT = """
 const {Scene} = await import(WEB + "scene.js");
 const {OrbitCamera} = await import(WEB + "camera.js");
 const {DrawnPoses} = await import(WEB + "pose.js");
-const {firstHit, rayOf} = await import(WEB + "picking.js");
+const {firstHit, pixelOf, rayOf} = await import(WEB + "picking.js");
 const bytesOf = (text) => { const bytes = Buffer.from(text, "base64"); return bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length); };
 const {head, shapeIndex, indices, meshes, records, scale3, cases} = given;
 const message = {version: 1, head, shapeIndex: Uint16Array.from(shapeIndex), indices: Uint32Array.from(indices)};
@@ -43,7 +43,8 @@ answer(cases.map(({camera, sizePx: [widthPx, heightPx], atPx}) => {
   const matrices = orbit.matrices(widthPx, heightPx), viewport = orbit.viewport(widthPx, heightPx);
   return atPx.map(([xPx, yPx]) => {
     const ray = rayOf(matrices, viewport, xPx, yPx, heightPx);
-    return {ray, hit: firstHit(ray, scene, poses)};
+    const point = ray.origin.map((value, axis) => value + 3 * ray.direction[axis]);
+    return {ray, hit: firstHit(ray, scene, poses), pixel: pixelOf(matrices, viewport, point, heightPx)};
   });
 }));
 """
@@ -115,6 +116,7 @@ def test_the_body_under_a_pixel_is_the_native_viewers() -> None:
             ray = ray_of(matrices, viewport, x_px, y_px, size_px[1])
             assert answer["ray"]["origin"] == pytest.approx(ray.origin, abs=1e-6)
             assert answer["ray"]["direction"] == pytest.approx(ray.direction, abs=1e-6)
+            assert answer["pixel"] == pytest.approx((x_px, y_px), abs=1e-3)
             expected = first_hit(ray, scene, poses)
             assert (answer["hit"] is None) == (expected is None)
             if expected is not None:

@@ -27,7 +27,7 @@ def with_server(folder: Path, act: Callable[[Callable[[], connect]], Awaitable[N
     async def run() -> None:
         simulation = Simulation("nobody", 0)
         with access.bound("127.0.0.1", None, 0, "nobody") as listening:
-            made = Server(simulation, Access("secret"), Pages(str(folder)), True)
+            made = Server(simulation, Access("secret"), Pages(str(folder)), True, {})
             opened = await made.listen(listening, None)
             port = listening.getsockname()[1]
             try:

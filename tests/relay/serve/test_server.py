@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import secrets
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,11 +20,12 @@ from websockets.exceptions import InvalidStatus
 
 from tests.relay.page import Page, Received, closed_with, hello, opened
 from tests.relay.serve.conftest import Served, served, until
+from twixt.ipc.commands import Command
 from twixt.ipc.plan import Plan
 from twixt.ipc.scene import Camera, ColorBy, Mesh, Scene, Sphere
 from twixt.ipc.scene.scene import packed_scene
 from twixt.ipc.snapshot import HEAD, new_bodies
-from twixt.relay.serve.controller import MOST_CONTROLLERS
+from twixt.relay.serve.controller import MOST_CONTROLLERS, MOST_PENDING, Controller
 from twixt.relay.serve.server import MOST_OPENING, MOST_VIEWERS
 from twixt.relay.stream.credit import Credit
 from twixt.relay.stream.lean import LeanDecoder
@@ -216,6 +218,23 @@ def test_a_program_that_replaces_its_scene_at_each_step_is_seen(lab: Served) -> 
         program.join()
 
 
+def test_while_a_simulation_that_runs_again_has_published_nothing_pages_are_answered(runtime_folder: Path) -> None:
+    with served() as made:
+        made.simulate(BALLS)
+        made.publish()
+        made.serve()
+        with Page(made.link) as page:
+            page.snapshot()
+            made.host.end()
+            page.heard("end")
+            made.simulate(BALLS)
+            page.until(lambda received: received.kind == SCENE)
+            page.tell(kind="ping", id=3)
+            assert page.heard("pong")["id"] == 3
+            made.publish()
+            assert page.snapshot().head["tick"] == made.tick
+
+
 def test_more_bodies_than_fit_into_the_first_memory_arrive(runtime_folder: Path) -> None:
     with served() as made:
         made.simulate(BALLS, capacity=3)
@@ -335,6 +354,25 @@ def test_a_page_that_speaks_on_the_stream_or_sends_megabytes_is_closed(lab: Serv
         assert closed_with(page.stream) == OTHER_CLOSED
 
 
+@pytest.mark.parametrize("frame", [b"\x89\xfd" + bytes(129), b"\x00\x80" + bytes(4)], ids=["pings", "fragments"])
+@pytest.mark.parametrize("is_page", [False, True])
+def test_floods_that_are_no_messages_end_their_connection(lab: Served, frame: bytes, is_page: bool) -> None:
+    with ExitStack() as opened_by_test:
+        if is_page:
+            page = opened_by_test.enter_context(Page(lab.link))
+            page.snapshot()
+            flooder = page.control
+        else:
+            flooder = opened_by_test.enter_context(opened(lab.link))
+        begin = b"" if frame[0] & 0x80 else b"\x01\x80" + bytes(4)
+        with suppress(OSError):
+            for block in [begin, *[frame * 2000] * 1000]:
+                flooder.socket.sendall(block)
+        closed_with(flooder)
+    with Page(lab.link) as page:
+        page.snapshot()
+
+
 def test_the_end_of_one_connection_ends_the_other(lab: Served) -> None:
     with Page(lab.link) as page:
         page.stream.close()
@@ -363,6 +401,17 @@ def test_commands_reach_the_simulation_through_eight_pages_at_most(lab: Served) 
             opened_pages[0].tell(kind="command", name="control", value=[3, value])
         got.clear()
         until(lambda: any(one.value == [3, 999] for one in lab.host.commands.drain()), "the newest value")
+
+
+def test_of_commands_that_wait_only_the_newest_are_kept() -> None:
+    async def pending() -> list[float]:
+        controller = Controller("nobody", lambda name, reason: None, set())
+        for index in range(1000):
+            controller.send(Command("control", [index, 0]))
+        controller.close()
+        return [index for _, index in controller._pending]
+
+    assert asyncio.run(pending()) == [*range(1000 - MOST_PENDING, 1000)]
 
 
 def test_there_are_at_most_32_viewers(lab: Served) -> None:
