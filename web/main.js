@@ -12,6 +12,7 @@ import {ClockMap} from "./clock_map.js";
 import {Connection} from "./connection.js";
 import {Contents} from "./contents.js";
 import {clockColumns, FrameLog, pairColumns, RefreshInterval} from "./frame_log.js";
+import {Overlay} from "./overlay.js";
 import {nextScale, onlyInWindow, Panel} from "./panel.js";
 import {MODES, PlaybackClock} from "./playback_clock.js";
 import {DrawnPoses, ParentLog, publishedPlaces} from "./pose.js";
@@ -47,6 +48,7 @@ class Page {
   renderer = null;
   scene = null;
   view = new View();
+  overlay = new Overlay(document);
   method = METHODS[0];
   status = {};
   plan = null;
@@ -132,6 +134,7 @@ class Page {
 
   #begin(welcome) {
     this.decoder.begin();
+    this.overlay.begin();
     this.#waiting = [];
     this.status = {};
     document.title = `${welcome.name} · twixt`;
@@ -190,6 +193,8 @@ class Page {
       this.scene.refresh();
       this.renderer.setScene(this.scene);
       this.#drawn = {};
+    } else if (message.kind === "overlay") {
+      this.overlay.take(message);
     }
     this.connection.applied(message);
   }
@@ -259,6 +264,7 @@ class Page {
     } else if (message.kind === "status") {
       if (!("time_scale" in this.status)) this.timeScale = message.status.time_scale ?? this.timeScale;
       this.status = message.status;
+      this.overlay.setStatus(this.status);
       this.input.reflect(message.status);
     } else if (message.kind === "end") {
       this.status = {};
@@ -279,6 +285,7 @@ class Page {
     this.#enterWaiting();
     const presentNs = this.clockMap.toServerNs(timestampMs + this.#refresh.ms);
     if (this.store.count && this.renderer !== null) this.#draw(presentNs);
+    this.overlay.draw();
     this.connection.frameDrawn();
     this.#record(timestampMs, beginMs, presentNs);
     this.#isResting &&= this.#isStale;
@@ -307,6 +314,7 @@ class Page {
       this.renderer.screenshot(asked).then((picture) => this.#panel.save(picture));
     } else if (!isSame(asked, this.#drawn)) {
       this.renderer.draw(asked);
+      this.overlay.label(scene, poses, asked);
       if (this.#drawn.camera === undefined) idle(() => this.renderer.prepare());
     }
     this.#drawn = asked;

@@ -8,13 +8,13 @@
 
 import {LeanDecoder} from "./lean.js";
 
-const COLUMNS = 1, SCENE = 2, CONTENT = 3, SNAPSHOT = 4;
+const COLUMNS = 1, SCENE = 2, CONTENT = 3, SNAPSHOT = 4, OVERLAY = 5;
 const FULL = 0, LEAN = 1;
 const PREFIX_BYTES = 8;
 const HEAD_BYTES = 128;
 const RECORD_BYTES = 64;
 const VERTEX_BYTES = 12;
-const CONTENT_HEAD_BYTES = 40;
+const CONTENT_HEAD_BYTES = 40, OVERLAY_HEAD_BYTES = 8;
 // Number of bytes of a digest in a scene's tables. The message pads it with zeros to 32 bytes.
 const DIGEST_BYTES = 16;
 // Number of layouts that are kept. A connection sends one layout at each change of the columns' shapes.
@@ -60,7 +60,7 @@ export class Decoder {
   /**
    * Decodes one message of the stream.
    * @param {ArrayBuffer} buffer  the message
-   * @returns {object} a message with `kind` "columns", "scene", "content" or "snapshot", and its `number`
+   * @returns {object} a message with `kind` "columns", "scene", "content", "snapshot" or "overlay", and its `number`
    * @throws {Error} if the bytes are damaged
    */
   decode(buffer) {
@@ -73,6 +73,7 @@ export class Decoder {
       case SCENE: return {kind: "scene", number, ...sceneOf(buffer, view)};
       case CONTENT: return {kind: "content", number, ...contentOf(buffer, view)};
       case SNAPSHOT: return {kind: "snapshot", number, snapshot: this.#snapshot(buffer, view, codec, layout)};
+      case OVERLAY: return {kind: "overlay", number, codec, ...overlayOf(buffer, view)};
       default: throw damaged(`its kind is ${kind}`);
     }
   }
@@ -189,6 +190,12 @@ function contentOf(buffer, view) {
     throw damaged(`a content of ${size} bytes has a piece that ends at ${offset + bytes.length}`);
   }
   return {digest, offset, size, bytes};
+}
+
+function overlayOf(buffer, view) {
+  const begin = PREFIX_BYTES + OVERLAY_HEAD_BYTES;
+  if (buffer.byteLength <= begin) throw damaged(`an overlay has ${buffer.byteLength} bytes`);
+  return {offset: view.getUint32(8, true), size: view.getUint32(12, true), bytes: new Uint8Array(buffer, begin)};
 }
 
 function jsonOf(bytes) {

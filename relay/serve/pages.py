@@ -28,6 +28,7 @@ GZIP_BYTES = 1000
 METHODS = ("GET", "HEAD")
 # Comments that begin a line. They are a quarter of the compressed modules.
 COMMENT = re.compile(rb"^[ \t]*(?:/\*\*.*?\*/[ \t]*$|//[^\n]*)", re.MULTILINE | re.DOTALL)
+INDENT = re.compile(rb"^[ \t]+", re.MULTILINE)
 
 
 class Answer(NamedTuple):
@@ -101,8 +102,9 @@ def security_headers(framed_by: Collection[str] = ()) -> dict[str, str]:
 
 
 def without_comments(script: bytes) -> bytes:
-    """A module without the comments that begin a line. The numbers of its lines stay, for messages of errors."""
-    return COMMENT.sub(lambda comment: b"\n" * comment[0].count(b"\n"), script)
+    """A module without the comments that begin a line, and without indents. The numbers of its lines stay, for messages
+    of errors."""
+    return INDENT.sub(b"", COMMENT.sub(lambda comment: b"\n" * comment[0].count(b"\n"), script))
 
 
 def _read(path: str) -> _File:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 
 from websockets.asyncio.server import ServerConnection
 from websockets.exceptions import ConnectionClosed
@@ -23,12 +24,15 @@ from twixt.relay.stream import messages
 from twixt.relay.stream.contents import MissingContents
 from twixt.relay.stream.credit import Credit
 from twixt.relay.stream.messages import Acknowledgement, Hello, MessageError, Payload, Ping
+from twixt.relay.stream.overlays import MissingOverlays, PieceSize
 
 # Shortest interval between two status messages, in ns.
 STATUS_NS = 100_000_000
 # Largest number of messages that are read from a page in a second. Above it, the page waits. A page that draws 240
 # frames a second acknowledges as often.
 MESSAGES_PER_S = 500
+# Largest number of pieces of overlays on the way.
+MOST_PIECES = 2
 
 
 class Viewer:
@@ -42,7 +46,9 @@ class Viewer:
         self._simulation, self._stream, self._control = simulation, stream, control
         self._controller = None if controllers is None else Controller(simulation.name, self.refuse, controllers)
         self._credit = Credit()
-        self._contents = MissingContents(hello.have)
+        self._contents, self._overlays = MissingContents(hello.have), MissingOverlays()
+        self._piece_size = PieceSize()
+        self._pieces = deque[tuple[int, int]]()  # (number, instant) of the pieces of overlays on the way
         self._number = 0  # of the last message on the stream
         self._scene = self._snapshot = self._camera = 0  # versions and number of what was sent
         self._layouts: set[int] = set()
@@ -104,19 +110,17 @@ class Viewer:
         while True:
             await self._stream_news.wait()
             self._stream_news.clear()
-            self._is_waiting = False
             self._credit.publish_interval(self._simulation.interval_ns)
-            while self._has_news and self._credit.may_send(time.perf_counter_ns()):
-                if not (together := self._next()):
-                    self._is_waiting = True
-                    break
+            while together := self._allowed() or self._overlay_piece():
                 for payload in together:
                     self._number += 1
-                    content = payload.numbered(self._number)
-                    self._credit.sent(self._number, len(content), time.perf_counter_ns())
+                    content, now_ns = payload.numbered(self._number), time.perf_counter_ns()
+                    if payload.kind == messages.OVERLAY:
+                        self._credit.sent_beside(self._number)
+                        self._pieces.append((self._number, now_ns))
+                    else:
+                        self._credit.sent(self._number, len(content), now_ns)
                     await self._stream.send(content)
-            else:
-                self._is_waiting = not self._has_news
             self._simulation.request_wake()
 
     @property
@@ -126,6 +130,24 @@ class Viewer:
         return simulation.link is not None and (
             self._scene != simulation.scene_version or bool(self._contents) or self._snapshot < simulation.newest_number
         )
+
+    def _allowed(self) -> list[Payload]:
+        """The next messages that the credit allows."""
+        if not self._has_news:
+            self._is_waiting = True
+            return []
+        together = self._next() if self._credit.may_send(time.perf_counter_ns()) else None
+        self._is_waiting = together == []
+        return together or []
+
+    def _overlay_piece(self) -> list[Payload]:
+        """The next piece of an overlay, beside the credit: however many images there are, no snapshot is left out."""
+        simulation = self._simulation
+        if simulation.link is None or len(self._pieces) >= MOST_PIECES:
+            return []
+        encoded = simulation.encoded_overlay
+        piece = self._overlays.next_piece(simulation.overlays, encoded, self._piece_size.bytes)
+        return [] if piece is None else [piece]
 
     def _next(self) -> list[Payload]:
         """The next messages of the stream: contents and snapshots in turns. A scene and columns go together with a
@@ -221,6 +243,9 @@ class Viewer:
             self._credit.acknowledged(number, time.perf_counter_ns())
         except ValueError as error:
             raise MessageError(str(error)) from error
+        while self._pieces and self._pieces[0][0] <= number:
+            _, sent_ns = self._pieces.popleft()
+            self._piece_size.acknowledged(self._credit.queued_ns(time.perf_counter_ns() - sent_ns))
         self._stream_news.set()
 
     async def _refuse_stream(self) -> None:

@@ -107,6 +107,14 @@ class Credit:
         self._newest = number
         self._unacknowledged.append(Sent(number, size_bytes, now_ns))
 
+    def sent_beside(self, number: int) -> None:
+        """Counts a message that does not need the window's room."""
+        self._newest = number
+
+    def queued_ns(self, time_ns: int) -> float:
+        """Part of a time from sending to acknowledgement that is beyond base and noise."""
+        return max(0.0, time_ns - self.base_ns - NOISE_FACTOR * self._difference_ns)
+
     def acknowledged(self, number: int, now_ns: int) -> None:
         """Counts all messages up to `number` as applied by the page.
 

@@ -25,7 +25,7 @@ from twixt.ipc.snapshot import HEAD, Head
 PROTOCOL = 1
 STREAM, CONTROL = ROLES = ("stream", "control")
 # Kinds of messages on the stream, and codecs of snapshots.
-COLUMNS, SCENE, CONTENT, SNAPSHOT = 1, 2, 3, 4
+COLUMNS, SCENE, CONTENT, SNAPSHOT, OVERLAY = 1, 2, 3, 4, 5
 FULL, LEAN = 0, 1
 # Codes with which the server closes a WebSocket.
 INVALID, WRONG_TOKEN, LATE_HELLO, OTHER_PROTOCOL, SERVER_ENDED, OTHER_CLOSED, USED_NONCE, TOO_MANY = (
@@ -35,6 +35,7 @@ INVALID, WRONG_TOKEN, LATE_HELLO, OTHER_PROTOCOL, SERVER_ENDED, OTHER_CLOSED, US
 HEADER = struct.Struct("<BBHI")
 VERSIONS = struct.Struct("<II")
 PIECE = struct.Struct("<32sII")
+OVERLAY_PIECE = struct.Struct("<II")
 DIGEST_BYTES = 32
 # Largest number of bytes of a content in one message. A larger message would hold up the snapshots behind it.
 PIECE_BYTES = 256 << 10
@@ -101,6 +102,12 @@ def content_payload(digest: bytes, offset: int, size: int, piece: bytes) -> Payl
     """Payload of a piece of a content. offset: place of the piece in the content. size: of the whole content. Both are
     in bytes."""
     return Payload(CONTENT, PIECE.pack(digest, offset, size) + piece)
+
+
+def overlay_payload(sort: int, offset: int, size: int, piece: bytes) -> Payload:
+    """Payload of a piece of an overlay. sort: 0 images, 1 figures, 2 plots. offset: place of the piece in the overlay. size: of the whole overlay. Both are
+    in bytes."""
+    return Payload(OVERLAY, OVERLAY_PIECE.pack(offset, size) + piece, sort)
 
 
 def snapshot_payload(

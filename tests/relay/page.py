@@ -13,8 +13,9 @@ import numpy as np
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
+from twixt.ipc.session.messages import OVERLAYS
 from twixt.ipc.snapshot import BODY, HEAD
-from twixt.relay.stream.messages import COLUMNS, CONTENT, CONTROL, PROTOCOL, SCENE, SNAPSHOT, STREAM
+from twixt.relay.stream.messages import COLUMNS, CONTENT, CONTROL, OVERLAY, PROTOCOL, SCENE, SNAPSHOT, STREAM
 
 # What takes longer than this hangs.
 PATIENCE_S = 30.0
@@ -72,6 +73,31 @@ class Received(NamedTuple):
             offset += -(-values.nbytes // 8) * 8
         assert offset == len(self.content)
         return found
+
+
+class OverlayReader:
+    """Joins pieces of overlays. images, figures, plots: the newest complete ones."""
+
+    def __init__(self) -> None:
+        self._contents = [b"", b"", b""]
+        self.images: tuple[Any, ...] = ()
+        self.figures: tuple[Any, ...] = ()
+        self.plots: tuple[Any, ...] = ()
+
+    def add(self, received: Received) -> str | None:
+        """The sort of the overlay that this piece completes; None if it completes none."""
+        assert received.kind == OVERLAY
+        offset, size = struct.unpack_from("<II", received.content)
+        content = self._contents[received.codec]
+        assert offset == len(content)
+        content = self._contents[received.codec] = content + received.content[8:]
+        if len(content) < size:
+            return None
+        text, _, raw = content.partition(b"\n")
+        self._contents[received.codec], fields = b"", json.loads(text)
+        (sort,) = fields
+        setattr(self, sort, OVERLAYS[sort](fields, raw))
+        return sort
 
 
 def decoded(message: str | bytes) -> Received:

@@ -46,6 +46,22 @@ class Knobs(World):
         self.bodies.position[0] = self.x.value, float(self.up.value), self.kicks
 """
 
+# A program that draws over the picture. Its image is red, its figure has a line of pure green.
+PICTURES = """
+import numpy as np, twixt
+from twixt import OverlayFigure, OverlayImage, OverlayLine, OverlayText, Scene, Sphere
+
+red = np.full((20, 30, 3), (255, 0, 0), np.uint8)
+line = OverlayLine([[0, 0], [1, 1]], "up", (0, 1, 0))
+with twixt.show(Scene([Sphere(0.2, label="the ball")]), 0.01, name="pictures", viewer=False) as view:
+    view.set_texts([OverlayText("top", "score", "17", size=2)])
+    view.set_images([OverlayImage((170, 160, 60, 40), red)])
+    view.set_figures([OverlayFigure((240, 120, 130, 110), [line], "growth")])
+    for t in view.real_time():
+        view.plot("energy", kinetic=t % 0.5, potential=3)
+        view.publish(position=[[0, 0, t % 1]])
+"""
+
 
 class Rig(NamedTuple):
     start: Starter
@@ -243,4 +259,32 @@ def test_sliders_switches_and_buttons_of_the_program_reach_it(rig: Rig) -> None:
     page.evaluate(f"{inputs}[0].value = 1.25; {inputs}[0].dispatchEvent(new Event('change'))")
     page.evaluate(f"{inputs}[1].click(); {inputs}[2].click()")
     page.wait_for("twixt.store.newest.floats.slice(0, 3).join() === '1.25,1,1'")
+    assert rig.faults == []
+
+
+def test_texts_images_figures_plots_and_labels_of_a_program_are_on_the_page(rig: Rig) -> None:
+    rig.start.script(PICTURES)
+    rig.open("pictures")
+    page = rig.page
+    pixel = "(canvas, x, y) => [...canvas.getContext('2d').getImageData(x, y, 1, 1).data].join()"
+    page.wait_for("document.querySelectorAll('#over canvas').length === 2 && !!document.querySelector('#plots canvas')")
+    assert page.evaluate("document.querySelector('#over .text').innerText.split(/\\s+/).join()") == "score,17"
+    page.wait_for(f"({pixel})(document.querySelector('#over .images canvas'), 15, 10) === '255,0,0,255'")
+    figure = "document.querySelector('#over .figures canvas')"
+    page.wait_for(
+        f"(canvas => canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data"
+        f".some((value, at, all) => at % 4 === 1 && value > 200 && all[at - 1] < 30))({figure})"
+    )
+    page.wait_for("document.getElementById('plots').innerText.includes('potential 3')")
+    page.wait_for("document.querySelector('#over .labels span')?.textContent === 'the ball'")
+    # H hides the panels, but not what the program draws.
+    page.send_key("h")
+    page.wait_for("getComputedStyle(document.getElementById('side')).display === 'none'")
+    assert page.evaluate("document.querySelector('#over .text').checkVisibility()")
+    # Without panels, pictures are where the program wants them.
+    page.wait_for(
+        "(({left, width, bottom}) => left === 170 && width === 60 && innerHeight - bottom === 160)"
+        "(document.querySelector('#over .images canvas').getBoundingClientRect())"
+    )
+    page.send_key("h")
     assert rig.faults == []

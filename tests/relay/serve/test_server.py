@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import http.client
 import json
 import secrets
@@ -20,12 +19,11 @@ from websockets.exceptions import InvalidStatus
 
 from tests.relay.page import Page, Received, closed_with, hello, opened
 from tests.relay.serve.conftest import Served, served, until
-from twixt.ipc.commands import Command
 from twixt.ipc.plan import Plan
 from twixt.ipc.scene import Camera, ColorBy, Mesh, Scene, Sphere
 from twixt.ipc.scene.scene import packed_scene
 from twixt.ipc.snapshot import HEAD, new_bodies
-from twixt.relay.serve.controller import MOST_CONTROLLERS, MOST_PENDING, Controller
+from twixt.relay.serve.controller import MOST_CONTROLLERS
 from twixt.relay.serve.server import MOST_OPENING, MOST_VIEWERS
 from twixt.relay.stream.credit import Credit
 from twixt.relay.stream.lean import LeanDecoder
@@ -401,17 +399,6 @@ def test_commands_reach_the_simulation_through_eight_pages_at_most(lab: Served) 
             opened_pages[0].tell(kind="command", name="control", value=[3, value])
         got.clear()
         until(lambda: any(one.value == [3, 999] for one in lab.host.commands.drain()), "the newest value")
-
-
-def test_of_commands_that_wait_only_the_newest_are_kept() -> None:
-    async def pending() -> list[float]:
-        controller = Controller("nobody", lambda name, reason: None, set())
-        for index in range(1000):
-            controller.send(Command("control", [index, 0]))
-        controller.close()
-        return [index for _, index in controller._pending]
-
-    assert asyncio.run(pending()) == [*range(1000 - MOST_PENDING, 1000)]
 
 
 def test_there_are_at_most_32_viewers(lab: Served) -> None:

@@ -1,0 +1,343 @@
+/**
+ * What a program draws over the picture: texts, images, figures, plots, diagnostics, and labels of bodies and marks.
+ *
+ * Places are those of the window (render/scene/labels.py, render/overlay/program_pictures.py), in CSS pixels. Always: a
+ * canvas is drawn only after its content or its size has changed, and only the newest content. The functions are pure.
+ */
+
+import {colorOf, drawFigure, shortNumber} from "./figures.js";
+import {blendedMarks, placedMarks} from "./marks.js";
+import {chosenPair} from "./poses.js";
+
+const SORTS = ["images", "figures", "plots"];
+// A larger overlay is damaged: see MOST_IMAGE_BYTES in ipc/interaction/overlay.py.
+const MOST_BYTES = 9 << 20;
+const CHANNELS = 3;
+const TEXT_RECORD = 255, TEXT_LABEL = 0x80000000, TEXT_BYTES = 52;
+const MOST_LABELS = 500, MOST_BESIDE = 0.25;
+const TEXT_SIZES = [0.1, 8];
+/** @typedef {{left: number, top: number, right: number, bottom: number}} Rectangle from the window's upper left corner */
+
+/** Joins the pieces of one sort of overlays. */
+export class OverlayPieces {
+  #bytes = new Uint8Array(0);
+  #filled = 0;
+
+  /**
+   * @param {{offset: number, size: number, bytes: Uint8Array}} piece
+   * @returns {?{sort: string, shown: object[]}} The overlay that is complete now; null if none is.
+   */
+  add({offset, size, bytes}) {
+    if (offset === 0) {
+      if (size > MOST_BYTES) throw new Error(`an overlay has ${size} bytes`);
+      this.#bytes = new Uint8Array(size);
+      this.#filled = 0;
+    }
+    if (offset !== this.#filled || size !== this.#bytes.length || offset + bytes.length > size) {
+      throw new Error(`an overlay of ${size} bytes has a piece at ${offset}`);
+    }
+    this.#bytes.set(bytes, offset);
+    this.#filled += bytes.length;
+    return this.#filled === size ? overlayOf(this.#bytes) : null;
+  }
+}
+
+/** @param {Uint8Array} bytes an overlay @returns {{sort: string, shown: object[]}} */
+export function overlayOf(bytes) {
+  const end = bytes.indexOf(10);
+  const fields = JSON.parse(new TextDecoder().decode(bytes.subarray(0, end)));
+  let at = end + 1;
+  const take = (count) => {
+    if (!(count >= 0 && at + count <= bytes.length)) throw new Error("an overlay has too few bytes");
+    at += count;
+    return bytes.subarray(at - count, at);
+  };
+  const line = ([name, color, count]) => (
+    {name, color, points: new Float64Array(take(16 * count).slice().buffer)});
+  const sort = SORTS.find((one) => one in fields);
+  const shown = fields[sort].map((row) => {
+    if (sort === "images") {
+      const [rows, columns] = row.slice(4);
+      return {rect: row.slice(0, 4), rows, columns, pixels: take(CHANNELS * rows * columns)};
+    }
+    if (sort === "plots") return {name: row[0], lines: row[1].map(([name, count]) => line([name, null, count]))};
+    const [rect, title, xLabel, xRange, yRange, kind, hasLegend, lines] = row;
+    return {rect, title, xLabel, xRange, yRange, kind, hasLegend, lines: lines.map(line)};
+  });
+  return {sort, shown};
+}
+
+/**
+ * Moves rectangles off the reserved ones, as `clear_places` in program_pictures.py, after they were fitted into the window.
+ * @param {number[][]} rects left, bottom, width and height; from the window's lower left corner
+ * @param {Rectangle[]} reserved
+ * @returns {Rectangle[]}
+ */
+export function clearPlaces(rects, reserved, widthPx, heightPx) {
+  const wanted = rects.map((rect) => fitted(rect, widthPx, heightPx)), placed = [];
+  wanted.forEach((one, at) => {
+    const others = placed.filter((_, number) => !areOver(wanted[number], one));
+    placed.push(nearest(one, [...reserved, ...others], widthPx, heightPx));
+  });
+  return placed;
+}
+
+// A phone's window is smaller than the one for which a program made its pictures.
+function fitted([left, bottom, width, height], widthPx, heightPx) {
+  const share = Math.min(1, widthPx / width, heightPx / height), wide = width * share, tall = height * share;
+  const x = Math.max(0, Math.min(left, widthPx - wide)), y = Math.max(0, Math.min(bottom, heightPx - tall));
+  return {left: x, top: heightPx - y - tall, right: x + wide, bottom: heightPx - y};
+}
+
+function nearest(wanted, taken, widthPx, heightPx) {
+  const wide = wanted.right - wanted.left, tall = wanted.bottom - wanted.top;
+  const tried = (from, length, starts, ends, most) => (
+    [from, ...[...starts.map((start) => start - length), ...ends].filter((at) => at >= 0 && at <= most - length)]);
+  let best = wanted, least = Infinity;
+  for (const left of tried(wanted.left, wide, taken.map((one) => one.left), taken.map((one) => one.right), widthPx)) {
+    for (const top of tried(wanted.top, tall, taken.map((one) => one.top), taken.map((one) => one.bottom), heightPx)) {
+      const one = {left, top, right: left + wide, bottom: top + tall};
+      const distance = Math.abs(left - wanted.left) + Math.abs(top - wanted.top);
+      if (distance < least && !taken.some((other) => areOver(one, other))) [best, least] = [one, distance];
+    }
+  }
+  return best;
+}
+
+function areOver(one, other) {
+  return one.left < other.right && other.left < one.right && one.top < other.bottom && other.top < one.bottom;
+}
+
+/** The text of a mark's label, as `text_of_label` in ipc/scene/mark_texts.py. */
+export function textOfLabel(label, {markWords, vertices = 0}, ofScene) {
+  if (label < TEXT_LABEL) return ofScene[label - 1] ?? "";
+  const records = markWords.length / 16 - Math.ceil(12 * vertices / 64), last = 16 * (records - 1);
+  if (records < 1 || (markWords[last + 13] & 255) !== TEXT_RECORD) return "";
+  const first = Math.max(0, records - markWords[last + 14]);
+  const all = new Uint8Array(markWords.buffer, markWords.byteOffset, markWords.byteLength);
+  const byte = (at) => all[64 * (first + Math.floor(at / TEXT_BYTES)) + at % TEXT_BYTES];
+  const start = label - TEXT_LABEL, most = (records - first) * TEXT_BYTES;
+  if (start + 2 > most) return "";
+  const length = Math.min(byte(start) | (byte(start + 1) << 8), most - start - 2);
+  return new TextDecoder().decode(Uint8Array.from({length}, (_, at) => byte(start + 2 + at)));
+}
+
+/**
+ * Labels of visible bodies, and texts of marks, between two snapshots.
+ * @returns {{position: number[], text: string, color: number[], size: number, reachM: number}[]}
+ */
+export function labelsOf(scene, poses, asked) {
+  const white = [255, 255, 255, 255], found = [];
+  for (const {body, text, reachM} of scene.labels(poses.count)) {
+    const pose = poses.of(body);
+    if (pose.isVisible) found.push({position: pose.position, text, color: white, size: 1, reachM: reachM * pose.scale});
+  }
+  const pair = chosenPair(asked), marks = blendedMarks(pair).filter(({label}) => label > 0);
+  for (const {kind, position, size: [a], color, label} of marks.length ? placedMarks(marks, poses) : []) {
+    const text = textOfLabel(label, pair.older, scene.head.labels ?? []), isText = kind === "text";
+    const size = isText ? Math.min(Math.max(a, TEXT_SIZES[0]), TEXT_SIZES[1]) : 1;
+    if (text) found.push({position, text, color: isText ? color : white, size, reachM: 0});
+  }
+  return found;
+}
+
+/**
+ * Places the labels that are in the view, the farthest first; at most MOST_LABELS, the nearest ones.
+ * @param {ReturnType<typeof labelsOf>} labels
+ * @param {{view: ArrayLike<number>, projection: ArrayLike<number>, eye: number[]}} camera
+ * @returns {{xPx: number, yPx: number, text: string, color: number[], size: number}[]}
+ */
+export function placedLabels(labels, {view, projection, eye}, widthPx, heightPx) {
+  const found = [];
+  for (const {position, reachM, ...label} of labels) {
+    const [x, y, z] = position.map((value, axis) => value - eye[axis]);
+    const point = [0, 4, 8].map((row) => view[row] * x + view[row + 1] * y + view[row + 2] * z).concat(1);
+    const clip = [0, 4, 8, 12].map((row) => point.reduce((sum, value, at) => sum + value * projection[row + at], 0));
+    const w = clip[3];
+    if (!(w > 0 && clip.slice(0, 3).every((value) => Math.abs(value) <= w))) continue;
+    const besidePx = Math.min(reachM * projection[0] / w * widthPx / 2, MOST_BESIDE * heightPx);
+    found.push({
+      ...label, depthM: point[2], xPx: (clip[0] / w + 1) / 2 * widthPx + besidePx, yPx: (1 - clip[1] / w) / 2 * heightPx,
+    });
+  }
+  return found.sort((one, other) => one.depthM - other.depthM).slice(-MOST_LABELS);
+}
+
+/** Draws everything into the elements `over`, `plots` and `diagnostics` of the page. */
+export class Overlay {
+  #document;
+  #over;
+  #pieces = SORTS.map(() => new OverlayPieces());
+  #shown = {images: [], figures: [], plots: []};
+  #changed = new Set();
+  #canvases = {images: [], figures: []};
+  #layers;
+  #labels = [];
+  #keys = new Map();
+  #opened = new Map();
+
+  constructor(document) {
+    this.#document = document;
+    this.#over = document.getElementById("over");
+    this.#layers = Object.fromEntries(["images", "figures", "labels", "texts"].map((name) => (
+      [name, this.#over.appendChild(this.#make("div", {className: name}))])));
+    // Panels that change their size push pictures and texts aside.
+    const observer = new ResizeObserver(() => this.#changed.add("places"));
+    for (const id of ["over", "card", "side", "bar"]) observer.observe(document.getElementById(id));
+  }
+
+  /** Forgets images, figures and plots. Call this when a new connection begins, because the server sends all again. */
+  begin() {
+    for (const sort of SORTS) this.#set(sort, []);
+  }
+
+  /** Takes a piece of images, figures or plots. */
+  take(message) {
+    const overlay = this.#pieces[message.codec]?.add(message) ?? null;
+    if (overlay !== null) this.#set(overlay.sort, overlay.shown);
+  }
+
+  #set(sort, shown) {
+    this.#shown[sort] = shown;
+    this.#changed.add(sort);
+    if (this.#isNew(sort, shown.map(({rect}) => rect))) this.#changed.add("places");
+  }
+
+  /** Shows the texts and diagnostics of the status. */
+  setStatus({texts = [], diagnostics = {}}) {
+    if (this.#isNew("texts", texts)) {
+      const of = (place) => texts.filter((text) => text.place === place);
+      this.#layers.texts.replaceChildren(...[...new Set(texts.map(({place}) => place))].map((place) => {
+        const stack = this.#make("div", {className: "stack"});
+        stack.dataset.place = place;
+        stack.append(...of(place).map(({text, value, size}) => {
+          const box = this.#make("div", {className: "text"});
+          box.style.fontSize = `${size}em`;
+          box.append(...[text, value].filter(Boolean).map((textContent) => this.#make("span", {textContent})));
+          return box;
+        }));
+        return stack;
+      }));
+      this.#changed.add("places");
+    }
+    if (this.#isNew("diagnostics", diagnostics)) {
+      const list = this.#document.getElementById("diagnostics");
+      list.replaceChildren(...Object.entries(diagnostics).map(([name, value]) => {
+        const row = this.#make("div", {});
+        row.append(this.#make("dt", {textContent: name}), this.#make("dd", {textContent: shortNumber(value)}));
+        return row;
+      }));
+      list.hidden = !list.childElementCount;
+    }
+  }
+
+  /** Draws what has changed since the last call. Call it once a frame. */
+  draw() {
+    if (!this.#changed.size) return;
+    const changed = this.#changed;
+    this.#changed = new Set();
+    if (changed.has("places")) this.#place();
+    if (changed.has("images")) this.#shown.images.forEach((image, at) => drawImage(this.#canvases.images[at], image));
+    if (changed.has("figures") || changed.has("places")) {
+      this.#shown.figures.forEach((figure, at) => drawFigure(this.#canvases.figures[at], figure));
+    }
+    if (changed.has("plots")) this.#drawPlots();
+  }
+
+  /** Shows the labels of a picture that was drawn. */
+  label(scene, poses, asked) {
+    const {clientWidth, clientHeight} = this.#over;
+    const labels = labelsOf(scene, poses, asked);
+    const placed = labels.length ? placedLabels(labels, asked.camera, clientWidth, clientHeight) : [];
+    while (this.#labels.length < placed.length) this.#labels.push(this.#layers.labels.appendChild(this.#make("span", {})));
+    this.#labels.forEach((span, at) => {
+      const label = placed[at];
+      span.hidden = label === undefined;
+      if (span.hidden) return;
+      if (span.textContent !== label.text) span.textContent = label.text;
+      span.style.transform = `translate(${label.xPx.toFixed(1)}px, ${label.yPx.toFixed(1)}px)`;
+      span.style.fontSize = `${label.size}em`;
+      span.style.color = `rgb(${label.color.slice(0, 3).join(" ")} / ${label.color[3] / 255})`;
+    });
+  }
+
+  /** Puts canvases and texts where the panels leave room. */
+  #place() {
+    const {clientWidth, clientHeight} = this.#over;
+    const panels = ["card", "side", "bar"].map((id) => this.#document.getElementById(id).getBoundingClientRect());
+    const names = ["figures", "images"], wanted = names.flatMap((name) => this.#shown[name].map(({rect}) => rect));
+    const places = clearPlaces(wanted, panels.filter(({width}) => width > 0), clientWidth, clientHeight);
+    for (const name of names) {
+      const canvases = this.#canvases[name];
+      while (canvases.length < this.#shown[name].length) {
+        canvases.push(this.#layers[name].appendChild(this.#make("canvas", {})));
+      }
+      for (const canvas of canvases.splice(this.#shown[name].length)) canvas.remove();
+      canvases.forEach((canvas) => {
+        const {left, top, right, bottom} = places.shift();
+        Object.assign(canvas.style, {left: px(left), top: px(top), width: px(right - left), height: px(bottom - top)});
+      });
+    }
+    const [card, side, bar] = panels, isNarrow = card.width + side.width > clientWidth / 2;
+    const tops = {"top left": card.bottom, "top right": side.bottom, top: isNarrow ? Math.max(card.bottom, side.bottom) : 0};
+    for (const stack of this.#layers.texts.children) {
+      const {place} = stack.dataset;
+      if (place in tops) stack.style.top = px(tops[place]);
+      else if (place.startsWith("bottom")) stack.style.bottom = px(bar.width ? clientHeight - bar.top : 0);
+    }
+  }
+
+  #drawPlots() {
+    const {plots} = this.#shown, list = this.#document.getElementById("plots");
+    if (this.#isNew("lines", plots.map(({name, lines}) => [name, ...lines.map((line) => line.name)]))) {
+      this.#opened.clear();
+      list.replaceChildren(...plots.map(({name, lines}) => {
+        const section = this.#make("details", {open: true}), summary = this.#make("summary", {textContent: name});
+        const newest = lines.map((line, at) => {
+          const output = this.#make("output", {});
+          output.style.color = `rgb(${colorOf(at, null)})`;
+          return output;
+        });
+        const legend = this.#make("p", {}), canvas = this.#make("canvas", {});
+        legend.append(...newest);
+        section.append(summary, legend, canvas);
+        section.addEventListener("toggle", () => this.#changed.add("plots"));
+        this.#opened.set(name, {section, newest, canvas});
+        return section;
+      }));
+      list.hidden = !plots.length;
+    }
+    for (const plot of plots) {
+      const {section, newest, canvas} = this.#opened.get(plot.name);
+      plot.lines.forEach(({name, points}, at) => {
+        newest[at].textContent = [name, points.length ? shortNumber(points.at(-1)) : ""].filter(Boolean).join(" ");
+      });
+      if (section.open && canvas.clientWidth) drawFigure(canvas, plot);
+    }
+  }
+
+  #isNew(name, value) {
+    const key = JSON.stringify(value), isNew = key !== (this.#keys.get(name) ?? "");
+    this.#keys.set(name, key);
+    return isNew;
+  }
+
+  #make(tag, fields) {
+    return Object.assign(this.#document.createElement(tag), fields);
+  }
+}
+
+function px(length) {
+  return `${length}px`;
+}
+
+function drawImage(canvas, {rows, columns, pixels}) {
+  if (canvas.width !== columns) canvas.width = columns;
+  if (canvas.height !== rows) canvas.height = rows;
+  const context = canvas.getContext("2d"), data = context.createImageData(columns, rows);
+  const words = new Uint32Array(data.data.buffer);
+  for (let at = 0, from = 0; at < words.length; at++, from += CHANNELS) {
+    words[at] = 0xff000000 | (pixels[from + 2] << 16) | (pixels[from + 1] << 8) | pixels[from];
+  }
+  context.putImageData(data, 0, 0);
+}
