@@ -31,6 +31,8 @@ const DEFAULT_FOV_Y_DEG = 40;
 // A camera that frames bodies lets them fill this share of the picture's width or height, whichever is smaller.
 const FILLED = 2 / 3;
 const EMPTY_M = 1;
+// A program chooses its camera for a picture that is at least this wide (a phone held upright is not).
+const CAMERA_ASPECT = 4 / 3;
 // The camera's planes are fitted to the bodies at most this often.
 const SURROUND_MS = 500;
 const CENTRINGS = 4;
@@ -56,6 +58,7 @@ export class OrbitCamera {
     this.fovYDeg = DEFAULT_FOV_Y_DEG;
     this.orthographic = false;
     this.principalPoint = [0, 0];
+    this.leastAspect = 0;  // a picture that is narrower shows the width of a picture with this aspect
     this.reachM = 0;  // radius of the whole scene, measured from the target
     this.among = null;  // ball around all bodies: {middle, radiusM, smallSizeM}; middle: null for a carried camera
     this.isFlat = false;  // true if drags pan: an orthographic camera that looks straight down or up
@@ -156,8 +159,8 @@ export class OrbitCamera {
   }
 
   /** Moves the target sideways. A point at the depth of the target then stays under the pointer. */
-  pan(dxPx, dyPx, heightPx) {
-    const metresPerPx = (2 * this.distanceM * tangentOf(this.fovYDeg)) / Math.max(heightPx, 1);
+  pan(dxPx, dyPx, heightPx, aspect = Infinity) {
+    const metresPerPx = (2 * this.distanceM * this.tangent(aspect)) / Math.max(heightPx, 1);
     const [right, up] = this.axes();
     this.target = this.target.map((at, axis) => at + (-dxPx * right[axis] + dyPx * up[axis]) * metresPerPx);
   }
@@ -186,10 +189,15 @@ export class OrbitCamera {
     this.surround(bodies);
   }
 
+  /** Tangent of half the vertical field, which is wider than `fovYDeg` in a picture narrower than `leastAspect`. */
+  tangent(aspect) {
+    return tangentOf(this.fovYDeg) * Math.max(1, this.leastAspect / aspect);
+  }
+
   /** Lens and directions of the camera: {right, up, backward, tangent, aspect, orthographic}. */
   framedView(aspect) {
     const [right, up, backward] = this.axes();
-    return {right, up, backward, tangent: tangentOf(this.fovYDeg), aspect, orthographic: this.orthographic};
+    return {right, up, backward, tangent: this.tangent(aspect), aspect, orthographic: this.orthographic};
   }
 
   /** Places the near and the far plane so that all bodies are between them. bodies: from `bodiesOf`. */
@@ -219,7 +227,8 @@ export class OrbitCamera {
    *   this size is drawn with `matrices`. It has the principal point in its middle, so it may be larger.
    */
   viewport(widthPx, heightPx) {
-    const [acrossPx, alongPx] = this.principalPoint.map((share) => roundEven(share * heightPx));
+    const sharedPx = Math.min(heightPx, widthPx / this.leastAspect);
+    const [acrossPx, alongPx] = this.principalPoint.map((share) => roundEven(share * sharedPx));
     return {
       left: Math.min(0, 2 * acrossPx), bottom: Math.min(0, 2 * alongPx),
       width: widthPx + 2 * Math.abs(acrossPx), height: heightPx + 2 * Math.abs(alongPx),
@@ -236,9 +245,9 @@ export class OrbitCamera {
     const view = new Float32Array(16);
     axes.forEach((axis, row) => view.set([...axis, -dot(axis, eye)], 4 * row));
     view[15] = 1;
-    const height = Math.max(heightPx, 1);
-    const larger = this.viewport(Math.max(widthPx, 1), height);
-    const focal = ((1 / tangentOf(this.fovYDeg)) * height) / larger.height;
+    const width = Math.max(widthPx, 1), height = Math.max(heightPx, 1);
+    const larger = this.viewport(width, height);
+    const focal = ((1 / this.tangent(width / height)) * height) / larger.height;
     const projection = new Float32Array(16);
     const nearM = this.nearM, farM = this.farM, narrower = larger.height / larger.width;
     if (this.orthographic) {
@@ -636,7 +645,6 @@ export class View {
   followed = null;  // the body that the user follows, or null
   #automatic = null;
   #isToFrame = true;  // the next frame shows all bodies
-  #isNew = false;  // a new camera of the program: on a picture that is taller than wide, it moves back
   #follows = true;  // an automatic camera begins with the next framing
   #camera = null;
   #surroundedMs = -Infinity;
@@ -653,11 +661,11 @@ export class View {
   setCamera(camera) {
     this.#camera = camera;
     this.orbit = OrbitCamera.fromHead(camera);
+    if (camera !== null) this.orbit.leastAspect = CAMERA_ASPECT;
     this.followed = this.#automatic = this.#carrier = null;
     this.#isToFrame = camera === null;
     this.#follows = this.#isToFrame && this.mayFollow;
     this.isMoved = false;
-    this.#isNew = camera !== null;
     this.#surroundedMs = -Infinity;
   }
 
@@ -691,7 +699,7 @@ export class View {
   pan(dxPx, dyPx, heightPx) {
     this.followed = null;
     this.userMoved();
-    this.orbit.pan(dxPx, dyPx, heightPx);
+    this.orbit.pan(dxPx, dyPx, heightPx, this.seen === null ? Infinity : this.seen.widthPx / this.seen.heightPx);
   }
 
   orbitBy(dxPx, dyPx, heightPx) {
@@ -723,17 +731,16 @@ export class View {
   advance(presentMs, {scene, newest, poses, placesOf}, widthPx, heightPx, isHeld) {
     const {orbit} = this, aspect = Math.max(widthPx, 1) / Math.max(heightPx, 1);
     const isDue = presentMs - this.#surroundedMs >= SURROUND_MS;
-    if (isDue || this.#isToFrame || this.#isNew) {
+    if (isDue || this.#isToFrame) {
       this.#surroundedMs = presentMs;
       const bodies = bodiesOf(scene, newest, placesOf());
       if (this.#isToFrame) {
         orbit.frame(bodies, aspect);
         this.#automatic = this.#follows ? new AutomaticCamera(orbit) : null;
-      } else if (this.#isNew && aspect < 1 && !orbit.locked) orbit.distanceM /= aspect;
+      }
       orbit.surround(bodies);
       // Without bodies, the first ones are framed at once.
       this.#isToFrame &&= !bodies.framed.radius.length;
-      this.#isNew = false;
     }
     this.#automatic?.advance(presentMs, scene, newest, placesOf, widthPx, heightPx, isHeld);
     this.#advanceFollowed(presentMs, poses);

@@ -200,7 +200,7 @@ return vec3(s * s * (3.0 - 2.0 * s), s * (1.0 - s) * (1.0 - s), s * s * (s - 1.0
 bool curve_is_trusted(vec3 way, vec3 v0, vec3 v1) {
 vec3 vb = uintBitsToFloat(before_motion.xyz);
 vec3 way_before = uintBitsToFloat(older_place.xyz) - uintBitsToFloat(before_place.xyz);
-if (gl_VertexID >= counts.z || gaps.y <= 0.0 || ((older_place.w ^ before_place.w) & CONTINUITY) != 0u
+if (0 >= counts.z || gaps.y <= 0.0 || ((older_place.w ^ before_place.w) & CONTINUITY) != 0u
 || (before_motion.w & HAS_VELOCITY) == 0u || !is_below(before_motion.xyz, LARGEST_COMPARED)
 || !is_below(older_motion.xyz, LARGEST_COMPARED) || !is_below(newer_motion.xyz, LARGEST_COMPARED)
 || !is_below(floatBitsToUint(way), LARGEST_COMPARED)
@@ -279,7 +279,7 @@ pose.scale = scale < 0.0 ? -along : along;
 Pose drawn_pose() {
 Pose pose;
 pose.visible = (older_motion.w & VISIBLE) != 0u && is_finite(older_place, older_orientation, older_scale);
-bool continues = gl_VertexID < counts.y && ((older_place.w ^ newer_place.w) & CONTINUITY) == 0u
+bool continues = 0 < counts.y && ((older_place.w ^ newer_place.w) & CONTINUITY) == 0u
 && is_finite(newer_place, newer_orientation, newer_scale);
 pose.position = place_from_eye(uintBitsToFloat(older_place.xyz));
 if (is_posed != 0.0) pose.position += uintBitsToFloat(older_motion.xyz);

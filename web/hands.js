@@ -27,6 +27,8 @@ const PULLS_PER_S = 120;
 const BUTTONS = ["left", "middle", "right"];
 // Notches of the wheel: browsers report pixels, lines or pages.
 const PX_PER_NOTCH = 100, LINES_PER_NOTCH = 3;
+// All browsers report this for a notch of a real wheel, where their pixels and lines differ by a factor of 2.5.
+const WHEEL_DELTA = 120;
 const ZOOM_PER_NOTCH = 0.9;
 
 /** The hands of one user on one picture. */
@@ -224,7 +226,8 @@ export class Hands {
     const {view} = this.#page;
     if (view.orbit.locked) return;
     const perNotch = [PX_PER_NOTCH, LINES_PER_NOTCH, 1][event.deltaMode] ?? PX_PER_NOTCH;
-    view.zoom(-event.deltaY / perNotch);
+    const {wheelDeltaY: delta} = event;
+    view.zoom(delta && delta % WHEEL_DELTA === 0 ? delta / WHEEL_DELTA : -event.deltaY / perNotch);
   }
 
   #end() {

@@ -40,6 +40,7 @@ FIRST_PORT, PORTS = 20_000, 10_000
 TRIED_PORTS = 20
 MOST_FILE_BYTES = 1000
 HOST = re.compile(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9_.-]+)(?::(\d{1,5}))?")
+ORIGIN = re.compile(rf"[A-Za-z][A-Za-z0-9+.-]*://{HOST.pattern}")
 
 
 class AccessError(TwixtError):
@@ -109,6 +110,18 @@ def check_binding(host: str, port: int, has_certificate: bool, is_plain: bool) -
     )
 
 
+def check_allowed(hosts: Collection[str], origins: Collection[str]) -> None:
+    """Raises AccessError for a host or an origin that no request can have."""
+    for host in hosts:
+        if HOST.fullmatch(host) is None:
+            raise AccessError(f"--allow-host must be a host name, such as lab.example, got {text_of(host)}")
+    for origin in origins:
+        if ORIGIN.fullmatch(origin) is None:
+            raise AccessError(
+                f"--allow-origin must be a scheme and a host, such as https://lab.example, got {text_of(origin)}"
+            )
+
+
 def is_in_container() -> bool:
     """True if this process runs in a container."""
     if any(map(os.path.exists, CONTAINER_FILES)) or any(map(os.environ.get, CONTAINER_VARIABLES)):
@@ -147,7 +160,8 @@ def first_port(name: str) -> int:
 def kept(name: str) -> Kept:
     """Port and token of a name. If there are none, or the file is damaged, the result has a new token and no port.
     Raises NoFolder."""
-    with contextlib.suppress(OSError, ValueError, KeyError, TypeError), open(_path(name)) as file:
+    damages = (OSError, ValueError, KeyError, TypeError, RecursionError)
+    with contextlib.suppress(*damages), open(_path(name), opener=_open_without_waiting) as file:
         fields = json.loads(file.read(MOST_FILE_BYTES))
         port, token = fields["port"], fields["token"]
         if type(port) is int and 0 < port < 65536 and TOKEN.fullmatch(token):
@@ -159,9 +173,14 @@ def keep(name: str, port: int, token: str) -> None:
     """Keeps port and token of a name, in one step. Raises OSError."""
     path = _path(name)
     temporary = f"{path}.{secrets.token_hex(8)}"
-    with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        json.dump({"port": port, "token": token}, file)
-    os.replace(temporary, path)
+    try:
+        with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            json.dump({"port": port, "token": token}, file)
+        os.replace(temporary, path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.remove(temporary)
+        raise
 
 
 def bound(host: str, port: int | None, before: int, name: str) -> socket.socket:
@@ -189,6 +208,11 @@ def _listening(family: int, host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=family, backlog=100)
     except (OSError, OverflowError) as error:
         raise AccessError(f"cannot listen on port {port} of {host}: {error}; choose another --port or --host") from None
+
+
+def _open_without_waiting(path: str, flags: int) -> int:
+    """Opens a file; a FIFO without a writer is an empty one."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _path(name: str) -> str:

@@ -68,6 +68,7 @@ def serve(options: ServeOptions) -> int:
         ) from None
     if options.name is not None:
         listener.check_name(options.name)
+    access.check_allowed(options.hosts, options.origins)
     tls = _tls(options)
     access.check_binding(
         options.host, options.port or access.first_port(options.name or ""), tls is not None, options.is_plain

@@ -1,7 +1,7 @@
 """The server: one port for the page and for the two WebSockets of each page.
 
-Always: before the hello, a client costs a connection and at most `MOST_BYTES` bytes. Of clients that have not said
-hello yet, only the newest `MOST_OPENING` are kept. Nothing of a request is logged, because it may contain secrets.
+Always: before the hello, a client costs a connection and at most `MOST_OPENING_BYTES` bytes. Of clients that have not
+said hello yet, only the newest `MOST_OPENING` are kept. Nothing of a request is logged, because it may contain secrets.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import http
 import logging
 import socket
 import ssl
+import time
 from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -20,6 +21,7 @@ from websockets.asyncio.server import ServerConnection, serve
 from websockets.datastructures import Headers, MultipleValuesError
 from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
+from websockets.protocol import State
 
 import twixt
 from twixt.ipc.process.notices import print_current_exception
@@ -35,6 +37,10 @@ from twixt.relay.stream.messages import MOST_BYTES, ROLES, Hello, MessageError
 MOST_VIEWERS = 32
 # Largest number of connections that have not said hello yet. The oldest of them is dropped for a new one.
 MOST_OPENING = 64
+# Largest number of bytes that a connection may send before its hello, and in a second after it. One that sends more is
+# dropped: the library answers pings and collects fragments before anybody counts messages. A page that sends too many
+# messages is not read for so long that it stays below.
+MOST_OPENING_BYTES, MOST_BYTES_PER_S = 64 << 10, 512 << 10
 # Number of nonces that are remembered.
 MOST_NONCES = 4096
 # Longest wait for the hello, and for the other connection of a pair, in seconds.
@@ -205,10 +211,22 @@ class Server:
 
 
 class _CountedConnection(ServerConnection):
-    """A connection that is dropped for a newer one if it does not say hello. OPENING: all such connections, the oldest
-    first."""
+    """A connection that is dropped for a newer one if it does not say hello, and if it sends too much. OPENING: all
+    connections without a hello, the oldest first."""
 
     OPENING: OrderedDict[ServerConnection, None]
+    _read_bytes = 0
+    _read_since_s = 0.0
+
+    def data_received(self, data: bytes) -> None:
+        is_opening, now_s = self in self.OPENING, time.monotonic()
+        if not is_opening and now_s - self._read_since_s >= 1:
+            self._read_bytes, self._read_since_s = 0, now_s
+        left = (MOST_OPENING_BYTES if is_opening else MOST_BYTES_PER_S) - self._read_bytes
+        self._read_bytes += len(data)
+        super().data_received(data[: max(0, left)])
+        if left < len(data) and self.protocol.state in (State.CONNECTING, State.OPEN):  # else it closes by itself
+            self.transport.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)

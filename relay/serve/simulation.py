@@ -189,8 +189,11 @@ class Simulation:
     @property
     def newest_number(self) -> int:
         """Number of the newest snapshot that can be sent; it never decreases."""
-        if self.link is not None:
+        if self.link is not None and self._server is not None:
+            before = self._view
             self._look(self.link)
+            if self._view is not before:  # no wake will come for it, if none is requested at this moment
+                self._server.on_news()
         if self._view is not None:
             self._number = self._snapshots_before + self._view.number
         return self._number

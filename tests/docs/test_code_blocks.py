@@ -22,11 +22,11 @@ from twixt.ipc.session import running
 
 SECONDS = "0.3"
 # Commands of twixt that end when the user ends them.
-ENDLESS = {"run", "view", "sim", "measure"}
+ENDLESS = {"run", "view", "sim", "measure", "serve"}
 # Exit code of `--fail-if`: these runs are short, and other tests take the cores from them.
 LIMIT_BROKEN = 1
-# Notice of a loop that asks for no window. Every other notice of a page's program is a fault of the program.
-EXPECTED = "twixt: no viewer was requested"
+# Notices of a loop that asks for no window, or for a page. Every other one is a fault of a page's program.
+EXPECTED = ("twixt: no viewer was requested", "twixt: browser view: ")
 # Ten runs, as `tests/cli/test_runs_in_turns.py` makes them: its words are read, it is not run.
 READ_ONLY = {"--against", "--repeat"}
 # Programs of the system, and of a shell. They are not run: they would change this machine, or need another one.
@@ -138,7 +138,7 @@ def run_twixt(start: Starter, forked: Forks, command: Command, what: str, beside
         return
     if (named in ENDLESS or not named) and not {"--steps", "--help", "--version"} & set(words):
         words += ["--seconds", SECONDS]
-        if named != "sim":
+        if named not in ("sim", "serve"):
             words += ["--size", "320x240"]  # the last one counts
     run = start(*words, **command.environ) if command.environ else start.forked(forked, *words)
     if "--fail-if" in words and run.end() == LIMIT_BROKEN:

@@ -166,3 +166,51 @@ def test_the_view_is_the_camera_of_a_scene_again(cases: list[tuple[Case, Any]]) 
                 assert value == wanted
             else:
                 assert is_near(value, wanted, far_m if name in ("eye", "target") else 1e-3), name
+
+
+NARROW = """
+const {View} = await import(WEB + "camera.js");
+const view = new View();
+answer(given.map(({camera, sizePx: [widthPx, heightPx], points}) => {
+  view.setCamera(camera);
+  const {view: toEye, projection} = view.matrices(widthPx, heightPx), {viewport} = view.seen;
+  const times = (matrix, vector) => [0, 1, 2, 3].map((row) =>
+    vector.reduce((sum, value, column) => sum + value * matrix[4 * row + column], 0));
+  const pixels = points.map((point) => {
+    const [x, y, , w] = times(projection, times(toEye, [...point, 1]));
+    const inX = viewport.left + viewport.width * (x / w + 1) / 2, inY = viewport.bottom + viewport.height * (y / w + 1) / 2;
+    return [inX - widthPx / 2, inY - heightPx / 2];
+  });
+  view.pan(7, -9, heightPx);
+  return {pixels, target: view.orbit.target};
+}));
+"""
+
+
+@pytest.mark.parametrize("orthographic_height", [None, 3.0])
+@pytest.mark.parametrize("locked", [False, True])
+def test_a_narrow_picture_shows_the_width_that_a_picture_of_4_to_3_shows(
+    orthographic_height: float | None, locked: bool
+) -> None:
+    def answers(camera: Camera | None, *sizes_px: tuple[int, int]) -> list[Any]:
+        head = None if camera is None else asdict(camera)
+        points = RNG.normal(0, 1, (20, 3)).tolist()
+        cases = [{"camera": head, "sizePx": size_px, "points": points} for size_px in sizes_px]
+        return run_in_node(NARROW, cases)
+
+    camera = Camera(
+        (4, -5, 2),
+        (0.1, 0.2, 0.3),
+        35,
+        orthographic_height=orthographic_height,
+        principal_point=(0.1, -0.05),
+        locked=locked,
+    )
+    usual, narrow, narrowest = answers(camera, (360, 270), (360, 360), (360, 780))
+    for other in (narrow, narrowest):
+        assert np.allclose(other["pixels"], usual["pixels"], atol=1e-3)
+        assert np.allclose(other["target"], usual["target"], atol=1e-9)
+    usual, wide = answers(camera, (360, 270), (640, 270))
+    assert np.allclose(wide["pixels"], usual["pixels"], atol=1e-3)
+    usual, narrow = answers(None, (360, 270), (360, 780))  # bodies are framed by the picture that there is
+    assert np.allclose(np.divide(narrow["pixels"], 780), np.divide(usual["pixels"], 270), atol=1e-5)

@@ -111,6 +111,7 @@ def test_drags_turn_and_move_the_camera_and_the_wheel_zooms() -> None:
         "left": drag(EMPTY, 150, 0), "right": drag(EMPTY, 30, 0, button=2, buttons=2),
         "middle": drag(EMPTY, 0, 30, button=1, buttons=4), "shift": drag(EMPTY, 30, 0, shiftKey=True),
         "wheel": [["wheel", MIDDLE | {"deltaY": -200, "deltaMode": 0}]],
+        "notches": [["wheel", MIDDLE | {"deltaY": -12, "deltaMode": 1, "wheelDeltaY": 240}]],
         "lines": [["wheel", MIDDLE | {"deltaY": 3, "deltaMode": 1}]],
     }  # fmt: skip
     cases = [{"camera": CAMERA, "acts": [*starts, *acts, FRAME]} for acts in pages.values()]
@@ -121,6 +122,7 @@ def test_drags_turn_and_move_the_camera_and_the_wheel_zooms() -> None:
         assert found[name]["target"] == pytest.approx((-30 * METRES_PER_PX, 0, 0))
     assert found["middle"]["target"] == pytest.approx((0, 0, 30 * METRES_PER_PX))
     assert found["wheel"]["distanceM"] == pytest.approx(8.1)
+    assert found["notches"]["distanceM"] == pytest.approx(8.1)
     assert found["lines"]["distanceM"] == pytest.approx(10 / 0.9)
 
 

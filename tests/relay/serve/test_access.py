@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from contextlib import closing
 from pathlib import Path
@@ -117,7 +118,8 @@ def test_port_and_token_are_kept_for_each_name_and_only_the_user_can_read_them(f
 @pytest.mark.parametrize(
     "content",
     ["", "{", "[]", '{"port": 8000}', '{"port": 8000, "token": "short"}', '{"port": 8000, "token": 5}',
-     f'{{"port": "8000", "token": "{"a" * 22}"}}', f'{{"port": 70000, "token": "{"a" * 22}"}}', "x" * 5000, "\0\xff"],
+     f'{{"port": "8000", "token": "{"a" * 22}"}}', f'{{"port": 70000, "token": "{"a" * 22}"}}', "x" * 5000, "\0\xff",
+     "[" * 999],
 )  # fmt: skip
 def test_a_damaged_file_is_replaced(folder: Path, content: str) -> None:
     access.keep("balls", 8000, "a" * 22)
@@ -126,6 +128,21 @@ def test_a_damaged_file_is_replaced(folder: Path, content: str) -> None:
     assert found.port == 0
     access.keep("balls", 8001, found.token)
     assert access.kept("balls") == Kept(8001, found.token)
+
+
+def test_a_fifo_in_the_place_of_the_file_holds_up_nothing(folder: Path) -> None:
+    access.keep("balls", 8000, "a" * 22)
+    (folder / "balls.web").unlink()
+    os.mkfifo(folder / "balls.web")
+    assert access.kept("balls").port == 0
+
+
+def test_what_cannot_be_kept_leaves_nothing(folder: Path) -> None:
+    access.keep("other", 8000, "a" * 22)
+    (folder / "balls.web").mkdir()
+    with pytest.raises(OSError, match=r"balls\.web"):
+        access.keep("balls", 8000, "a" * 22)
+    assert {file.name for file in folder.iterdir()} == {"other.web", "balls.web"}
 
 
 def test_a_port_in_use_is_refused_if_it_was_asked_for_and_else_another_is_taken() -> None:

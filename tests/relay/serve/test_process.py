@@ -143,6 +143,10 @@ def test_without_a_name_it_shows_the_only_simulation_and_ends_after_its_seconds(
         (("no/name",), "a simulation's name must be"),
         (("lab", "--host", "not a host"), "--host not a host lets other machines"),
         (("lab", "--port", "0"), "--port"),
+        (("lab", "--allow-origin", "lab.example"), "--allow-origin must be a scheme and a host"),
+        (("lab", "--allow-origin", "https://lab.example/"), "--allow-origin must be"),
+        (("lab", "--allow-origin", "https://lab.example;script-src *"), "--allow-origin must be"),
+        (("lab", "--allow-host", "https://lab.example"), "--allow-host must be a host name"),
     ],
 )
 def test_what_cannot_be_served_is_refused(forked: Forks, tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:

@@ -8,7 +8,7 @@ import secrets
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -216,6 +216,23 @@ def test_a_program_that_replaces_its_scene_at_each_step_is_seen(lab: Served) -> 
         program.join()
 
 
+def test_while_a_simulation_that_runs_again_has_published_nothing_pages_are_answered(runtime_folder: Path) -> None:
+    with served() as made:
+        made.simulate(BALLS)
+        made.publish()
+        made.serve()
+        with Page(made.link) as page:
+            page.snapshot()
+            made.host.end()
+            page.heard("end")
+            made.simulate(BALLS)
+            page.until(lambda received: received.kind == SCENE)
+            page.tell(kind="ping", id=3)
+            assert page.heard("pong")["id"] == 3
+            made.publish()
+            assert page.snapshot().head["tick"] == made.tick
+
+
 def test_more_bodies_than_fit_into_the_first_memory_arrive(runtime_folder: Path) -> None:
     with served() as made:
         made.simulate(BALLS, capacity=3)
@@ -333,6 +350,25 @@ def test_a_page_that_speaks_on_the_stream_or_sends_megabytes_is_closed(lab: Serv
         page.control.send(json.dumps({"kind": "ping", "id": 1, "more": "x" * 3_000_000}))
         assert closed_with(page.control) == TOO_LARGE
         assert closed_with(page.stream) == OTHER_CLOSED
+
+
+@pytest.mark.parametrize("frame", [b"\x89\xfd" + bytes(129), b"\x00\x80" + bytes(4)], ids=["pings", "fragments"])
+@pytest.mark.parametrize("is_page", [False, True])
+def test_floods_that_are_no_messages_end_their_connection(lab: Served, frame: bytes, is_page: bool) -> None:
+    with ExitStack() as opened_by_test:
+        if is_page:
+            page = opened_by_test.enter_context(Page(lab.link))
+            page.snapshot()
+            flooder = page.control
+        else:
+            flooder = opened_by_test.enter_context(opened(lab.link))
+        begin = b"" if frame[0] & 0x80 else b"\x01\x80" + bytes(4)
+        with suppress(OSError):
+            for block in [begin, *[frame * 2000] * 1000]:
+                flooder.socket.sendall(block)
+        closed_with(flooder)
+    with Page(lab.link) as page:
+        page.snapshot()
 
 
 def test_the_end_of_one_connection_ends_the_other(lab: Served) -> None:
