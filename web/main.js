@@ -20,6 +20,7 @@ import {Renderer} from "./renderer.js";
 import {Scene} from "./scene.js";
 import {SnapshotStore} from "./snapshots.js";
 import {UserInput} from "./user_input.js";
+import {TrailDots, Trails} from "./trails.js";
 import {Decoder} from "./wire.js";
 
 const METHODS = ["auto", "hermite", "linear", "none"];
@@ -69,6 +70,8 @@ class Page {
   #pair = null;
   shown = null;  // scene, poses and draw time of the last frame
   #drawNs = null;
+  trails = null;  // null: off
+  #dots = null;
   #drawn = {};
   #timestampMs = null;
   #panelMs = -Infinity;
@@ -233,6 +236,7 @@ class Page {
     if (this.#isStale) this.#cut();
     if (snapshot.worldEpoch > this.#newestEpoch) {
       this.#newestEpoch = snapshot.worldEpoch;
+      this.trails?.clear();
       this.input.forget();
     }
     const arrivalNs = snapshot.arrivalNs = this.clockMap.toServerNs(arrivalMs);
@@ -316,10 +320,18 @@ class Page {
     } else if (!isSame(asked, this.#drawn)) {
       this.renderer.draw(asked);
       this.overlay.label(scene, poses, asked);
+      this.#drawTrails(presentMs, poses, asked);
       if (this.#drawn.camera === undefined) idle(() => this.renderer.prepare());
     }
     this.#drawn = asked;
     this.input.frameDrawn(this.#timestampMs);
+  }
+
+  #drawTrails(presentMs, poses, {older, camera, widthPx}) {
+    if (this.trails === null) return;
+    this.#dots ??= new TrailDots(this.renderer);
+    this.trails.add(presentMs, poses, older);
+    this.#dots.draw(this.trails.dots(), this.scene, older, camera, widthPx / this.#canvas.clientWidth);
   }
 
   #size() {
@@ -369,6 +381,11 @@ class Page {
       },
       prefer: () => this.#panel.note(`prefer: ${(this.clock.prefer = after(PREFERENCES, this.clock.prefer))}`),
       frame: () => this.#panel.note(this.view.frameAll() ? "all bodies framed" : "the program has locked the camera"),
+      trails: () => {
+        this.trails = this.trails === null ? new Trails() : null;
+        this.#drawn = {};
+        this.#panel.note(this.trails === null ? "no trails" : "trails of the last second");
+      },
       turn: (index, value) => this.connection.command("control", [index, value]),
       screenshot: () => (this.#wantsScreenshot = true),
     };

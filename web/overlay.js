@@ -74,10 +74,11 @@ export function overlayOf(bytes) {
  * @returns {Rectangle[]}
  */
 export function clearPlaces(rects, reserved, widthPx, heightPx) {
-  const wanted = rects.map((rect) => fitted(rect, widthPx, heightPx)), placed = [];
-  wanted.forEach((one, at) => {
-    const others = placed.filter((_, number) => !areOver(wanted[number], one));
-    placed.push(nearest(one, [...reserved, ...others], widthPx, heightPx));
+  const wanted = rects.map(([left, bottom, width, height]) => (
+    {left, top: heightPx - bottom - height, right: left + width, bottom: heightPx - bottom})), placed = [];
+  rects.forEach((rect, at) => {
+    const others = placed.filter((_, number) => !areOver(wanted[number], wanted[at]));
+    placed.push(nearest(fitted(rect, widthPx, heightPx), [...reserved, ...others], widthPx, heightPx));
   });
   return placed;
 }

@@ -10,7 +10,7 @@ from tests.web.in_node import WEB
 from twixt.relay.serve.pages import Pages, without_comments
 
 MOST_MODULES = 35
-MOST_BYTES = 120_000
+MOST_BYTES = 122_000
 # Generated from the texts of the native viewer.
 GENERATED = {"glsl.js"}
 
@@ -41,7 +41,8 @@ def test_a_module_loses_only_comments_when_it_is_served(name: str) -> None:
     lines = (WEB / name).read_bytes().splitlines()
     served = without_comments((WEB / name).read_bytes()).splitlines()
     assert len(served) == len(lines)
-    lost = [line.strip() for line, left in zip(lines, served, strict=True) if line.lstrip() != left]
+    pairs = zip((line.strip() for line in lines), served, strict=True)
+    lost = [line.removeprefix(left).strip() for line, left in pairs if line != left]
     assert [line for line in lost if not re.match(rb"/\*\*|\*|//|[^;{}()]*\*/$", line)] == []
 
 

@@ -143,6 +143,9 @@ def test_pictures_leave_the_panels_free_as_in_the_window() -> None:
 def test_a_picture_that_is_larger_than_the_window_is_shrunk_into_it() -> None:
     (place,) = in_overlay("answer(clearPlaces([[700, 10, 780, 400]], [], 390, 844));")
     assert place == {"left": 0, "top": 634, "right": 390, "bottom": 834}
+    one, other = in_overlay("answer(clearPlaces([[20, 10, 260, 200], [520, 10, 260, 200]], [], 390, 844));")
+    assert one == {"left": 20, "top": 634, "right": 280, "bottom": 834}
+    assert other["bottom"] <= one["top"]
 
 
 def test_texts_of_marks_are_those_of_the_window() -> None:

@@ -277,6 +277,8 @@ def test_texts_images_figures_plots_and_labels_of_a_program_are_on_the_page(rig:
     )
     page.wait_for("document.getElementById('plots').innerText.includes('potential 3')")
     page.wait_for("document.querySelector('#over .labels span')?.textContent === 'the ball'")
+    page.send_key("t")
+    page.wait_for("twixt.trails?.dots().length > 10")
     # H hides the panels, but not what the program draws.
     page.send_key("h")
     page.wait_for("getComputedStyle(document.getElementById('side')).display === 'none'")
