@@ -18,10 +18,10 @@ from twixt.cli.chromium import Chromium
 PATH = Path(__file__).with_name("browser.png")
 SIZE_PX = (1000, 640)
 # The world falls for some seconds; the figures on the page are those of the last five.
-SETTLED_S, LIMIT_S = 4, 200
+SETTLED_S, LIMIT_S = 4, 600
 # A busy machine shows figures that no free one has, so the picture waits for a calm moment.
 MOST_ERROR_MS = 5.0
-COMMAND = (sys.executable, "-m", "twixt", "sim", "balls", "--web", "--name", "balls")
+COMMAND = (sys.executable, "-m", "twixt", "sim", "balls", "--set", "count=200", "--web", "--name", "balls")
 
 
 def main() -> None:

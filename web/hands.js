@@ -103,6 +103,11 @@ export class Hands {
     this.report(nowMs);
   }
 
+  /** Reports the selected body once more with the next frame. */
+  tellAgain() {
+    this.#sent = pullFields();
+  }
+
   /** The pointer on the last picture: `pointerPx` in its pixels, and `pointer` in the world; each null if unknown. */
   get pointed() {
     const seen = this.#seen();

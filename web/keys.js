@@ -16,8 +16,11 @@ const BINDINGS = {
 // Keys that change the simulation. In a user's own loop they belong to the program.
 const ASK_PHYSICS = ["pause", "step", "slower", "faster", "reset"];
 const REPEATING = "[]";
-// Keys with which a focused control of the page is used.
-const CONTROL_KEYS = [" ", "Enter", "Tab", "Home", "End"];
+// Keys with which a focused control of the page is used, by its element.
+const CONTROL_KEYS = {
+  BUTTON: [" ", "Enter"],
+  INPUT: [" ", "Home", "End", "PageUp", "PageDown", "ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"],
+};
 const CHARACTERS = "abcdefghijklmnopqrstuvwxyz0123456789',-./;=[\\]`";
 
 // GLFW's code and the name of each key on a US keyboard, by `KeyboardEvent.code`.
@@ -91,18 +94,16 @@ export class Keyboard {
 
   /**
    * @param {KeyboardEvent} event  `keydown` or `keyup`
-   * @param {boolean} isInControl  true if a control of the page has the focus
+   * @param {?string} control  name of the element of the focused control, such as "INPUT"; null if there is none
    * @returns {Stroke}
    */
-  stroke(event, isInControl = false) {
+  stroke(event, control = null) {
     const nothing = {action: null, event: null, isUsed: false};
     if (event.isComposing) return nothing;
     const isUp = event.type === "keyup", [code, place] = PLACES.get(event.code) ?? [0, ""];
     const character = event.key.length === 1 ? event.key.toLowerCase() : "";
     const hasModifier = event.ctrlKey || event.altKey || event.metaKey;
-    const isOfControl = isInControl && (event.key.startsWith("Arrow") || event.key.startsWith("Page")
-      || CONTROL_KEYS.includes(event.key));
-    if (isOfControl && !this.#sent.has(code)) return nothing;
+    if (CONTROL_KEYS[control]?.includes(event.key) && !this.#sent.has(code)) return nothing;
     let action = null;
     if (!isUp) {
       if (!event.repeat) this.#usedCodes.delete(code);

@@ -106,7 +106,8 @@ class Page {
     this.input = new UserInput(this, this.#canvas, this.#panel);
     addEventListener("hashchange", () => this.connection.connect());
     const see = () => {
-      if (document.visibilityState !== "visible") this.input.letGo();
+      if (document.visibilityState === "visible") this.input.begin();
+      else this.input.letGo();
       this.connection.setVisible(document.visibilityState === "visible");
     };
     document.addEventListener("visibilitychange", see);

@@ -50,9 +50,10 @@ export class UserInput {
     return this.#hands.isHeld;
   }
 
-  /** A new connection: the program knows nothing of the view. */
+  /** Tells the program again what it may have forgotten: the view and the selected body. */
   begin() {
     this.#look.text = "";
+    this.#hands.tellAgain();
   }
 
   /** Another world begins. */
@@ -117,8 +118,7 @@ export class UserInput {
   }
 
   #key(event) {
-    const isInControl = event.target?.closest?.("button, input") != null;
-    const {action, event: told, isUsed} = this.keyboard.stroke(event, isInControl);
+    const {action, event: told, isUsed} = this.keyboard.stroke(event, event.target?.tagName ?? null);
     if (isUsed) event.preventDefault();
     if (told !== null) this.#tell({...told, ...this.#pointed()}, event.timeStamp);
     if (action === "reset" && this.keyboard.resetIsEvent) {

@@ -132,13 +132,14 @@ def is_in_container() -> bool:
     return False
 
 
-def ssh_line(port: int) -> str:
-    """Command to type on another machine, so that the link works there."""
+def ssh_line(port: int, host: str = LOOPBACK) -> str:
+    """Command to type on another machine, so that the link works there. host: loopback address of the server."""
     try:
         user = getpass.getuser()
     except (OSError, KeyError):  # a user without a name
         user = "USER"
-    return f"ssh -L {port}:{LOOPBACK}:{port} {user}@{socket.gethostname()}"
+    address = f"[{host}]" if ":" in host else host
+    return f"ssh -L {port}:{address}:{port} {user}@{socket.gethostname()}"
 
 
 def docker_line(port: int) -> str:

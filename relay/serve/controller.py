@@ -25,7 +25,8 @@ from twixt.relay.serve.waiting import in_thread
 COMMAND_S, PULL_S, LOOK_S = 1 / 80, 1 / 120, 1 / 30
 # Largest number of events that wait.
 MOST_EVENTS = 64
-# Time without commands and actions after which the link is closed, in seconds.
+# Time without commands and actions after which the link is closed, in seconds. If the user has selected a body, this is
+# the time without any message of the page.
 IDLE_S = 30.0
 # Time without any message of the page after which a pull and held keys end, in seconds. A visible page sends four pings
 # a second.
@@ -56,7 +57,7 @@ class Controller:
         self._news, self._room = asyncio.Event(), asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._first = ""
-        self._pulled: int | None = None
+        self._pull = Pull()
         self._keys = set[int]()
         self._asked_s = self._heard_s = 0.0
 
@@ -121,9 +122,10 @@ class Controller:
         self._room.set()
         if due := [lane.due_s for lane in self._lanes if lane.pending]:
             return max(min(due) - now_s, 1e-6)
-        if self._pulled is not None or self._keys:
-            return self._heard_s + SILENCE_S - now_s
-        return self._asked_s + IDLE_S - now_s
+        if self._pull.body is None and not self._keys:
+            return self._asked_s + IDLE_S - now_s
+        is_held = self._keys or self._pull.is_held
+        return self._heard_s + (SILENCE_S if is_held else IDLE_S) - now_s
 
     def _place(self, message: Sent) -> tuple[_Lane, Hashable]:
         """The message's lane, and its key there."""
@@ -137,9 +139,9 @@ class Controller:
         return self._commands, next(self._numbers)
 
     def _note(self, action: UserAction) -> None:
-        """Records the pulled body and the held keys."""
+        """Records the pull and the held keys."""
         if isinstance(action, Pull):
-            self._pulled = action.body
+            self._pull = action
         elif isinstance(action, UserEvent) and action.name == KEY:
             if action.action == PRESS:
                 self._keys.add(action.key)
@@ -166,7 +168,7 @@ class Controller:
             lane.pending.clear()
         self._room.set()
         self._keys.clear()
-        self._task = self._pulled = None
+        self._task, self._pull = None, Pull()
         if not task.cancelled() and (error := task.exception()) is not None:
             self._refuse("", str(error))
 

@@ -158,7 +158,7 @@ def _print_link(options: ServeOptions, link: str, port: int) -> None:
     if options.is_plain:
         print(f"publish the port of the container on its host's loopback only: {access.docker_line(port)}")
     elif access.is_loopback(options.host):
-        print(f"from another machine, type there: {access.ssh_line(port)}")
+        print(f"from another machine, type there: {access.ssh_line(port, options.host)}")
     print(end="", flush=True)
 
 

@@ -11,13 +11,13 @@ from twixt.render.input.keys import BINDINGS
 # Each case is a keyboard of its own: its status, and acts. An act is a key event, or "releases".
 SCRIPT = """
 const {Keyboard} = await import(WEB + "keys.js");
-answer(given.map(({status = {paused: false}, acts, hasKeys = true, layout = {}, isInControl = false}) => {
+answer(given.map(({status = {paused: false}, acts, hasKeys = true, layout = {}, control = null}) => {
   const keyboard = new Keyboard();
   keyboard.hasKeys = hasKeys;
   keyboard.layout = new Map(Object.entries(layout));
   keyboard.reflect(status);
   const none = {shiftKey: false, ctrlKey: false, altKey: false, metaKey: false, repeat: false, isComposing: false};
-  return acts.map((act) => act === "releases" ? keyboard.releases() : keyboard.stroke({...none, ...act}, isInControl));
+  return acts.map((act) => act === "releases" ? keyboard.releases() : keyboard.stroke({...none, ...act}, control));
 }));
 """
 LISTENS = {"paused": False, "listens": True}
@@ -120,6 +120,8 @@ def test_a_program_that_does_not_listen_gets_no_keys() -> None:
 
 
 def test_the_keys_of_a_focused_control_stay_with_it() -> None:
-    found = strokes(down("ArrowLeft", "ArrowLeft"), down(" ", "Space"), down("i"), status=LISTENS, isInControl=True)
-    assert [stroke["event"] is None for stroke in found] == [True, True, False]
-    assert [stroke["action"] for stroke in found] == [None, None, "method"]
+    acts = down("ArrowLeft", "ArrowLeft"), down(" ", "Space"), down("i")
+    for control, is_kept in (("INPUT", [True, True, False]), ("BUTTON", [False, True, False]), ("CANVAS", [False] * 3)):
+        found = strokes(*acts, status=LISTENS, control=control)
+        assert [stroke["event"] is None for stroke in found] == is_kept
+        assert [stroke["action"] for stroke in found] == [None, None if is_kept[1] else "pause", "method"]

@@ -213,6 +213,9 @@ def test_ipv6_works(runtime_folder: Path) -> None:
         made.publish()
         link = made.serve("--host", "::1")
         assert link.startswith("http://[::1]:")
+        port = link.partition("/#")[0].rpartition(":")[2]
+        assert made.process.stdout is not None
+        assert f" -L {port}:[::1]:{port} " in made.process.stdout.readline()
         with Page(link, {"origin": link.partition("/#")[0]}) as page:
             page.snapshot()
 
