@@ -6,7 +6,6 @@
 
 // Free space above and below the points, as a share of their range, and width of bars.
 const PLOT_MARGIN = 0.06, FIGURE_MARGIN = 0.05, BAR_WIDTH = 0.67;
-const PLOT_HEIGHT_PX = 96;
 // Figures and plots are dark in both themes, because the colours of their lines are made for that.
 const PAPER = "rgb(24 28 33 / 88%)", INK = "#e7eaed", MUTED = "#9aa5b0", GRID = "rgb(230 240 250 / 14%)";
 // As in render/overlay/plot_panel.py.
@@ -73,7 +72,7 @@ export function colorOf(number, color) {
 
 /** Draws a figure or a plot over its whole canvas, whose size is given by its style. */
 export function drawFigure(canvas, figure) {
-  const density = Math.min(2, devicePixelRatio), width = canvas.clientWidth, height = canvas.clientHeight || PLOT_HEIGHT_PX;
+  const density = Math.min(2, devicePixelRatio), width = canvas.clientWidth, height = canvas.clientHeight;
   canvas.width = Math.round(width * density);
   canvas.height = Math.round(height * density);
   const context = canvas.getContext("2d"), {title = "", xLabel = "", lines} = figure;
@@ -84,7 +83,8 @@ export function drawFigure(canvas, figure) {
   const [xRange, yRange] = rangesOf(figure), hasNumbers = width >= 110 && height >= 60;
   const xs = ticksOf(xRange, width / 60), ys = ticksOf(yRange, height / 30);
   const wide = hasNumbers ? Math.max(0, ...ys.map(({text}) => context.measureText(text).width)) + 8 : 4;
-  const box = {left: wide, top: title ? 20 : 6, right: width - 6, bottom: height - (hasNumbers ? 18 : 4) - (xLabel ? 14 : 0)};
+  const bottom = height - (hasNumbers ? 18 : 4) - (xLabel ? 14 : 0);
+  const box = {left: wide, top: title ? 20 : 6, right: width - 6, bottom};
   const toX = (x) => box.left + (x - xRange[0]) / (xRange[1] - xRange[0]) * (box.right - box.left);
   const toY = (y) => box.bottom - (y - yRange[0]) / (yRange[1] - yRange[0]) * (box.bottom - box.top);
   const say = (text, x, y, align, color = MUTED) => {
@@ -110,8 +110,9 @@ export function drawFigure(canvas, figure) {
     context.beginPath();
     for (let at = 0, isApart = true; at < points.length; at += 2) {
       const x = points[at], y = points[at + 1];
-      if (figure.kind === "bars") context.fillRect(toX(x - BAR_WIDTH / 2), toY(y), toX(BAR_WIDTH) - toX(0), toY(0) - toY(y));
-      else if (Number.isNaN(y)) isApart = true;
+      if (figure.kind === "bars") {
+        context.fillRect(toX(x - BAR_WIDTH / 2), toY(y), toX(BAR_WIDTH) - toX(0), toY(0) - toY(y));
+      } else if (Number.isNaN(y)) isApart = true;
       else {
         context[isApart ? "moveTo" : "lineTo"](toX(x), toY(y));
         isApart = false;

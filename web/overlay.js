@@ -16,7 +16,7 @@ const CHANNELS = 3;
 const TEXT_RECORD = 255, TEXT_LABEL = 0x80000000, TEXT_BYTES = 52;
 const MOST_LABELS = 500, MOST_BESIDE = 0.25;
 const TEXT_SIZES = [0.1, 8];
-/** @typedef {{left: number, top: number, right: number, bottom: number}} Rectangle from the window's upper left corner */
+/** @typedef {{left: number, top: number, right: number, bottom: number}} Rectangle in px, from the upper left corner */
 
 /** Joins the pieces of one sort of overlays. */
 export class OverlayPieces {
@@ -68,7 +68,7 @@ export function overlayOf(bytes) {
 }
 
 /**
- * Moves rectangles off the reserved ones, as `clear_places` in program_pictures.py, after they were fitted into the window.
+ * Fits rectangles into the window and moves them off the reserved ones, as `clear_places` in program_pictures.py.
  * @param {number[][]} rects left, bottom, width and height; from the window's lower left corner
  * @param {Rectangle[]} reserved
  * @returns {Rectangle[]}
@@ -158,7 +158,8 @@ export function placedLabels(labels, {view, projection, eye}, widthPx, heightPx)
     if (!(w > 0 && clip.slice(0, 3).every((value) => Math.abs(value) <= w))) continue;
     const besidePx = Math.min(reachM * projection[0] / w * widthPx / 2, MOST_BESIDE * heightPx);
     found.push({
-      ...label, depthM: point[2], xPx: (clip[0] / w + 1) / 2 * widthPx + besidePx, yPx: (1 - clip[1] / w) / 2 * heightPx,
+      ...label, depthM: point[2],
+      xPx: (clip[0] / w + 1) / 2 * widthPx + besidePx, yPx: (1 - clip[1] / w) / 2 * heightPx,
     });
   }
   return found.sort((one, other) => one.depthM - other.depthM).slice(-MOST_LABELS);
@@ -238,9 +239,9 @@ export class Overlay {
     const changed = this.#changed;
     this.#changed = new Set();
     if (changed.has("places")) this.#place();
-    if (changed.has("images")) this.#shown.images.forEach((image, at) => drawImage(this.#canvases.images[at], image));
-    if (changed.has("figures") || changed.has("places")) {
-      this.#shown.figures.forEach((figure, at) => drawFigure(this.#canvases.figures[at], figure));
+    for (const [sort, drawOne] of [["images", drawImage], ["figures", drawFigure]]) {
+      if (!changed.has(sort) && !changed.has("places")) continue;
+      this.#shown[sort].forEach((one, at) => drawOne(this.#canvases[sort][at], one));
     }
     if (changed.has("plots")) this.#drawPlots();
   }
@@ -250,7 +251,9 @@ export class Overlay {
     const {clientWidth, clientHeight} = this.#over;
     const labels = labelsOf(scene, poses, asked);
     const placed = labels.length ? placedLabels(labels, asked.camera, clientWidth, clientHeight) : [];
-    while (this.#labels.length < placed.length) this.#labels.push(this.#layers.labels.appendChild(this.#make("span", {})));
+    while (this.#labels.length < placed.length) {
+      this.#labels.push(this.#layers.labels.appendChild(this.#make("span", {})));
+    }
     this.#labels.forEach((span, at) => {
       const label = placed[at];
       span.hidden = label === undefined;
@@ -280,7 +283,8 @@ export class Overlay {
       });
     }
     const [card, side, bar] = panels, isNarrow = card.width + side.width > clientWidth / 2;
-    const tops = {"top left": card.bottom, "top right": side.bottom, top: isNarrow ? Math.max(card.bottom, side.bottom) : 0};
+    const middle = isNarrow ? Math.max(card.bottom, side.bottom) : 0;
+    const tops = {"top left": card.bottom, "top right": side.bottom, top: middle};
     for (const stack of this.#layers.texts.children) {
       const {place} = stack.dataset;
       if (place in tops) stack.style.top = px(tops[place]);
@@ -332,13 +336,20 @@ function px(length) {
   return `${length}px`;
 }
 
+// Of an image that is much finer than the screen, only each nth pixel is drawn: millions of pixels cost frames.
 function drawImage(canvas, {rows, columns, pixels}) {
-  if (canvas.width !== columns) canvas.width = columns;
-  if (canvas.height !== rows) canvas.height = rows;
-  const context = canvas.getContext("2d"), data = context.createImageData(columns, rows);
+  const finest = Math.min(columns / canvas.clientWidth, rows / canvas.clientHeight) / devicePixelRatio;
+  const step = Number.isFinite(finest) ? Math.max(1, Math.floor(finest)) : 1;
+  const width = Math.ceil(columns / step), height = Math.ceil(rows / step);
+  if (canvas.width !== width) canvas.width = width;
+  if (canvas.height !== height) canvas.height = height;
+  const context = canvas.getContext("2d"), data = context.createImageData(width, height);
   const words = new Uint32Array(data.data.buffer);
-  for (let at = 0, from = 0; at < words.length; at++, from += CHANNELS) {
-    words[at] = 0xff000000 | (pixels[from + 2] << 16) | (pixels[from + 1] << 8) | pixels[from];
+  for (let at = 0, row = 0; row < rows; row += step) {
+    const end = CHANNELS * columns * (row + 1);
+    for (let from = CHANNELS * columns * row; from < end; from += CHANNELS * step) {
+      words[at++] = 0xff000000 | (pixels[from + 2] << 16) | (pixels[from + 1] << 8) | pixels[from];
+    }
   }
   context.putImageData(data, 0, 0);
 }

@@ -122,7 +122,7 @@ export class Trails {
       return high - low;
     })));
     const rows = [...moved.keys()].filter((row) => moved[row] > 0);
-    return rows.length <= MOST_DOTTED ? rows : rows.sort((one, other) => moved[other] - moved[one]).slice(0, MOST_DOTTED);
+    return rows.sort((one, other) => moved[other] - moved[one]).slice(0, MOST_DOTTED);
   }
 }
 
@@ -202,7 +202,8 @@ function matrixOf(view, projection) {
   const matrix = new Float32Array(16);
   for (let row = 0; row < 4; row++) {
     for (let column = 0; column < 3; column++) {
-      matrix[4 * column + row] = [0, 1, 2].reduce((sum, at) => sum + projection[4 * row + at] * view[4 * at + column], 0);
+      const terms = [0, 1, 2].map((at) => projection[4 * row + at] * view[4 * at + column]);
+      matrix[4 * column + row] = terms[0] + terms[1] + terms[2];
     }
     matrix[12 + row] = projection[4 * row + 3];
   }

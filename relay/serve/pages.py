@@ -24,11 +24,11 @@ CONTENT_TYPES = {
 }
 INDEX = "index.html"
 # Smaller files are not compressed.
-GZIP_BYTES = 1000
+GZIP_BYTES = 500
 METHODS = ("GET", "HEAD")
 # Comments that begin a line or follow two spaces. They are a quarter of the compressed modules.
-COMMENT = re.compile(rb"^[ \t]*(?:/\*.*?\*/[ \t]*$|//[^\n]*)|  //[^\"`\n]*$", re.MULTILINE | re.DOTALL)
-INDENT = re.compile(rb"^[ \t]+", re.MULTILINE)
+COMMENT = re.compile(rb"^[ \t]*(?:/\*.*?\*/[ \t]*$|//[^\n]*)|  //[^\n]*$", re.MULTILINE | re.DOTALL)
+BLANK = re.compile(rb"^[ \t\n]+", re.MULTILINE)
 
 
 class Answer(NamedTuple):
@@ -102,9 +102,8 @@ def security_headers(framed_by: Collection[str] = ()) -> dict[str, str]:
 
 
 def without_comments(script: bytes) -> bytes:
-    """A module or a style sheet without comments, except those within a line, and without indents. The numbers of its lines
-    stay, for messages of errors."""
-    return INDENT.sub(b"", COMMENT.sub(lambda comment: b"\n" * comment[0].count(b"\n"), script))
+    """A module or a style sheet without comments (except those within a line), indents and empty lines."""
+    return BLANK.sub(b"", COMMENT.sub(b"", script))
 
 
 def _read(path: str) -> _File:

@@ -13,9 +13,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +46,7 @@ from twixt.relay.stream.messages import (
     scene_payload,
     snapshot_payload,
 )
-from twixt.relay.stream.overlays import SORTS, overlay_bytes
+from twixt.relay.stream.overlays import EncodedOverlays
 
 # Interval, in seconds, of two looks for a simulation that does not run, and time after a refused attempt.
 LOOK_S, RETRY_S = 0.1, 1.0
@@ -128,7 +128,7 @@ class Simulation:
         self._encoded_scene: EncodedScene | None = None
         self._encoded: EncodedSnapshot | None = None
         self._layouts: dict[tuple[Column, ...], int] = {}
-        self._overlays: dict[str, tuple[tuple[Any, ...], bytes]] = {}  # by sort: the newest that was asked for, encoded
+        self.overlays = EncodedOverlays()
         self._lean, self._lean_number = LeanEncoder(), 0
         self._lean_payloads: dict[int, Payload] = {}  # of the newest snapshot, by the version that a page has
         self._server: Pages | None = None
@@ -172,19 +172,6 @@ class Simulation:
             payload = scene_payload(self.scene_version, self.camera_version, packed.tables)
             self._encoded_scene = EncodedScene(self.scene_version, self.camera_version, payload, packed.contents)
         return self._encoded_scene
-
-    @property
-    def overlays(self) -> Mapping[str, tuple[Any, ...]]:
-        """The program's newest images, figures and plots, by their sorts. Only while a simulation is attached."""
-        assert self.link is not None
-        return {sort: getattr(self.link.received, sort) for sort in SORTS}
-
-    def encoded_overlay(self, sort: str) -> bytes:
-        """The newest overlay of a sort. It is encoded once for all pages."""
-        shown = self.overlays[sort]
-        if sort not in self._overlays or self._overlays[sort][0] is not shown:
-            self._overlays[sort] = shown, overlay_bytes(sort, shown)
-        return self._overlays[sort][1]
 
     @property
     def newest_number(self) -> int:

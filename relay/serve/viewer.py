@@ -24,7 +24,7 @@ from twixt.relay.stream import messages
 from twixt.relay.stream.contents import MissingContents
 from twixt.relay.stream.credit import Credit
 from twixt.relay.stream.messages import Acknowledgement, Hello, MessageError, Payload, Ping
-from twixt.relay.stream.overlays import MissingOverlays, PieceSize
+from twixt.relay.stream.overlays import MissingOverlays, PieceSize, newest_of
 
 # Shortest interval between two status messages, in ns.
 STATUS_NS = 100_000_000
@@ -145,8 +145,8 @@ class Viewer:
         simulation = self._simulation
         if simulation.link is None or len(self._pieces) >= MOST_PIECES:
             return []
-        encoded = simulation.encoded_overlay
-        piece = self._overlays.next_piece(simulation.overlays, encoded, self._piece_size.bytes)
+        newest = newest_of(simulation.link.received)
+        piece = self._overlays.next_piece(newest, simulation.overlays.content, self._piece_size.bytes)
         return [] if piece is None else [piece]
 
     def _next(self) -> list[Payload]:

@@ -44,6 +44,24 @@ def overlay_bytes(sort: str, shown: Sequence[Any]) -> bytes:
     return json.dumps(fields, allow_nan=False).encode() + b"\n" + raw
 
 
+def newest_of(received: object) -> dict[str, tuple[Any, ...]]:
+    """A program's overlays by their sorts. received: `Link.received`."""
+    return {sort: getattr(received, sort) for sort in SORTS}
+
+
+class EncodedOverlays:
+    """The newest overlays, each encoded once for all pages."""
+
+    def __init__(self) -> None:
+        self._encoded: dict[str, tuple[tuple[Any, ...], bytes]] = {}
+
+    def content(self, sort: str, shown: tuple[Any, ...]) -> bytes:
+        """Bytes of an overlay."""
+        if sort not in self._encoded or self._encoded[sort][0] is not shown:
+            self._encoded[sort] = shown, overlay_bytes(sort, shown)
+        return self._encoded[sort][1]
+
+
 class PieceSize:
     """Size of pieces. It grows until a piece waits in the link's queue for PIECE_NS."""
 
@@ -78,10 +96,10 @@ class MissingOverlays:
         return any(overlay.is_needed(newest[sort]) for sort, overlay in self._overlays.items())
 
     def next_piece(
-        self, newest: Mapping[str, tuple[Any, ...]], encoded: Callable[[str], bytes], most_bytes: int
+        self, newest: Mapping[str, tuple[Any, ...]], encoded: Callable[[str, tuple[Any, ...]], bytes], most_bytes: int
     ) -> Payload | None:
         """The next piece of at most `most_bytes`, or None if the page has everything. encoded: returns the bytes of
-        the newest overlay of a sort."""
+        an overlay of a sort."""
         for sort, overlay in self._overlays.items():
             if overlay.is_needed(newest[sort]):
                 break
@@ -89,7 +107,7 @@ class MissingOverlays:
             return None
         self._overlays[sort] = self._overlays.pop(sort)
         if not overlay.content:
-            overlay.shown, overlay.content, overlay.offset = newest[sort], encoded(sort), 0
+            overlay.shown, overlay.content, overlay.offset = newest[sort], encoded(sort, newest[sort]), 0
         piece = overlay.content[overlay.offset : overlay.offset + most_bytes]
         payload = overlay_payload(list(SORTS).index(sort), overlay.offset, len(overlay.content), piece)
         overlay.offset += len(piece)

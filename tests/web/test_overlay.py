@@ -154,7 +154,10 @@ def test_texts_of_marks_are_those_of_the_window() -> None:
     write_texts(records[2:], texts)
     labels = [0, 1, 2, 9, TEXT_LABEL, TEXT_LABEL + 7, TEXT_LABEL + 9, TEXT_LABEL + 5000]
     found = in_overlay(
-        "answer(given.labels.map((label) => textOfLabel(label, {markWords: Uint32Array.from(given.words)}, ['a', 'b'])));",
+        """
+        const snapshot = {markWords: Uint32Array.from(given.words)};
+        answer(given.labels.map((label) => textOfLabel(label, snapshot, ["a", "b"])));
+        """,
         {"labels": labels, "words": records.view(np.uint32).tolist()},
     )
     assert found == [text_of_label(label, texts, ["a", "b"]) for label in labels]

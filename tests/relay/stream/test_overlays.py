@@ -28,12 +28,12 @@ def sent(overlays: MissingOverlays, newest: dict[str, tuple[Any, ...]], reader: 
     """Sends all that follows; returns the sorts in their order."""
     sorts = []
     while overlays.are_needed(newest):
-        payload = overlays.next_piece(newest, lambda sort: overlay_bytes(sort, newest[sort]), LEAST_PIECE_BYTES)
+        payload = overlays.next_piece(newest, overlay_bytes, LEAST_PIECE_BYTES)
         assert payload is not None
         assert len(payload.content) <= 8 + LEAST_PIECE_BYTES
         if (sort := reader.add(decoded(payload.numbered(1)))) is not None:
             sorts.append(sort)
-    assert overlays.next_piece(newest, lambda sort: b"", LEAST_PIECE_BYTES) is None
+    assert overlays.next_piece(newest, overlay_bytes, LEAST_PIECE_BYTES) is None
     return sorts
 
 
@@ -67,7 +67,7 @@ def test_what_was_begun_is_finished_and_the_newest_follows_whatever_came_between
     overlays, reader, seen = MissingOverlays(), OverlayReader(), []
     for value in range(60):
         newest = NOTHING | {"images": (image(value),)}
-        payload = overlays.next_piece(newest, lambda sort: overlay_bytes(sort, newest[sort]), LEAST_PIECE_BYTES)  # noqa: B023
+        payload = overlays.next_piece(newest, overlay_bytes, LEAST_PIECE_BYTES)
         assert payload is not None
         if reader.add(decoded(payload.numbered(1))) is not None:
             seen.append(int(reader.images[0].pixels[0, 0, 0]))
@@ -80,7 +80,7 @@ def test_a_stream_of_images_does_not_hold_up_plots() -> None:
     pieces = -(-len(overlay_bytes("images", (image(0),))) // LEAST_PIECE_BYTES)
     for step in range(20 * pieces):
         newest = {"images": (image(step % 256),), "figures": (), "plots": (plot(step),)}
-        payload = overlays.next_piece(newest, lambda sort: overlay_bytes(sort, newest[sort]), LEAST_PIECE_BYTES)  # noqa: B023
+        payload = overlays.next_piece(newest, overlay_bytes, LEAST_PIECE_BYTES)
         assert payload is not None
         sorts[reader.add(decoded(payload.numbered(1)))] += 1
     assert sorts["plots"] == 10 * pieces
