@@ -18,7 +18,7 @@ import {MODES, PlaybackClock} from "./playback_clock.js";
 import {DrawnPoses, ParentLog, publishedPlaces} from "./pose.js";
 import {Renderer} from "./renderer.js";
 import {Scene} from "./scene.js";
-import {SnapshotStore} from "./snapshots.js";
+import {SnapshotStore, Standstill} from "./snapshots.js";
 import {UserInput} from "./user_input.js";
 import {TrailDots, Trails} from "./trails.js";
 import {Decoder} from "./wire.js";
@@ -29,7 +29,8 @@ const PREFERENCES = ["latency", "balanced", "smooth"];
 // Snapshots that wait for their scene: with more, they are drawn with the present scene.
 const MOST_WAITING = 16;
 // After a gap of frames longer than this (a hidden page, a sleeping machine), or after a lost link, the picture stands
-// until the first fresh snapshot, and then cuts to it once.
+// until the first fresh snapshot, and then cuts to it once. After a standstill of the server or the link it cuts too:
+// else the clock would keep room for a step as long as the standstill.
 const STALE_MS = 1000;
 const PANEL_MS = 250;
 // Figures on the panel are of the last seconds.
@@ -66,6 +67,7 @@ class Page {
   #newestEpoch = -1;
   cameraVersion = -1;
   #isStale = false;
+  #standstill = new Standstill();
   #isResting = false;  // no frames were made, and nothing fresh was drawn since
   #pair = null;
   shown = null;  // scene, poses and draw time of the last frame
@@ -233,7 +235,7 @@ class Page {
 
   #enter({message, arrivalMs}) {
     const {snapshot} = message;
-    if (this.#isStale) this.#cut();
+    if (this.#standstill.endsWith(snapshot) || this.#isStale) this.#cut();
     if (snapshot.worldEpoch > this.#newestEpoch) {
       this.#newestEpoch = snapshot.worldEpoch;
       this.trails?.clear();

@@ -13,6 +13,25 @@ const MOST_BYTES = 128 * 1024 * 1024;
 // Two for the pair in use and one for the next: held even if they exceed the limit of bytes.
 const FEWEST_HELD = 3;
 
+// A gap is a standstill if it is longer than this, and has more than so many times the ticks of the gap before.
+const STANDSTILL_NS = 1_000_000_000, STANDSTILL_TICKS = 4;
+
+/** Finds the first snapshot after a standstill of the server or of the link, in which many snapshots were left out. */
+export class Standstill {
+  #last = null;
+  #ticks = Infinity;
+
+  /** True for that snapshot. A simulation that publishes seldom, stands still itself or is paused has no standstill. */
+  endsWith({tick, publishedNs}) {
+    const last = this.#last, ticks = last === null ? Infinity : tick - last.tick;
+    const isLong = last !== null && publishedNs - last.publishedNs > STANDSTILL_NS;
+    const isEnd = isLong && ticks > STANDSTILL_TICKS * Math.max(1, this.#ticks);
+    this.#last = {tick, publishedNs};
+    this.#ticks = ticks;
+    return isEnd;
+  }
+}
+
 /** The snapshots of one world, oldest first. */
 export class SnapshotStore {
   /** Number of snapshots that were dropped before they were drawn, because the store was full. */

@@ -162,7 +162,8 @@ def kept(name: str) -> Kept:
     """Port and token of a name. If there are none, or the file is damaged, the result has a new token and no port.
     Raises NoFolder."""
     damages = (OSError, ValueError, KeyError, TypeError, RecursionError)
-    with contextlib.suppress(*damages), open(_path(name), opener=_open_without_waiting) as file:
+    path = _path(name) if os.path.isfile(_path(name)) else os.devnull  # a FIFO would wait for its writer
+    with contextlib.suppress(*damages), open(path) as file:
         fields = json.loads(file.read(MOST_FILE_BYTES))
         port, token = fields["port"], fields["token"]
         if type(port) is int and 0 < port < 65536 and TOKEN.fullmatch(token):
@@ -209,11 +210,6 @@ def _listening(family: int, host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=family, backlog=100)
     except (OSError, OverflowError) as error:
         raise AccessError(f"cannot listen on port {port} of {host}: {error}; choose another --port or --host") from None
-
-
-def _open_without_waiting(path: str, flags: int) -> int:
-    """Opens a file; a FIFO without a writer is an empty one."""
-    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _path(name: str) -> str:

@@ -40,7 +40,7 @@ MOST_OPENING = 64
 # Largest number of bytes that a connection may send before its hello, and in a second after it. One that sends more is
 # dropped: the library answers pings and collects fragments before anybody counts messages. A page that sends too many
 # messages is not read for so long that it stays below.
-MOST_OPENING_BYTES, MOST_BYTES_PER_S = 64 << 10, 512 << 10
+MOST_OPENING_BYTES, MOST_BYTES_PER_S = 16 << 10, 512 << 10
 # Number of nonces that are remembered.
 MOST_NONCES = 4096
 # Longest wait for the hello, and for the other connection of a pair, in seconds.

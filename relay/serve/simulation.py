@@ -13,9 +13,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,11 +29,11 @@ from twixt.ipc.ring.layout import BODY_ROWS, PART_ROWS, ColumnBlock
 from twixt.ipc.ring.mapped_segment import SnapshotView
 from twixt.ipc.scene import Camera, Scene
 from twixt.ipc.scene.groups import colors
-from twixt.ipc.scene.packing import Contents
 from twixt.ipc.scene.scene import packed_scene
 from twixt.ipc.session import listener
 from twixt.ipc.session.link import Ended, Link, attach
 from twixt.ipc.snapshot import BODY, CORRECTED_NS, CORRECTION, HAS_COLOR, visual
+from twixt.relay.serve.encoded import EncodedScene, EncodedSnapshot
 from twixt.relay.serve.waiting import in_thread
 from twixt.relay.stream.lean import LeanEncoder, error_bound_m
 from twixt.relay.stream.messages import (
@@ -83,26 +82,6 @@ class Pages(Protocol):
     @property
     def is_hungry(self) -> bool: ...
     def on_news(self) -> None: ...
-
-
-class EncodedScene(NamedTuple):
-    """A scene as the pages get it."""
-
-    version: int
-    camera_version: int
-    payload: Payload
-    contents: Contents
-
-
-class EncodedSnapshot(NamedTuple):
-    """A snapshot as the pages get it. number: counts all snapshots of all simulations. columns: payload of the
-    columns of its layout. encode: makes its payload from the bytes of its bodies and their codec."""
-
-    number: int
-    payload: Payload
-    columns: Payload
-    bodies: NDArray[np.void]
-    encode: Callable[[bytes | memoryview, int], Payload]
 
 
 class Simulation:
@@ -179,8 +158,8 @@ class Simulation:
         if self.link is not None and self._server is not None:
             before = self._view
             self._look(self.link)
-            if self._view is not before:  # no wake will come for it, if none is requested at this moment
-                self._server.on_news()
+            if self._view is not before:
+                self._server.on_news()  # perhaps no wake was requested
         if self._view is not None:
             self._number = self._snapshots_before + self._view.number
         return self._number

@@ -119,3 +119,22 @@ def test_pairs_are_those_of_the_native_history() -> None:
             )  # fmt: skip
     (said,) = told(steps)
     assert said == expected
+
+
+STANDSTILL = """
+const {Standstill} = await import(WEB + "snapshots.js");
+answer(given.map((snapshots) => {
+  const standstill = new Standstill();
+  return snapshots.map(([tick, seconds]) => standstill.endsWith({tick, publishedNs: seconds * 1e9}));
+}));
+"""
+
+
+def test_a_standstill_ends_with_the_first_snapshot_after_many_that_were_left_out() -> None:
+    stopped = [(1, 0.0), (2, 0.02), (252, 5.02), (253, 5.04)]
+    seldom = [(100 * n, 5.0 * n) for n in range(5)]
+    paused_then_stepped = [(1, 0.0), (2, 0.02), (3, 60.0), (4, 60.02)]
+    hiccup = [(1, 0.0), (2, 0.02), (42, 0.82)]
+    reset = [(500, 0.0), (501, 0.02), (0, 3.0), (1, 3.02)]
+    cases = [stopped, seldom, paused_then_stepped, hiccup, reset]
+    assert run_in_node(STANDSTILL, cases) == [[False, False, True, False], *([False] * len(case) for case in cases[1:])]

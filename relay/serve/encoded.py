@@ -1,0 +1,32 @@
+"""Scenes and snapshots as the pages get them, encoded once for all pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.scene.packing import Contents
+from twixt.relay.stream.messages import Payload
+
+
+class EncodedScene(NamedTuple):
+    """A scene as the pages get it."""
+
+    version: int
+    camera_version: int
+    payload: Payload
+    contents: Contents
+
+
+class EncodedSnapshot(NamedTuple):
+    """A snapshot as the pages get it. number: counts all snapshots of all simulations. columns: payload of the
+    columns of its layout. encode: makes its payload from the bytes of its bodies and their codec."""
+
+    number: int
+    payload: Payload
+    columns: Payload
+    bodies: NDArray[np.void]
+    encode: Callable[[bytes | memoryview, int], Payload]
