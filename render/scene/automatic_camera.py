@@ -330,7 +330,10 @@ class AutomaticCamera:
         if not distance_m > LEAST_DISTANCE * float(np.abs(together[:6]).max()):
             distance_m = ball_distance_m(EMPTY_M, FILLED_SHARE, self._view)
         distance_m = max(distance_m, ball_distance_m(alone_m, ALONE_SHARE, self._view))
-        right, left, up, down = self._extents_at(together, self._used_slopes(together, middle_m + distance_m))
+        used = self._used_slopes(together, middle_m + distance_m)
+        # the slopes are infinite if rounding places a far body beside the eye
+        across, along = map(min, used, self._slopes)
+        right, left, up, down = self._extents_at(together, (across, along))
         return np.array([(right - left) / 2, (up - down) / 2, middle_m, distance_m])
 
     def _least_eye_m(self, bounds: Extents, share: float) -> float:
