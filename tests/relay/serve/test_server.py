@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import secrets
 import socket
 import threading
+from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
@@ -15,6 +17,8 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
+from websockets.asyncio.client import connect as connect_in_loop
+from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import InvalidStatus
 
 from tests.relay.page import Page, Received, closed_with, hello, opened
@@ -23,8 +27,9 @@ from twixt.ipc.plan import Plan
 from twixt.ipc.scene import Camera, ColorBy, Mesh, Scene, Sphere
 from twixt.ipc.scene.scene import packed_scene
 from twixt.ipc.snapshot import HEAD, new_bodies
+from twixt.relay.serve import access
 from twixt.relay.serve.controller import MOST_CONTROLLERS
-from twixt.relay.serve.server import MOST_OPENING, MOST_VIEWERS
+from twixt.relay.serve.server import MOST_OPENING, MOST_VIEWERS, _CountedConnection
 from twixt.relay.stream.credit import Credit
 from twixt.relay.stream.lean import LeanDecoder
 from twixt.relay.stream.messages import (
@@ -444,3 +449,26 @@ def test_nothing_of_a_request_is_logged(lab: Served) -> None:
     out, err = lab.process.communicate(timeout=60)
     assert lab.process.returncode == 130
     assert out + err == ""
+
+
+def test_a_small_message_does_not_wait_for_the_acknowledgement_of_the_one_before() -> None:
+    """The server's sockets have TCP_NODELAY. asyncio sets it only for sockets whose protocol is known."""
+
+    async def has_no_delay() -> bool:
+        answers: list[int] = []
+
+        async def handle(connection: ServerConnection) -> None:
+            taken = connection.transport.get_extra_info("socket")
+            answers.append(taken.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+
+        class Connection(_CountedConnection):
+            OPENING = OrderedDict()
+
+        with closing(access.bound("127.0.0.1", None, 0, "no-delay")) as listening:
+            async with serve(handle, sock=listening, create_connection=Connection):
+                address = f"ws://127.0.0.1:{listening.getsockname()[1]}"
+                async with connect_in_loop(address) as page:
+                    await page.wait_closed()
+        return answers == [1]
+
+    assert asyncio.run(has_no_delay())
