@@ -146,3 +146,9 @@ def test_a_module_begins_with_what_it_is() -> None:
     assert [place for place, opening in openings.items() if not opening] == []
     asking = {place: opening.splitlines()[0] for place, opening in openings.items() if ASKS.match(opening or "")}
     assert asking == {}
+
+
+def test_no_text_has_the_marks_of_a_merge_that_was_not_finished() -> None:
+    marks = re.compile(r"^(?:<{7}|={7}|>{7})(?: |$)", re.M)
+    texts = [*TEXTS, *(ROOT / "web").iterdir()]
+    assert [str(path.relative_to(ROOT)) for path in texts if marks.search(path.read_text())] == []
