@@ -19,12 +19,12 @@ from typing import Any
 
 from twixt.cli.chromium import WITHOUT_COMPOSITING, Chromium, Page, PageError
 from twixt.ipc.commands import Command
-from twixt.ipc.config.flags import Config, flag_name
-from twixt.ipc.errors import FINISHED, INTERRUPTED, REFUSED, TwixtError
+from twixt.ipc.config.flags import Config
+from twixt.ipc.errors import FINISHED, INTERRUPTED, TwixtError
 from twixt.ipc.process.notices import print_lines, print_notice
-from twixt.ipc.process.viewer_order import ViewerOrder, read_order, send_exit_code, write_from_the_background
+from twixt.ipc.process.viewer_order import ViewerOrder, read_order, sending_exit_code, write_from_the_background
 from twixt.ipc.session.link import Link, attach
-from twixt.relay.serve.owned import ONLY_IN_WINDOW
+from twixt.relay.serve.owned import report_ignored
 from twixt.render.measure.frame_log import FrameLog
 from twixt.render.measure.frame_rows import FrameRow
 from twixt.render.viewer.outcome import Outcome, leave_report, of_simulation
@@ -70,27 +70,20 @@ def measure_as_child() -> int:
     line = sys.stdin.readline()
     if not line:
         return 0  # the run's command was refused
+    return sending_exit_code(lambda: _measure(line))
+
+
+def _measure(line: str) -> int:
     try:
         order = read_order(line)
-        code = measure(order.name, order.config)
-    except TwixtError as error:
-        send_exit_code(error.exit_code)
-        raise
-    except ImportError:
-        send_exit_code(REFUSED)
-        raise
+        return measure(order.name, order.config)
     except KeyboardInterrupt:
-        code = INTERRUPTED
-    send_exit_code(code)
-    return code
+        return INTERRUPTED
 
 
 def measure(name: str, config: Config) -> int:
     """Shows the simulation `name` in a browser, and reports the frames. Returns the exit code. Raises TwixtError."""
-    default = Config()
-    ignored = [each for each in ONLY_IN_WINDOW if each not in HERE and getattr(config, each) != getattr(default, each)]
-    if ignored:
-        print_notice(f"the browser view ignores {', '.join(map(flag_name, ignored))}; only a window has them")
+    report_ignored(config, HERE)
     log = FrameLog(config.log)
     with contextlib.ExitStack() as ends:
         link = ends.enter_context(contextlib.closing(attach(name)))

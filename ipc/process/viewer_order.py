@@ -13,9 +13,10 @@ import os
 import signal
 import stat
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from twixt.ipc.errors import TwixtError
+from twixt.ipc.errors import REFUSED, TwixtError
 
 if TYPE_CHECKING:
     from twixt.ipc.config.flags import Config
@@ -55,6 +56,21 @@ def write_from_the_background() -> None:
     would stop the viewer at its first output. If the signal is ignored, the output is written."""
     if hasattr(signal, "SIGTTOU") and os.getpgrp() == os.getpid():
         signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+
+
+def sending_exit_code(work: Callable[[], int]) -> int:
+    """Calls `work`, and sends its exit code, or that of its error, to the run (see `send_exit_code`). Returns the exit
+    code. Raises the errors of `work`."""
+    try:
+        code = work()
+    except TwixtError as error:
+        send_exit_code(error.exit_code)
+        raise
+    except ImportError:
+        send_exit_code(REFUSED)
+        raise
+    send_exit_code(code)
+    return code
 
 
 def send_exit_code(code: int) -> None:

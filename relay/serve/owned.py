@@ -8,11 +8,11 @@ from __future__ import annotations
 import dataclasses
 import re
 import sys
+from collections.abc import Collection
 
 from twixt.ipc.config.flags import Config, flag_name
-from twixt.ipc.errors import REFUSED, TwixtError
 from twixt.ipc.process.notices import print_notice
-from twixt.ipc.process.viewer_order import read_order, send_exit_code, write_from_the_background
+from twixt.ipc.process.viewer_order import read_order, sending_exit_code, write_from_the_background
 from twixt.relay.serve.process import ServeOptions, serve
 
 # Options that only a viewer with a window has.
@@ -32,19 +32,19 @@ def serve_as_child() -> int:
     line = sys.stdin.readline()
     if not line:
         return 0  # the run's command was refused
-    try:
-        order = read_order(line)
-        if ignored := [flag_name(name) for name in ONLY_IN_WINDOW if _is_set(order.config, name)]:
-            print_notice(f"the browser view ignores {', '.join(ignored)}; only a window has them")
-        code = serve(options_of(order.config, order.name))
-    except TwixtError as error:
-        send_exit_code(error.exit_code)
-        raise
-    except ImportError:
-        send_exit_code(REFUSED)
-        raise
-    send_exit_code(code)
-    return code
+    return sending_exit_code(lambda: _serve(line))
+
+
+def _serve(line: str) -> int:
+    order = read_order(line)
+    report_ignored(order.config)
+    return serve(options_of(order.config, order.name))
+
+
+def report_ignored(config: Config, known: Collection[str] = ()) -> None:
+    """Prints the options that only a viewer with a window has, if any are set. known: names of those that count here."""
+    if ignored := [flag_name(name) for name in ONLY_IN_WINDOW if name not in known and _is_set(config, name)]:
+        print_notice(f"the browser view ignores {', '.join(ignored)}; only a window has them")
 
 
 def options_of(config: Config, name: str) -> ServeOptions:

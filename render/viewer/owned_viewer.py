@@ -18,9 +18,9 @@ import threading
 import time
 
 import twixt
-from twixt.ipc.errors import REFUSED, NoDisplay, TwixtError
+from twixt.ipc.errors import NoDisplay, TwixtError
 from twixt.ipc.process.notices import print_notice
-from twixt.ipc.process.viewer_order import read_order, send_exit_code, write_from_the_background
+from twixt.ipc.process.viewer_order import read_order, sending_exit_code, write_from_the_background
 from twixt.ipc.system import children
 from twixt.ipc.trace import spans
 from twixt.render.viewer.start_up import Loading
@@ -33,16 +33,7 @@ def view_as_child(owned: bool) -> int:
     """Waits for the message of the run, and runs the viewer that the message describes. Returns the exit code, and
     also sends it to the run (see `send_exit_code`). owned: True if the end of this viewer ends the run. Raises
     TwixtError, or ImportError if a package is missing."""
-    try:
-        code = _view(owned)
-    except TwixtError as error:
-        send_exit_code(error.exit_code)
-        raise
-    except ImportError:
-        send_exit_code(REFUSED)
-        raise
-    send_exit_code(code)
-    return code
+    return sending_exit_code(lambda: _view(owned))
 
 
 def _view(owned: bool) -> int:
