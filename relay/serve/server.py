@@ -7,6 +7,8 @@ said hello yet, only the newest `MOST_OPENING` are kept. Nothing of a request is
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import gc
 import http
 import logging
 import socket
@@ -54,6 +56,10 @@ SOCKET_NAME = "ws"
 FAULT = 1011
 
 
+# Sockets of the connections that have not said hello, by the number of their descriptor, the oldest first.
+Opening = OrderedDict[int, socket.socket]
+
+
 class _Half(NamedTuple):
     """A connection that waits for the other one of its pair. done: set when the pair is over."""
 
@@ -76,7 +82,7 @@ class Server:
         self._viewers: set[Viewer] = set()
         self._halves: dict[str, _Half] = {}
         self._nonces: OrderedDict[tuple[str, str], None] = OrderedDict()
-        self._opening: OrderedDict[ServerConnection, None] = OrderedDict()
+        self._opening: Opening = OrderedDict()
 
     @property
     def is_hungry(self) -> bool:
@@ -89,7 +95,7 @@ class Server:
             viewer.wake()
 
     async def listen(self, listening: socket.socket, tls: ssl.SSLContext | None) -> WebSocketServer:
-        """Begins to serve on a listening socket."""
+        """Begins to serve on a listening socket, which the server closes."""
         opening = self._opening
 
         class Connection(_CountedConnection):
@@ -97,7 +103,7 @@ class Server:
 
         return await serve(
             self._handle,
-            sock=listening,
+            sock=CountedListener(listening, opening),
             ssl=tls,
             compression=None,
             process_request=self._process_request,
@@ -172,7 +178,7 @@ class Server:
             self._nonces.popitem(last=False)
         if hello.nonce not in self._halves and len(self._viewers) + len(self._halves) >= MOST_VIEWERS:
             raise MessageError(f"there are {MOST_VIEWERS} viewers already", messages.TOO_MANY)
-        self._opening.pop(connection, None)
+        self._opening.pop(_number_of(connection.transport), None)
         name, may_control = self._simulation.name, self._controllers is not None
         origin_ns = self._simulation.origin_ns
         await connection.send(messages.welcome_text(twixt.__version__, name, may_control, origin_ns, self._options))
@@ -210,16 +216,42 @@ class Server:
                 del self._halves[nonce]
 
 
-class _CountedConnection(ServerConnection):
-    """A connection that is dropped for a newer one if it does not say hello, and if it sends too much. OPENING: all
-    connections without a hello, the oldest first."""
+class CountedListener(socket.socket):
+    """Listens instead of `listening`, and drops the oldest connection without a hello for a new one that is too many.
+    Connections count from their first packet, because each handshake of TLS takes 300 KB."""
 
-    OPENING: OrderedDict[ServerConnection, None]
+    def __init__(self, listening: socket.socket, opening: Opening) -> None:
+        super().__init__(listening.family, listening.type, listening.proto, listening.detach())
+        self._opening, self._dropped = opening, 0
+        gc.freeze()  # what was imported needs no collection, which then takes 1 ms
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        accepted, address = super().accept()
+        opening = self._opening
+        opening[accepted.fileno()] = accepted
+        opening.move_to_end(accepted.fileno())
+        for number in [number for number, one in opening.items() if one.fileno() != number]:  # closed
+            del opening[number]
+        if len(opening) > MOST_OPENING:
+            _, oldest = opening.popitem(last=False)
+            with contextlib.suppress(OSError):  # the client has closed it
+                oldest.shutdown(socket.SHUT_RDWR)
+            self._dropped += 1
+            if self._dropped % MOST_OPENING == 0:
+                gc.collect()  # else Python keeps the buffers of some 1,000 handshakes
+        return accepted, address
+
+
+class _CountedConnection(ServerConnection):
+    """A connection that is dropped if it sends too much. OPENING: all connections without a hello."""
+
+    OPENING: Opening
+    _number = -1
     _read_bytes = 0
     _read_since_s = 0.0
 
     def data_received(self, data: bytes) -> None:
-        is_opening, now_s = self in self.OPENING, time.monotonic()
+        is_opening, now_s = self._number in self.OPENING, time.monotonic()
         if not is_opening and now_s - self._read_since_s >= 1:
             self._read_bytes, self._read_since_s = 0, now_s
         left = (MOST_OPENING_BYTES if is_opening else MOST_BYTES_PER_S) - self._read_bytes
@@ -230,17 +262,15 @@ class _CountedConnection(ServerConnection):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
+        self._number = _number_of(transport)
         # asyncio does this only for sockets of a known protocol. Otherwise a small snapshot waits in the kernel for the
         # acknowledgement of the one before (Nagle 1984), which is a round trip.
         transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.OPENING[self] = None
-        if len(self.OPENING) > MOST_OPENING:
-            oldest, _ = self.OPENING.popitem(last=False)
-            oldest.transport.abort()
 
-    def connection_lost(self, exc: Exception | None) -> None:
-        self.OPENING.pop(self, None)
-        super().connection_lost(exc)
+
+def _number_of(transport: asyncio.BaseTransport) -> int:
+    """Number of the connection's descriptor; -1 if it is closed."""
+    return int(transport.get_extra_info("socket").fileno())
 
 
 def _response(answer: Answer) -> Response:
