@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
-from bench.processes import HERE, process
+from bench.processes import process
 from bench.web.commanded import Commanded, commanded
 from bench.web.server_figures import Cores
 from twixt.cli.chromium import Chromium
@@ -62,7 +62,7 @@ def served(kind: str, bodies: int) -> Iterator[Served]:
     """Runs a loop of `served_loops` and its server. Raises TwixtError."""
     # short, because a socket's path has at most 107 bytes; names, port and token stay in it
     with tempfile.TemporaryDirectory(prefix="web-", dir="/tmp") as folder:
-        environ = os.environ | {"XDG_RUNTIME_DIR": folder, "PYTHONPATH": HERE}
+        environ = os.environ | {"XDG_RUNTIME_DIR": folder}
         loop_values: dict[str, Any] = {"kind": kind, "bodies": bodies, "name": NAME}
         with (
             process(twixt_command("serve", NAME), environ, is_read=True, is_apart=True) as server,
