@@ -127,10 +127,11 @@ def _loop(kind: str, seconds: float, turns: int, is_browser: bool = False) -> It
             for condition in order_in_turn(conditions, turn):
                 order += [condition, ALONE]
         for condition in order:
-            yield _loop_turn(run, kind, condition, turn_s, browser)
+            yield loop_turn(run, kind, condition, turn_s, browser)
 
 
-def _loop_turn(run: Served, kind: str, condition: str, seconds: float, browser: Browser | None) -> LoopSample:
+def loop_turn(run: Served, kind: str, condition: str, seconds: float, browser: Browser | None) -> LoopSample:
+    """Runs a turn of a loop under a condition. Stops server and browser afterwards."""
     is_alone = condition == ALONE
     if not is_alone:
         run.resume_server()
