@@ -36,7 +36,6 @@ from twixt.relay.serve.encoded import EncodedScene, EncodedSnapshot
 from twixt.relay.serve.waiting import in_thread
 from twixt.relay.stream.lean import LeanEncoder, error_bound_m
 from twixt.relay.stream.messages import (
-    FULL,
     LEAN,
     Column,
     Payload,
@@ -99,7 +98,7 @@ class Simulation:
         self._waiting_since_ns = 0
         self._encoded_scene: EncodedScene | None = None
         self._encoded: EncodedSnapshot | None = None
-        self._layouts: dict[tuple[Column, ...], int] = {}
+        self._layouts: dict[tuple[Column, ...], Payload] = {}
         self.overlays = EncodedOverlays()
         self._lean, self._lean_number = LeanEncoder(), 0
         self._lean_payloads: dict[int, Payload] = {}  # of the newest snapshot, by the version that a page has
@@ -191,7 +190,7 @@ class Simulation:
         if since not in self._lean_payloads:
             block = self._lean.block(since)
             is_lean = len(block) < snapshot.bodies.nbytes and error_bound_m(self._lean.boxes) <= MOST_ERROR_M
-            self._lean_payloads[since] = snapshot.encode(block, LEAN) if is_lean else snapshot.payload
+            self._lean_payloads[since] = snapshot.encode(block, LEAN) if is_lean else snapshot.full
         payload = self._lean_payloads[since]
         return payload, self._lean.version if payload.codec == LEAN else since
 
@@ -305,17 +304,18 @@ class Simulation:
             bodies["color"][:, :3] = colors(changing[scene.color_by.column], scene.color_by)
             bodies["flags"] |= np.uint16(HAS_COLOR)
         forms = tuple(Column(one.name, one.dtype, one.width, one.per) for one in drawn)
-        layout = self._layouts.setdefault(forms, len(self._layouts) + 1)
+        if forms not in self._layouts:
+            self._layouts[forms] = columns_payload(len(self._layouts) + 1, forms)
+        described = self._layouts[forms]
         head = view.head._replace(
             world_epoch=view.head.world_epoch + self._worlds_before,
             scene_version=view.head.scene_version + self._scenes_before,
         )
 
         def encode(block: bytes | memoryview, codec: int) -> Payload:
-            return snapshot_payload(head, block, marks, columns, layout, self.origin_ns, codec)
+            return snapshot_payload(head, block, marks, columns, described.layout, self.origin_ns, codec)
 
-        payload = encode(bodies.view(np.uint8).data, FULL)
-        return EncodedSnapshot(number, payload, columns_payload(layout, forms), bodies, encode)
+        return EncodedSnapshot(number, described, bodies, encode)
 
     def _leave(self, link: Link) -> None:
         """Forgets the simulation, but not what must increase."""

@@ -165,13 +165,15 @@ class Viewer:
         snapshot = simulation.newest() if self._snapshot < simulation.newest_number else None
         self._was_content = snapshot is None
         if snapshot is not None:
-            if snapshot.payload.layout not in self._layouts:
-                self._layouts.add(snapshot.payload.layout)
+            if snapshot.columns.layout not in self._layouts:
+                self._layouts.add(snapshot.columns.layout)
                 together.append(snapshot.columns)
-            self._snapshot, payload = snapshot.number, snapshot.payload
-            if self._lean is not None:
+            self._snapshot = snapshot.number
+            if self._lean is None:
+                together.append(snapshot.full)
+            else:
                 payload, self._lean = simulation.lean_payload(self._lean)
-            together.append(payload)
+                together.append(payload)
         return together or self._piece()
 
     def _piece(self) -> list[Payload]:
