@@ -122,6 +122,7 @@ export class Connection {
   #pings = new Map();
   #pingId = 0;
   #isWelcome = false;
+  #received = 0;
   #applied = 0;
   #acknowledged = 0;
   #awaitsFrame = false;
@@ -132,7 +133,8 @@ export class Connection {
    * @param {object} options
    * @param {string} options.address  address of both WebSockets
    * @param {() => string} options.token  secret of the link
-   * @param {(buffer: ArrayBuffer) => object} options.decode  decodes a message of the stream
+   * @param {(buffer: ArrayBuffer, after: number) => ?object} options.decode  decodes a message of the stream; null if
+   *     its number is not above `after`
    * @param {() => string[]} options.digests  digests of the contents that the page has
    * @param {(welcome: object) => void} options.onWelcome  before any other message of a connection
    * @param {(message: object, arrivalMs: number) => void} options.onStream
@@ -228,7 +230,7 @@ export class Connection {
     if (!token) return this.#become("refused", "no-token");
     this.#attemptMs = nowMs();
     this.#reason = null;
-    this.#applied = this.#acknowledged = 0;
+    this.#received = this.#applied = this.#acknowledged = 0;
     this.#awaitsFrame = false;
     const hello = {kind: "hello", protocol: PROTOCOL, token, nonce: hexOf(randomBytes(NONCE_BYTES))};
     for (const role of ROLES) {
@@ -249,7 +251,11 @@ export class Connection {
       if (typeof data === "string") return this.#receiveText(JSON.parse(data), arrivalMs);
       this.messages += 1;
       this.bytes += data.byteLength;
-      this.#options.onStream(this.#options.decode(data), arrivalMs);
+      // On a link that loses packets, a message comes on both connections, and counts when it comes first.
+      const message = this.#options.decode(data, this.#received);
+      if (message === null) return;
+      this.#received = message.number;
+      this.#options.onStream(message, arrivalMs);
     } catch (error) {
       this.#reason ??= {reason: "damaged", text: error.message};
       this.#lose();

@@ -91,7 +91,7 @@ class Page {
     this.connection = new Connection({
       address: address(),
       token: () => location.hash.slice(1),
-      decode: (buffer) => this.decoder.decode(buffer),
+      decode: (...given) => this.decoder.decode(...given),
       digests: () => this.contents.begin(),
       onWelcome: (welcome) => this.#begin(welcome),
       onStream: (message, arrivalMs) => this.#take(message, arrivalMs),

@@ -27,6 +27,7 @@ from websockets.protocol import State
 
 import twixt
 from twixt.ipc.process.notices import print_current_exception
+from twixt.relay.serve import tcp
 from twixt.relay.serve.access import Access
 from twixt.relay.serve.controller import Controller
 from twixt.relay.serve.pages import Answer, Pages, last_component
@@ -263,9 +264,7 @@ class _CountedConnection(ServerConnection):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         self._number = _number_of(transport)
-        # asyncio does this only for sockets of a known protocol. Otherwise a small snapshot waits in the kernel for the
-        # acknowledgement of the one before (Nagle 1984), which is a round trip.
-        transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        tcp.set_up(transport)
 
 
 def _number_of(transport: asyncio.BaseTransport) -> int:

@@ -18,6 +18,7 @@ from websockets.exceptions import ConnectionClosed
 
 from twixt.ipc.commands import Command
 from twixt.ipc.interaction.events import UserAction
+from twixt.relay.serve import tcp
 from twixt.relay.serve.controller import Controller
 from twixt.relay.serve.simulation import Simulation
 from twixt.relay.stream import messages
@@ -25,6 +26,7 @@ from twixt.relay.stream.contents import MissingContents
 from twixt.relay.stream.credit import Credit
 from twixt.relay.stream.messages import Acknowledgement, Hello, MessageError, Payload, Ping
 from twixt.relay.stream.overlays import MissingOverlays, PieceSize, newest_of
+from twixt.relay.stream.repeats import Repeats
 
 # Shortest interval between two status messages, in ns.
 STATUS_NS = 100_000_000
@@ -45,7 +47,7 @@ class Viewer:
     ) -> None:  # fmt: skip
         self._simulation, self._stream, self._control = simulation, stream, control
         self._controller = None if controllers is None else Controller(simulation.name, self.refuse, controllers)
-        self._credit = Credit()
+        self._credit, self._repeats = Credit(), Repeats()
         self._contents, self._overlays = MissingContents(hello.have), MissingOverlays()
         self._piece_size = PieceSize()
         self._pieces = deque[tuple[int, int]]()  # (number, instant) of the pieces of overlays on the way
@@ -120,8 +122,16 @@ class Viewer:
                         self._pieces.append((self._number, now_ns))
                     else:
                         self._credit.sent(self._number, len(content), now_ns)
+                    self._repeats.sent(self._number, content)
                     await self._stream.send(content)
+                    for repeated in self._repeats.take(self._retransmissions, now_ns):
+                        await self._control.send(repeated)
             self._simulation.request_wake()
+
+    @property
+    def _retransmissions(self) -> int:
+        """Number of packets that TCP has sent again so far, on both connections."""
+        return sum(tcp.retransmissions(one.transport) for one in (self._stream, self._control))
 
     @property
     def _has_news(self) -> bool:
@@ -245,6 +255,7 @@ class Viewer:
             self._credit.acknowledged(number, time.perf_counter_ns())
         except ValueError as error:
             raise MessageError(str(error)) from error
+        self._repeats.acknowledged(number)
         while self._pieces and self._pieces[0][0] <= number:
             _, sent_ns = self._pieces.popleft()
             self._piece_size.acknowledged(self._credit.queued_ns(time.perf_counter_ns() - sent_ns))
