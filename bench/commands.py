@@ -337,6 +337,18 @@ add(
     TO_JSON,
     TO_PAGE,
 )
+add(
+    "pull",
+    "web.pull_bench:run",
+    """Time from an act of the mouse in a browser's page to the step of physics that applies the pull.
+
+    The bench takes a minute. It starts an Xvfb and a Chromium.
+    """,
+    option("--drags", type=click.IntRange(1, 10_000), default=40, show_default=True, help="drags at each rate"),
+    option("--quick", is_flag=True, help="test with few drags that the bench works"),
+    TO_JSON,
+    TO_PAGE,
+)
 LENGTH_MS = FiniteRange(min=0, min_open=True)
 add(
     "trace",
