@@ -98,13 +98,13 @@ def serve(file: str) -> None:
 
         read, send = viewer.messages.read_control, Link.send_action
 
-        def read_control(text: str | bytes) -> Any:
-            message = read(text)
-            note("received", message)
-            return message
+        def read_control(message: str | bytes) -> Any:
+            found = read(message)
+            note("received", found)
+            return found
 
-        def send_action(link: Link, action: UserAction) -> bool:
-            is_sent = send(link, action)
+        def send_action(self: Link, action: UserAction) -> bool:
+            is_sent = send(self, action)
             note("sent", action)
             return is_sent
 
