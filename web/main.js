@@ -8,10 +8,10 @@
  */
 
 import {View} from "./camera.js";
-import {ClockMap} from "./clock_map.js";
-import {Connection} from "./connection.js";
+import {ClockMap, Connection} from "./connection.js";
 import {Contents} from "./contents.js";
 import {clockColumns, FrameLog, pairColumns, RefreshInterval} from "./frame_log.js";
+import {TrailDots, Trails} from "./marks.js";
 import {Overlay} from "./overlay.js";
 import {nextScale, onlyInWindow, Panel} from "./panel.js";
 import {MODES, PlaybackClock} from "./playback_clock.js";
@@ -20,7 +20,6 @@ import {Renderer} from "./renderer.js";
 import {Scene} from "./scene.js";
 import {SnapshotStore, Standstill} from "./snapshots.js";
 import {UserInput} from "./user_input.js";
-import {TrailDots, Trails} from "./trails.js";
 import {Decoder} from "./wire.js";
 
 const METHODS = ["auto", "hermite", "linear", "none"];

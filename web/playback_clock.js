@@ -6,9 +6,8 @@
  * at most `reachNs`. In a pause, the draw time is constant from the next frame on. Pure: reads no wall clock.
  */
 
-import {AutoMode} from "./auto_clock.js";
-import {BufferedMode, NewestTwoMode, Preferences, PresentMode} from "./clock_modes.js";
-import {Stream, roundEven} from "./stream.js";
+import {AutoMode, BufferedMode, NewestTwoMode, Preferences, PresentMode} from "./clock_modes.js";
+import {roundEven, Stream} from "./stream.js";
 
 export const MODES = {auto: AutoMode, ahead: PresentMode, "newest-two": NewestTwoMode, buffered: BufferedMode};
 

@@ -5,15 +5,14 @@
  * snapshots, share and camera determine the picture. Reads no clock.
  */
 
-import { GUARD_PX, MOST_SHADOWS } from "./glsl.js";
-import { FRAME_BINDING, isSoftware, openContext, Programs, Textures, UniformBlock } from "./gpu.js";
-import { Ground, groundOf, levelFloor } from "./ground.js";
-import { blendedMarks, Marks, placedMarks } from "./marks.js";
-import { Meshes } from "./meshes.js";
-import { DrawnPoses } from "./pose.js";
-import { chosenPair, Poses } from "./poses.js";
-import { isWide, SphereDetail } from "./sphere_detail.js";
-import { backToFront, SOLID_KINDS, Solids } from "./solids.js";
+import {GUARD_PX, MOST_SHADOWS} from "./glsl.js";
+import {FRAME_BINDING, isSoftware, openContext, Programs, Textures, UniformBlock} from "./gpu.js";
+import {Ground, groundOf, levelFloor} from "./ground.js";
+import {blendedMarks, Marks, placedMarks} from "./marks.js";
+import {Meshes} from "./meshes.js";
+import {DrawnPoses} from "./pose.js";
+import {chosenPair, PosePass} from "./pose_pass.js";
+import {backToFront, isWide, SOLID_KINDS, Solids, SphereDetail} from "./solids.js";
 
 const FRAME_FLOATS = 60;
 /**
@@ -46,7 +45,7 @@ export function quaternionOf(view) {
  * @returns {Float32Array}
  */
 export function frameBlock(head, camera, widthPx, heightPx, floor = groundOf(head), skyColor = null) {
-  const { view, projection, eye, target } = camera;
+  const {view, projection, eye, target} = camera;
   const isLit = head.look === "lit";
   const length = Math.hypot(...head.light);
   const light = head.light.map((value) => Math.fround(value / length));
@@ -74,8 +73,8 @@ export function frameBlock(head, camera, widthPx, heightPx, floor = groundOf(hea
 }
 
 /** The entries of the textures that a scene's rows have. */
-function texturesOf({ materials, textures }, { groups }) {
-  const used = groups.map(({ material }) => materials?.[material]?.texture ?? null);
+function texturesOf({materials, textures}, {groups}) {
+  const used = groups.map(({material}) => materials?.[material]?.texture ?? null);
   return [...new Set(used)].filter((texture) => texture !== null).map((texture) => textures[texture]);
 }
 
@@ -101,7 +100,7 @@ export class Renderer {
     this.programs = new Programs(this.gl);
     this.frame = new UniformBlock(this.gl, FRAME_BINDING, 4 * FRAME_FLOATS);
     this.detail = new SphereDetail(isSoftware(this.gl));
-    this.poses = new Poses(this.gl, this.programs);
+    this.poses = new PosePass(this.gl, this.programs);
     this.textures = new Textures(this.gl);
     this.solids = new Solids(this.gl, this.programs, this.poses, this.textures);
     this.meshes = new Meshes(this.gl, this.programs, this.poses, this.textures);
@@ -125,7 +124,7 @@ export class Renderer {
   }
 
   /** Makes rows for the bodies of a snapshot, if it has more than those before it in this scene. */
-  #makeRoom({ count }) {
+  #makeRoom({count}) {
     if (this.bodies !== null && count <= this.bodies) return;
     this.bodies = count;
     const rows = this.scene.rowsFor(this.bodies);
@@ -153,21 +152,21 @@ export class Renderer {
    *     widthPx: number, heightPx: number}} asked before: snapshot or null. newer: may equal older.
    */
   draw(asked) {
-    const { camera, widthPx, heightPx } = asked;
-    const { gl, canvas, scene } = this;
+    const {camera, widthPx, heightPx} = asked;
+    const {gl, canvas, scene} = this;
     if (scene === null || this.isLost || gl.isContextLost()) return;
     if (canvas.width !== widthPx) canvas.width = widthPx;
     if (canvas.height !== heightPx) canvas.height = heightPx;
-    const { head } = scene;
+    const {head} = scene;
     const pair = chosenPair(asked);
     for (const snapshot of [pair.older, pair.newer]) if (snapshot) this.#makeRoom(snapshot);
-    const { rows } = this.poses;
+    const {rows} = this.poses;
     const hasRows = rows.body.length > 0;
     const floor = hasRows && head.ground_z === null ? levelFloor(rows, pair.older, pair.newer) : null;
     gl.viewport(0, 0, widthPx, heightPx);
     const skyColor = this.ground.sky?.meanColor ?? null;
     this.frame.write(frameBlock(head, camera, widthPx, heightPx, floor ?? groundOf(head), skyColor));
-    const blending = { method: asked.method, ...this.#discrete() };
+    const blending = {method: asked.method, ...this.#discrete()};
     const posed = hasRows ? this.poses.run(blending, pair, this.#posed(pair, asked.method)) : null;
     const frame = {
       isParallel: camera.orthographic, isOutlined: head.look === "flat", isStretched: posed?.isStretched ?? false,
@@ -193,7 +192,7 @@ export class Renderer {
     this.marks.drawLines();
     if (head.outline) this.ground.drawOutline(head.outline, camera.eye);
     const hasTransparent = posed?.hasTransparent || this.marks.through.length > 0;
-    for (const run of hasTransparent ? backToFront({ rows, camera, ...pair }, this.marks.through) : []) {
+    for (const run of hasTransparent ? backToFront({rows, camera, ...pair}, this.marks.through) : []) {
       if (run.mark !== undefined) this.marks.drawTransparent(run.mark, frame);
       else if (run.kind === "meshes") this.meshes.drawTransparent(run, frame);
       else if (SOLID_KINDS.includes(run.kind)) this.solids.drawTransparent(run, frame);
@@ -206,7 +205,7 @@ export class Renderer {
    * long; so a page draws no further picture meanwhile.
    */
   get isBusy() {
-    const { gl } = this;
+    const {gl} = this;
     if (this.fence === null || this.isLost) return false;
     if (gl.getSyncParameter(this.fence, gl.SYNC_STATUS) !== gl.SIGNALED) return true;
     gl.deleteSync(this.fence);
@@ -215,7 +214,7 @@ export class Renderer {
   }
 
   #setFence() {
-    const { gl } = this;
+    const {gl} = this;
     if (this.fence !== null) gl.deleteSync(this.fence);
     this.fence = gl.fenceSync(gl.SYNC_GPU_COMMANDS_COMPLETE, 0);
     gl.flush();
@@ -232,13 +231,13 @@ export class Renderer {
   }
 
   #parentsOf() {
-    const { scene } = this;
+    const {scene} = this;
     return scene.hasParents ? (snapshot) => scene.parentRows(snapshot.count) : null;
   }
 
   /** Which fields keep the value of the older snapshot, by the rules of the scene's columns. */
   #discrete() {
-    const { columns, color_by: colorBy } = this.scene.head;
+    const {columns, color_by: colorBy} = this.scene.head;
     return {
       keepsColor: columns?.[colorBy ? colorBy.column : "color"] === "none",
       keepsScale3: columns?.scale3 === "none",

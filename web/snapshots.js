@@ -77,7 +77,7 @@ export class SnapshotStore {
     }
     entries.splice(index, 0, snapshot);
     this.#bytes += bytesOf(snapshot);
-    while (this.#isFull() && this.#dropOne(snapshot)) { /* until there is room */ }
+    while (this.#isFull() && this.#dropOne(snapshot)) {/* until there is room */}
     return true;
   }
 

@@ -6,7 +6,7 @@
  * (`FAR_NS`). Always: due time and simulated time never decrease along the map.
  */
 
-import {bisectLeft, bisectRight} from "./quantiles.js";
+import {bisectLeft, bisectRight} from "./estimator.js";
 
 /** Due time (ns) of snapshots that a paused plan holds back. */
 export const FAR_NS = 2 ** 70;

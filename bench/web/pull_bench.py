@@ -87,7 +87,7 @@ class Pulled(World):
 
 def serve(file: str) -> None:
     """Serves `NAME`, and writes the instants at which it receives a pull, and sends it on."""
-    from bench.web.web_bench import serve_at
+    from twixt.relay.serve import process as server
     from twixt.relay.serve import viewer
 
     with open(file, "w", encoding="ascii") as out:
@@ -110,7 +110,7 @@ def serve(file: str) -> None:
 
         viewer.messages.read_control = read_control
         Link.send_action = send_action  # type: ignore[method-assign]
-        serve_at("127.0.0.1", NAME)
+        server.serve(server.ServeOptions(name=NAME))
 
 
 @dataclass(frozen=True)

@@ -353,11 +353,11 @@ def observer_of(pixels_file: str, folder: str) -> Iterator[Observer]:
         child.communicate()
 
 
-def serve_at(host: str, name: str = NAME) -> None:
-    """Serves a simulation at an address. The only network of this process is the link of the bench, so the page needs no
+def serve_at(host: str) -> None:
+    """Serves `NAME` at an address. The only network of this process is the link of the bench, so the page needs no
     encryption, as in a container."""
     from twixt.relay.serve import access
     from twixt.relay.serve.process import ServeOptions, serve
 
     access.is_in_container = lambda: True
-    serve(ServeOptions(name=name, host=host, hosts=(host,), is_plain=not access.is_loopback(host)))
+    serve(ServeOptions(name=NAME, host=host, hosts=(host,), is_plain=not access.is_loopback(host)))

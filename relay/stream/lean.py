@@ -145,7 +145,7 @@ class LeanEncoder:
 
 
 class LeanDecoder:
-    """Decodes the blocks of one connection, in the order in which they were sent. The reference for `web/lean.js`."""
+    """Decodes the blocks of one connection, in the order in which they were sent. The reference for `web/wire.js`."""
 
     def __init__(self) -> None:
         self._seldom = Seldom.of(np.zeros(0, BODY))

@@ -9,8 +9,8 @@ import pytest
 from tests.web.in_node import WEB
 from twixt.relay.serve.pages import Pages, without_comments
 
-MOST_MODULES = 35
-MOST_BYTES = 122_000
+MOST_MODULES = 25
+MOST_BYTES = 120_000
 # Generated from the texts of the native viewer.
 GENERATED = {"glsl.js"}
 

@@ -14,7 +14,7 @@ from tests.web.in_node import run_in_node
 # The acts are frames, events of the pointer and the wheel, and calls.
 SCRIPT = """
 const {View} = await import(WEB + "camera.js");
-const {Hands} = await import(WEB + "hands.js");
+const {Hands} = await import(WEB + "user_input.js");
 const {atRest, DrawnPoses} = await import(WEB + "pose.js");
 const {Scene} = await import(WEB + "scene.js");
 const head = {

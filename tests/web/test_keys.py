@@ -10,7 +10,7 @@ from twixt.render.input.keys import BINDINGS
 
 # Each case is a keyboard of its own: its status, and acts. An act is a key event, or "releases".
 SCRIPT = """
-const {Keyboard} = await import(WEB + "keys.js");
+const {Keyboard} = await import(WEB + "user_input.js");
 answer(given.map(({status = {paused: false}, acts, hasKeys = true, layout = {}, control = null}) => {
   const keyboard = new Keyboard();
   keyboard.hasKeys = hasKeys;

@@ -27,7 +27,7 @@ def test_dots_are_those_of_the_window() -> None:
     right = trails.dots()
     found = run_in_node(
         """
-        const {Trails} = await import(WEB + "trails.js");
+        const {Trails} = await import(WEB + "marks.js");
         const trails = new Trails();
         given.positions.forEach((places, frame) => {
           const words = new Uint32Array(16 * places.length);
@@ -47,5 +47,5 @@ def test_dots_are_those_of_the_window() -> None:
 
 def test_of_many_bodies_the_same_leave_trails_as_in_the_window() -> None:
     counts = [0, 1, 256, 257, 512, 513, 3000]
-    script = 'const {trailRows} = await import(WEB + "trails.js"); answer(given.map((count) => trailRows(count)));'
+    script = 'const {trailRows} = await import(WEB + "marks.js"); answer(given.map((count) => trailRows(count)));'
     assert run_in_node(script, counts) == [trail_rows(count).tolist() for count in counts]
