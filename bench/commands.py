@@ -65,10 +65,10 @@ EVENNESS_TABLES = ("free", "busy", "sway")
 VIEW_SCENES = (
     "one-ball", "explosion", "pile", "orbit", "planet", "teleporter", "swarm", "runner", "flat", "two-groups", "fountain"
 )  # fmt: skip
-# Worlds, links and rates of `web.web_bench`.
+# Worlds, links and rates of `web.cases`.
 WEB_NAMES = {
     "worlds": ("metronome", "runner", "balls"),
-    "links": ("loopback", "80+-20 ms", "0.1 % loss", "5 % loss", "20 Mbit/s"),
+    "links": ("loopback", "delay and drop", "80+-20 ms", "0.1 % loss", "5 % loss", "20 Mbit/s"),
     "rates": ("60", "20", "5"),
 }
 # Cases of `events.events_bench`.
@@ -327,12 +327,14 @@ add(
     """Evenness of the browser view in a Chromium, over links with delay, loss and little bandwidth.
 
     \b
-    All cases take twenty minutes. The links need Linux and root. The bench starts an Xvfb. A short run:
+    All cases take 25 minutes. Without --rates, only those that matter for a world and a link. The links need Linux
+    and root. The bench starts an Xvfb. A short run:
     python -m bench web --worlds metronome --links loopback --rates 60
     """,
-    seconds(12.0, least=1, about="seconds of each run"),
+    seconds(12.0, least=1, about="seconds of each run; with loss, five times as long"),
     *(names_option(f"--{name}", known) for name, known in WEB_NAMES.items()),
-    option("--screen/--no-screen", default=True, help="also measure by the pixels of the screen"),
+    option("--screen/--no-screen", default=True, help="also measure metronome by the pixels of the screen"),
+    option("--congestion", default="cubic", show_default=True, help="TCP's congestion control, such as bbr"),
     option("--quick", is_flag=True, help="test with one world, one rate and two links that the bench works"),
     TO_JSON,
     TO_PAGE,
