@@ -68,7 +68,7 @@ VIEW_SCENES = (
 # Worlds, links and rates of `web.cases`.
 WEB_NAMES = {
     "worlds": ("metronome", "runner", "balls"),
-    "links": ("loopback", "delay and drop", "80+-20 ms", "0.1 % loss", "5 % loss", "20 Mbit/s"),
+    "links": ("loopback", "delay and drop", "80+-20 ms", "0.1 % loss", "5 % loss", "20 Mbit/s", "20 Mbit/s by ssh"),
     "rates": ("60", "20", "5"),
 }
 # Cases of `events.events_bench`.

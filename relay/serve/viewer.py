@@ -119,7 +119,7 @@ class Viewer:
                         self._credit.sent_beside(self._number)
                         self._pieces.append((self._number, now_ns))
                     else:
-                        self._credit.sent(self._number, len(content), now_ns)
+                        self._credit.sent(self._number, now_ns)
                     await self._stream.send(content)
             self._simulation.request_wake()
 
