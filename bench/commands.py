@@ -68,7 +68,7 @@ VIEW_SCENES = (
 # Worlds, links and rates of `web.cases`.
 WEB_NAMES = {
     "worlds": ("metronome", "runner", "balls"),
-    "links": ("loopback", "delay and drop", "80+-20 ms", "0.1 % loss", "5 % loss", "20 Mbit/s"),
+    "links": ("loopback", "delay and drop", "80+-20 ms", "0.1 % loss", "5 % loss", "20 Mbit/s", "20 Mbit/s by ssh"),
     "rates": ("60", "20", "5"),
 }
 # Groups of `web.server_bench`.
@@ -355,6 +355,18 @@ add(
     names_option("--only", WEB_SERVER_GROUPS),
     option("--chromium", is_flag=True, help="also measure loops with a page in a Chromium"),
     option("--quick", is_flag=True, help="test with one short turn of each case that the bench works"),
+    TO_JSON,
+    TO_PAGE,
+)
+add(
+    "pull",
+    "web.pull_bench:run",
+    """Time from an act of the mouse in a browser's page to the step of physics that applies the pull.
+
+    The bench takes a minute. It starts an Xvfb and a Chromium.
+    """,
+    option("--drags", type=click.IntRange(1, 10_000), default=40, show_default=True, help="drags at each rate"),
+    option("--quick", is_flag=True, help="test with few drags that the bench works"),
     TO_JSON,
     TO_PAGE,
 )

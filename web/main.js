@@ -314,6 +314,7 @@ class Page {
     const presentMs = this.#timestampMs + this.#refresh.ms;
     this.view.advance(presentMs, {scene, newest, poses, placesOf}, widthPx, heightPx, this.input.isHeld);
     const camera = this.view.matrices(widthPx, heightPx);
+    this.input.frameDrawn(this.#timestampMs);  // before the drawing, so that no pull waits for it
     const asked = {before, older, newer, share, method, camera, widthPx, heightPx, poses: parentsOf && poses};
     if (this.#wantsScreenshot) {
       this.#wantsScreenshot = false;
@@ -325,7 +326,6 @@ class Page {
       if (this.#drawn.camera === undefined) idle(() => this.renderer.prepare());
     }
     this.#drawn = asked;
-    this.input.frameDrawn(this.#timestampMs);
   }
 
   #drawTrails(presentMs, poses, {older, camera, widthPx}) {

@@ -121,7 +121,7 @@ class Viewer:
                         self._credit.sent_beside(self._number)
                         self._pieces.append((self._number, now_ns))
                     else:
-                        self._credit.sent(self._number, len(content), now_ns)
+                        self._credit.sent(self._number, now_ns)
                     self._repeats.sent(self._number, content)
                     await self._stream.send(content)
                     for repeated in self._repeats.take(self._retransmissions, now_ns):
