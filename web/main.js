@@ -16,7 +16,7 @@ import {Overlay} from "./overlay.js";
 import {nextScale, onlyInWindow, Panel} from "./panel.js";
 import {MODES, PlaybackClock} from "./playback_clock.js";
 import {DrawnPoses, ParentLog, publishedPlaces} from "./pose.js";
-import {Renderer} from "./renderer.js";
+import {LEVELS, QualityLadder, Renderer} from "./renderer.js";
 import {Scene} from "./scene.js";
 import {SnapshotStore, Standstill} from "./snapshots.js";
 import {UserInput} from "./user_input.js";
@@ -35,8 +35,10 @@ const PANEL_MS = 250;
 // Figures on the panel are of the last seconds.
 const SHOWN_S = 5;
 const idle = window.requestIdleCallback ?? setTimeout;
-// More pixels than this for a CSS pixel cost, and cannot be seen.
-const MOST_DENSITY = 2;
+// With the quality "full" in the page's address, the quality level never changes.
+const IS_HELD = new URLSearchParams(location.search).get("quality") === LEVELS[0].name;
+// A picture that takes longer than this is not waited for: perhaps the driver does not tell when it is drawn.
+const MOST_BUSY_MS = 5000;
 
 /** The page. For drivers and tests it is `window.twixt`. */
 class Page {
@@ -56,7 +58,9 @@ class Page {
   isPaused = false;
   timeScale = 1;
   decoder = new Decoder();
+  quality = new QualityLadder();
   #refresh = new RefreshInterval();
+  #pictureMs = null;  // instant at which the last picture was handed to the GPU; null if the last frame drew none
   #panel;
   #parents = new ParentLog();
   #canvas = document.getElementById("view");
@@ -109,6 +113,7 @@ class Page {
     const see = () => {
       if (document.visibilityState === "visible") this.input.begin();
       else this.input.letGo();
+      this.quality.forget();
       this.connection.setVisible(document.visibilityState === "visible");
     };
     document.addEventListener("visibilitychange", see);
@@ -131,6 +136,7 @@ class Page {
       ...this.connection.state, welcome: this.connection.welcome, clock: this.clock.state, clockMode: this.clock.mode,
       method: this.method, roundTripMs: this.connection.roundTripMs, boundMs: this.clockMap.boundMs,
       refreshMs: this.#refresh.ms, held: this.store.count, heldBytes: this.store.bytes, thinned: this.store.thinned,
+      quality: this.quality.level.name,
       waiting: this.#waiting.length, sceneVersion: this.scene?.version ?? null,
     };
   }
@@ -210,6 +216,7 @@ class Page {
     this.scene = new Scene(message, this.contents);
     this.#parents.add(this.scene);
     this.renderer.setScene(this.scene);
+    this.quality.forget();
     this.#drawn = {};
     const remarks = [...this.#remarks, ...onlyInWindow(message.head, METHODS), this.contents.trouble];
     this.#panel.remark(remarks.filter(Boolean));
@@ -289,6 +296,7 @@ class Page {
     this.#isResting ||= gapMs > STALE_MS;
     this.#isStale ||= this.store.count > 0 && (gapMs > STALE_MS || !this.clockMap.isReady);
     this.#enterWaiting();
+    if (this.#isFenced(timestampMs, beginMs)) return;
     const presentNs = this.clockMap.toServerNs(timestampMs + this.#refresh.ms);
     if (this.store.count && this.renderer !== null) this.#draw(presentNs);
     this.overlay.draw();
@@ -299,6 +307,17 @@ class Page {
       this.#panelMs = timestampMs;
       this.#panel.show(this.#facts());
     }
+  }
+
+  /** Chooses the quality level. True if this frame draws no picture, because the GPU still draws the last one. */
+  #isFenced(timestampMs, beginMs) {
+    const {quality, renderer} = this;
+    if (renderer === null || IS_HELD) return false;
+    const busyMs = this.#pictureMs === null ? null : renderer.isBusy ? beginMs - this.#pictureMs : 0;
+    quality.frame(timestampMs, this.#refresh.ms, busyMs, {...renderer.has, density: devicePixelRatio > 1});
+    const isFenced = quality.level.isFenced && busyMs > 0 && busyMs < MOST_BUSY_MS;
+    if (!isFenced) this.#pictureMs = null;
+    return isFenced;
   }
 
   #draw(presentNs) {
@@ -315,12 +334,16 @@ class Page {
     this.view.advance(presentMs, {scene, newest, poses, placesOf}, widthPx, heightPx, this.input.isHeld);
     const camera = this.view.matrices(widthPx, heightPx);
     this.input.frameDrawn(this.#timestampMs);  // before the drawing, so that no pull waits for it
-    const asked = {before, older, newer, share, method, camera, widthPx, heightPx, poses: parentsOf && poses};
+    const asked = {
+      before, older, newer, share, method, camera, widthPx, heightPx, poses: parentsOf && poses,
+      level: this.quality.level,
+    };
     if (this.#wantsScreenshot) {
       this.#wantsScreenshot = false;
       this.renderer.screenshot(asked).then((picture) => this.#panel.save(picture));
     } else if (!isSame(asked, this.#drawn)) {
       this.renderer.draw(asked);
+      this.#pictureMs = performance.now();
       this.overlay.label(scene, poses, asked);
       this.#drawTrails(presentMs, poses, asked);
       if (this.#drawn.camera === undefined) idle(() => this.renderer.prepare());
@@ -336,7 +359,7 @@ class Page {
   }
 
   #size() {
-    const density = Math.min(devicePixelRatio, MOST_DENSITY);
+    const density = Math.min(devicePixelRatio, this.quality.level.density);
     const {clientWidth, clientHeight} = this.#canvas;
     return [Math.max(1, Math.round(clientWidth * density)), Math.max(1, Math.round(clientHeight * density))];
   }
@@ -344,7 +367,7 @@ class Page {
   #record(timestampMs, beginMs, presentNs) {
     const {messages, bytes} = this.connection, {state} = this.clock, pair = this.#pair;
     const row = {
-      timestampMs, presentNs, refreshMs: this.#refresh.ms, ageBoundMs: this.clockMap.boundMs,
+      timestampMs, presentNs, refreshMs: this.#refresh.ms, ageBoundMs: this.clockMap.boundMs, quality: this.quality.level.name,
       messages: messages - this.#taken.messages, bytes: bytes - this.#taken.bytes, latenessMs: beginMs - timestampMs,
       ...clockColumns(state, this.plan),
       ...pairColumns(this.store.newest && pair, this.store.newest, this.method, this.#drawNs, this.#isStale),
