@@ -11,7 +11,7 @@ const TIME_SCALES = [0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 16, 50, 100];
 // Elements of the page by their ids.
 const IDS = [
   "dot", "name", "link", "strip", "remark", "program", "note", "message", "reload", "control", "scale", "method",
-  "clock", "picked",
+  "clock", "picked", "halves",
 ];
 const PHASES = {
   connecting: "connecting", waiting: "waiting", live: "live", lost: "link lost", refused: "refused", ended: "ended",
@@ -133,7 +133,7 @@ export class Panel {
   }
 
   /** Shows the figures of the last seconds. */
-  show({figures, state, status, isPaused, timeScale, modes, timestampsMs, bodies, rate, bytesPerS, picked}) {
+  show({figures, state, status, isPaused, timeScale, modes, timestampsMs, bodies, rate, bytesPerS, picked, captions}) {
     if (this.#hasPicture !== (bodies !== null)) {
       this.#hasPicture = bodies !== null;
       this.#showMessage();
@@ -159,6 +159,9 @@ export class Panel {
       this.#figure("place", picked.position.map(number).join(", "));
       this.#figure("speed", picked.speed === null ? "–" : `${number(picked.speed)} m/s`);
     }
+    const {halves} = this.#element;
+    halves.hidden = !captions;
+    captions?.forEach((text, half) => set(halves.children[half], text));
     set(this.#element.method, state.method);
     set(this.#element.clock, state.clockMode);
     set(this.#element.scale, `${timeScale}×`);

@@ -1,5 +1,5 @@
 /**
- * Draws one scene between two snapshots into a canvas.
+ * Draws one scene between two snapshots into a canvas, or into a part of it.
  *
  * A picture is one pass that computes the poses of all rows, and one draw call for each kind of shape. Always: scene,
  * snapshots, share and camera determine the picture. Reads no clock.
@@ -42,9 +42,12 @@ export function quaternionOf(view) {
  * @param {number} heightPx
  * @param {{middle: number[], along: number[], halfM: number[], fadeRadii: number}} [floor]
  * @param {number[]?} [skyColor] mean colour of a background that is a texture
+ * @param {number[]} [corner] left and bottom of the viewport, px
  * @returns {Float32Array}
  */
-export function frameBlock(head, camera, widthPx, heightPx, floor = groundOf(head), skyColor = null) {
+export function frameBlock(
+  head, camera, widthPx, heightPx, floor = groundOf(head), skyColor = null, corner = [0, 0],
+) {
   const {view, projection, eye, target} = camera;
   const isLit = head.look === "lit";
   const length = Math.hypot(...head.light);
@@ -64,7 +67,7 @@ export function frameBlock(head, camera, widthPx, heightPx, floor = groundOf(hea
     ...inView(light), Number(!isLit),
     view[2], view[6], view[10], floor.middle[2] - eye[2],
     ...light, faintest,
-    target[0] - eye[0], target[1] - eye[1], 0, 0,
+    target[0] - eye[0], target[1] - eye[1], ...corner,
     lens[0] * widthPx / (widthPx + 2 * GUARD_PX), lens[1] * heightPx / (heightPx + 2 * GUARD_PX),
     Number(head.pattern && isLit), isLit ? head.brightness : 1,
     floor.middle[0] - eye[0], floor.middle[1] - eye[1], ...floor.along,
@@ -149,13 +152,15 @@ export class Renderer {
   /**
    * Draws a picture between two snapshots.
    * @param {{before: object?, older: object, newer: object?, share: number, method: string, camera: object,
-   *     widthPx: number, heightPx: number}} asked before: snapshot or null. newer: may equal older.
+   *     widthPx: number, heightPx: number, leftPx?: number, canvasPx?: number}} asked before: snapshot or null.
+   *     newer: may equal older. leftPx: left edge of the picture. canvasPx: width of the canvas, by default the
+   *     picture's.
    */
   draw(asked) {
-    const {camera, widthPx, heightPx} = asked;
+    const {camera, widthPx, heightPx, leftPx = 0, canvasPx = widthPx} = asked;
     const {gl, canvas, scene} = this;
     if (scene === null || this.isLost || gl.isContextLost()) return;
-    if (canvas.width !== widthPx) canvas.width = widthPx;
+    if (canvas.width !== canvasPx) canvas.width = canvasPx;
     if (canvas.height !== heightPx) canvas.height = heightPx;
     const {head} = scene;
     const pair = chosenPair(asked);
@@ -163,14 +168,17 @@ export class Renderer {
     const {rows} = this.poses;
     const hasRows = rows.body.length > 0;
     const floor = hasRows && head.ground_z === null ? levelFloor(rows, pair.older, pair.newer) : null;
-    gl.viewport(0, 0, widthPx, heightPx);
+    gl.enable(gl.SCISSOR_TEST);
+    gl.scissor(leftPx, 0, widthPx, heightPx);
+    gl.viewport(leftPx, 0, widthPx, heightPx);
     const skyColor = this.ground.sky?.meanColor ?? null;
-    this.frame.write(frameBlock(head, camera, widthPx, heightPx, floor ?? groundOf(head), skyColor));
+    const given = floor ?? groundOf(head);
+    this.frame.write(frameBlock(head, camera, widthPx, heightPx, given, skyColor, [leftPx, 0]));
     const blending = {method: asked.method, ...this.#discrete()};
     const posed = hasRows ? this.poses.run(blending, pair, this.#posed(pair, asked.method)) : null;
     const frame = {
       isParallel: camera.orthographic, isOutlined: head.look === "flat", isStretched: posed?.isStretched ?? false,
-      widthPx, heightPx, isWide: isWide(camera), spheres: hasRows ? this.detail.passes(rows, pair, asked) : [],
+      leftPx, widthPx, heightPx, isWide: isWide(camera), spheres: hasRows ? this.detail.passes(rows, pair, asked) : [],
     };
     this.meshes.begin(pair);
     const poses = new DrawnPoses(pair, asked.method, this.#parentsOf());
@@ -242,16 +250,5 @@ export class Renderer {
       keepsColor: columns?.[colorBy ? colorBy.column : "color"] === "none",
       keepsScale3: columns?.scale3 === "none",
     };
-  }
-
-  /**
-   * Draws a picture and returns it as a file. The two happen in one task, because the canvas keeps no pixels.
-   * @param {object} asked see `draw`
-   * @param {string} [type]
-   * @returns {Promise<Blob>}
-   */
-  screenshot(asked, type = "image/png") {
-    this.draw(asked);
-    return new Promise((resolve) => this.canvas.toBlob(resolve, type));
   }
 }

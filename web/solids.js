@@ -415,15 +415,12 @@ export class Solids {
   }
 
   /** Draws points into the guarded viewport, because a point vanishes when its middle leaves the viewport. */
-  #drawPoints(count, {widthPx, heightPx}, isPlain) {
+  #drawPoints(count, {leftPx, widthPx, heightPx}, isPlain) {
     const gl = this.gl;
     if (isPlain) gl.disable(gl.BLEND);
-    gl.enable(gl.SCISSOR_TEST);
-    gl.scissor(0, 0, widthPx, heightPx);
-    gl.viewport(-GUARD_PX, -GUARD_PX, widthPx + 2 * GUARD_PX, heightPx + 2 * GUARD_PX);
+    gl.viewport(leftPx - GUARD_PX, -GUARD_PX, widthPx + 2 * GUARD_PX, heightPx + 2 * GUARD_PX);
     gl.drawArrays(gl.POINTS, 0, count);
-    gl.viewport(0, 0, widthPx, heightPx);
-    gl.disable(gl.SCISSOR_TEST);
+    gl.viewport(leftPx, 0, widthPx, heightPx);
     gl.enable(gl.BLEND);
   }
 }

@@ -126,7 +126,8 @@ SPHERE = """
 def test_a_screenshot_is_a_picture_of_the_scene(page):
     found = page.run(
         f"""async () => {{ {SPHERE}
-        const image = await createImageBitmap(await renderer.screenshot(asked));
+        renderer.draw(asked);
+        const image = await createImageBitmap(canvas);
         const sheet = new OffscreenCanvas(image.width, image.height).getContext("2d");
         sheet.drawImage(image, 0, 0);
         return [image.width, image.height, ...sheet.getImageData(50, 40, 1, 1).data, ...sheet.getImageData(2, 2, 1, 1).data];
