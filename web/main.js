@@ -439,6 +439,7 @@ class Page {
         this.#switchTrails();
         this.#panel.note(`trails ${this.trails === null ? "off" : "on"}`);
       },
+      keys: () => this.input.keyboard.help,
       turn: (index, value) => this.connection.command("control", [index, value]),
       screenshot: () => (this.#wantsScreenshot = true),
     };

@@ -334,7 +334,7 @@ export class Trails {
     return (this.#nowMs - ms) / (this.#seconds * 1000);
   }
 
-  /** @returns {{body: number, position: number[], alpha: number}[]} alpha: 1 for the newest dots, 0 at the end of their time */
+  /** @returns {{body: number, position: number[], alpha: number}[]} alpha: 1 for the newest dots, 0 for the oldest */
   dots() {
     const found = [];
     for (const row of this.#furthest()) {

@@ -25,10 +25,12 @@
 import {firstHit, Grab, pixelOf, pullFields, rayOf} from "./picking.js";
 
 const SHIFT = 1, CTRL = 2, ALT = 4, SUPER = 8;
-// Keys of the page as in the window, each with the name of its action.
+// Keys of the page, each with the name of its action and its line of help: those of the window, and two for the help.
 const BINDINGS = {
-  " ": "pause", ".": "step", "[": "slower", "]": "faster", r: "reset", i: "method", c: "clock", p: "prefer",
-  f: "frame", h: "overlay", t: "trails", v: "split",
+  i: ["method", "interpolation"], c: ["clock", "clock"], p: ["prefer", "prefer"], v: ["split", "split view"],
+  t: ["trails", "trails"], f: ["frame", "frame all"], " ": ["pause", "pause / continue"], ".": ["step", "one step"],
+  "[": ["slower", "slower"], "]": ["faster", "faster"], r: ["reset", "reset"], h: ["overlay", "hide overlay"],
+  f1: ["help", "these keys"], "?": ["help", "these keys"],
 };
 // Keys that change the simulation. In a user's own loop they belong to the program.
 const ASK_PHYSICS = ["pause", "step", "slower", "faster", "reset"];
@@ -150,11 +152,17 @@ export class Keyboard {
     return released;
   }
 
+  /** The keys that have an effect now: {key, action, text}. */
+  get help() {
+    return Object.entries(BINDINGS).filter(([key]) => this.#actionOf(key)).map(([key, [action, text]]) => (
+      {key: key === " " ? "Space" : key.toUpperCase(), action, text}));
+  }
+
   /** The page's action of a key: by its character, or by its place on a US keyboard. */
   #actionOf(character, place) {
     const name = [character, place === "space" ? " " : place].find((one) => Object.hasOwn(BINDINGS, one));
     if (!this.hasKeys || name === undefined || this.#isOwned(name === " " ? "space" : name)) return null;
-    const action = BINDINGS[name];
+    const [action] = BINDINGS[name];
     const isPrograms = this.#isOwnLoop && this.#listens && ASK_PHYSICS.includes(action) && action !== "reset";
     return isPrograms ? null : action;
   }

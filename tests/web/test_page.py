@@ -179,6 +179,8 @@ def test_keys_and_buttons_pause_step_and_change_what_is_drawn(rig: Rig) -> None:
     assert line == 1
     assert min(left, right) > 50, "a half has a single colour"
     page.send_key("v")
+    page.send_key("?")
+    assert "pause / continue" in page.evaluate("document.getElementById('help').innerText")
     page.send_key("h")
     assert page.evaluate("getComputedStyle(document.getElementById('card')).display") == "none"
     page.send_key("h")
