@@ -332,14 +332,21 @@ class Page {
       this.#timesNs = [leftClock === clock ? rightNs : leftClock.advanceTo(presentNs), rightNs];
     }
     const {scene, store} = this, {newest} = store, {parentsOf} = this.#parents, [canvasPx, heightPx] = this.#size();
-    const pictures = [this.#leftMethod || this.method, this.method].map((method, half) => {
-      const at = store.at(this.#timesNs[half], half === 0);
-      const pair = method === "latest" ? {older: newest, newer: newest, share: 0, drawNs: newest.simNs} : at;
-      return {...pair, method, half, poses: new DrawnPoses(pair, method, parentsOf)};
+    const halves = this.isSplit ? [0, 1] : [1], methods = [this.#leftMethod || this.method, this.method];
+    let oldestNs = Infinity;
+    const pictures = halves.map((half) => {
+      const layers = scene.layers.map((layer, at) => {
+        const method = layer.method ?? methods[half], atNs = this.#timesNs[half] - layer.delayNs;
+        const pair = store.at(atNs, half === halves[0] && at === 0);
+        oldestNs = Math.min(oldestNs, atNs);
+        if (method !== "latest") return {...pair, method};
+        return {before: null, older: newest, newer: newest, share: 0, drawNs: newest.simNs, method};
+      });
+      const poses = new DrawnPoses(layers[0], layers[0].method, parentsOf, (body) => layers[scene.layerOf(body)]);
+      return {...layers[0], layers, half, poses};
     });
-    for (const snapshot of store.dropBefore(Math.min(...this.#timesNs))) this.renderer.release(snapshot);
-    const [{poses, drawNs}] = [this.#pair] = pictures.slice(1);
-    if (!this.isSplit) pictures.shift();
+    for (const snapshot of store.dropBefore(oldestNs)) this.renderer.release(snapshot);
+    const {poses, drawNs} = this.#pair = pictures.at(-1);
     this.shown = {scene, poses, drawNs};
     const presentMs = this.#timestampMs + this.#refresh.ms, placesOf = () => publishedPlaces(newest, parentsOf);
     const widthPx = this.isSplit ? Math.max(1, (canvasPx - LINE_PX) >> 1) : canvasPx;
@@ -465,9 +472,10 @@ class Page {
 }
 
 /** True if a picture that is asked for is the one that was drawn last. this: the pictures that were drawn. */
-function isSame({camera, poses, drawNs, ...asked}, at) {
-  const drawn = this[at], isEqual = (name) => camera[name].every((value, i) => value === drawn.camera[name][i]);
-  return Object.keys(asked).every((name) => asked[name] === drawn[name]) && isEqual("view") && isEqual("projection");
+function isSame({camera, poses, layers, ...asked}, at) {
+  const drawn = this[at], isEqual = (one, other) => Object.keys(one).every((name) => one[name] === other[name]);
+  return isEqual(asked, drawn) && layers.every((layer, index) => isEqual(layer, drawn.layers[index]))
+    && isEqual(camera.view, drawn.camera.view) && isEqual(camera.projection, drawn.camera.projection);
 }
 
 function after(choices, chosen) {

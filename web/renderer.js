@@ -152,8 +152,10 @@ export class Renderer {
   /**
    * Draws a picture between two snapshots.
    * @param {{before: object?, older: object, newer: object?, share: number, method: string, camera: object,
-   *     widthPx: number, heightPx: number, leftPx?: number, canvasPx?: number}} asked before: snapshot or null.
-   *     newer: may equal older. leftPx: left edge of the picture. canvasPx: width of the canvas, by default the
+   *     widthPx: number, heightPx: number, layers?: object[], poses?: import("./pose.js").DrawnPoses, leftPx?: number,
+   *     canvasPx?: number}} asked before: snapshot or null.
+   *     newer: may equal older. layers: the same for each layer of the scene, if it has several. poses: as drawn.
+   *     leftPx: left edge of the picture. canvasPx: width of the canvas, by default the
    *     picture's.
    */
   draw(asked) {
@@ -163,8 +165,11 @@ export class Renderer {
     if (canvas.width !== canvasPx) canvas.width = canvasPx;
     if (canvas.height !== heightPx) canvas.height = heightPx;
     const {head} = scene;
-    const pair = chosenPair(asked);
-    for (const snapshot of [pair.older, pair.newer]) if (snapshot) this.#makeRoom(snapshot);
+    const pairs = (asked.layers ?? [asked]).map(chosenPair), [pair] = pairs;
+    for (const {older, newer} of pairs) for (const one of [older, newer]) if (one) this.#makeRoom(one);
+    const pairOf = (body) => pairs[scene.layerOf(body)];
+    const parentsOf = scene.hasParents ? ({count}) => scene.parentRows(count) : null;
+    const poses = asked.poses ?? new DrawnPoses(pair, asked.method, parentsOf, pairOf);
     const {rows} = this.poses;
     const hasRows = rows.body.length > 0;
     const floor = hasRows && head.ground_z === null ? levelFloor(rows, pair.older, pair.newer) : null;
@@ -174,14 +179,12 @@ export class Renderer {
     const skyColor = this.ground.sky?.meanColor ?? null;
     const given = floor ?? groundOf(head);
     this.frame.write(frameBlock(head, camera, widthPx, heightPx, given, skyColor, [leftPx, 0]));
-    const blending = {method: asked.method, ...this.#discrete()};
-    const posed = hasRows ? this.poses.run(blending, pair, this.#posed(pair, asked.method)) : null;
+    const posed = hasRows ? this.poses.run(this.#discrete(), pairs, scene.hasParents ? poses : null) : null;
     const frame = {
       isParallel: camera.orthographic, isOutlined: head.look === "flat", isStretched: posed?.isStretched ?? false,
       leftPx, widthPx, heightPx, isWide: isWide(camera), spheres: hasRows ? this.detail.passes(rows, pair, asked) : [],
     };
-    this.meshes.begin(pair);
-    const poses = new DrawnPoses(pair, asked.method, this.#parentsOf());
+    this.meshes.begin(pairOf);
     this.marks.begin(placedMarks(blendedMarks(pair), poses), camera.eye, head.look === "lit" ? head.brightness : 1);
     this.ground.drawBackground(head.background);
     if (head.ground_z !== null) this.ground.drawGrid(camera);
@@ -200,7 +203,7 @@ export class Renderer {
     this.marks.drawLines();
     if (head.outline) this.ground.drawOutline(head.outline, camera.eye);
     const hasTransparent = posed?.hasTransparent || this.marks.through.length > 0;
-    for (const run of hasTransparent ? backToFront({rows, camera, ...pair}, this.marks.through) : []) {
+    for (const run of hasTransparent ? backToFront({rows, camera, pairs, pairOf}, this.marks.through) : []) {
       if (run.mark !== undefined) this.marks.drawTransparent(run.mark, frame);
       else if (run.kind === "meshes") this.meshes.drawTransparent(run, frame);
       else if (SOLID_KINDS.includes(run.kind)) this.solids.drawTransparent(run, frame);
@@ -231,16 +234,6 @@ export class Renderer {
   /** Compiles programs that a change of the method needs. Call it in idle time, after the first picture. */
   prepare() {
     if (!this.isLost) this.poses.prepare();
-  }
-
-  /** Drawn poses of bodies with a parent; null if the scene has none. */
-  #posed(pair, method) {
-    return this.scene.hasParents ? new DrawnPoses(pair, method, this.#parentsOf()) : null;
-  }
-
-  #parentsOf() {
-    const {scene} = this;
-    return scene.hasParents ? (snapshot) => scene.parentRows(snapshot.count) : null;
   }
 
   /** Which fields keep the value of the older snapshot, by the rules of the scene's columns. */
