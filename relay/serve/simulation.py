@@ -24,13 +24,12 @@ from twixt.ipc.config.rules import SCALE3
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.interaction.events import Look, UserAction, UserEvent
 from twixt.ipc.plan import Plan
-from twixt.ipc.process.notices import print_notice
 from twixt.ipc.ring.layout import BODY_ROWS, PART_ROWS, ColumnBlock
 from twixt.ipc.ring.mapped_segment import SnapshotView
 from twixt.ipc.scene import Camera, Scene
 from twixt.ipc.scene.groups import colors
 from twixt.ipc.scene.scene import packed_scene
-from twixt.ipc.session import listener
+from twixt.ipc.session.attach import LOOK_S, OWN_WORLD_S, Reconnection, wait_until_running
 from twixt.ipc.session.link import Ended, Link, attach
 from twixt.ipc.snapshot import BODY, CORRECTED_NS, CORRECTION, HAS_COLOR, visual
 from twixt.relay.serve.encoded import EncodedScene, EncodedSnapshot
@@ -47,8 +46,6 @@ from twixt.relay.stream.messages import (
 )
 from twixt.relay.stream.overlays import EncodedOverlays
 
-# Interval, in seconds, of two looks for a simulation that does not run, and time after a refused attempt.
-LOOK_S, RETRY_S = 0.1, 1.0
 # Shortest interval between two requests for a wake, in seconds. Simulations mute a guest that sends more than 1,000
 # messages a second, and a loop may publish more often than that.
 WAKE_S = 0.004
@@ -64,11 +61,7 @@ MOST_ERROR_M = 0.001
 ATTEMPTS = 3
 # Columns that the page draws, and the owner of their rows.
 DRAWN_COLUMNS = {SCALE3: BODY_ROWS, "color": PART_ROWS, "visible": PART_ROWS}
-# Longest wait for the world of the owner, in seconds: in effect no limit.
-OWN_WORLD_S = 86_400.0
 NO_SCREENSHOT = "the browser view writes no pictures; save one in the page, or open a window: twixt view"
-# Kinds of ends after which a simulation may come back.
-MAY_RETURN = ("ended", "crashed", "interrupted", "lost")
 # The reason why no simulation is attached, before the first one.
 NOT_STARTED = Ended("waiting", "")
 # Part by which a new interval between two snapshots changes the mean.
@@ -118,13 +111,14 @@ class Simulation:
     async def run(self, server: Pages) -> Ended:
         """Attaches whenever the simulation runs. Returns if it refuses this guest, or if it is the owner and ends."""
         self._server = server
+        link: Link | None = await self._first()
         while True:
-            link = await self._attached()
-            ended = await self._follow(link)
-            if self._is_owner or ended.kind not in MAY_RETURN:
+            assert link is not None
+            ended, back = await self._follow(link), Reconnection(self.name, needs_snapshot=False)
+            if self._is_owner or not back.begin(ended):
                 return ended
-            because = f" ({ended.message})" if ended.message else ""
-            print_notice(f'the simulation "{link.name}" has ended{because}; waiting until it runs again')
+            while (link := back.link()) is None:
+                await asyncio.sleep(LOOK_S)
 
     @property
     def camera(self) -> Camera | None:
@@ -214,26 +208,13 @@ class Simulation:
             self._timer.cancel()
         self._timer = loop.call_at(due_s, self._request)
 
-    async def _attached(self) -> Link:
+    async def _first(self) -> Link:
         """A link to the simulation, as soon as it runs. The owner runs already, and may still load its world."""
         if self._is_owner:
             return await in_thread(lambda: attach(self.name, OWN_WORLD_S, owned=True))
-        refusal, has_waited = "", False
-        while True:
-            try:
-                if listener.is_running(self.name):
-                    link = await in_thread(lambda: attach(self.name))
-                    if has_waited:
-                        print_notice(f'"{self.name}" runs')
-                    return link
-            except TwixtError as error:
-                if str(error) != refusal:
-                    refusal = str(error)
-                    print_notice(f"{refusal}; still waiting")
-            if not has_waited and self.end == NOT_STARTED:
-                print_notice(f'waiting for the simulation "{self.name}"; Ctrl-C ends the wait')
-            has_waited = True
-            await asyncio.sleep(RETRY_S if refusal else LOOK_S)
+        attaching = await in_thread(lambda: wait_until_running(self.name, lambda: False, needs_snapshot=False))
+        assert attaching is not None
+        return attaching.link
 
     async def _follow(self, link: Link) -> Ended:
         """Follows a simulation until it ends."""
