@@ -22,12 +22,12 @@ const FORGET_MS = 30_000;
 const JUMP_NS = 20_000_000;
 
 export class ClockMap {
-  #atMs = 0; // page's instant of the last trip; the next four are those of this instant
-  #lowNs = -Infinity; // bounds of the offset (server's clock minus page's clock)
+  #atMs = 0;  // page's instant of the last trip; the next four are those of this instant
+  #lowNs = -Infinity;  // bounds of the offset (server's clock minus page's clock)
   #highNs = Infinity;
   #offsetNs = 0;
   #targetNs = 0;
-  #trips = 0; // since the beginning, a silence or a jump
+  #trips = 0;  // since the beginning, a silence or a jump
 
   /**
    * Records a round trip. Trips with a value that is not finite, and trips of negative length, are ignored.
