@@ -216,6 +216,11 @@ export class Connection {
     return this.mayControl && !isFull && this.#send({kind: "action", action: kind, fields});
   }
 
+  /** Sends an answer about a picture, or bytes of it. @param {object | Uint8Array} answer */
+  answer(answer) {
+    this.#send(answer);
+  }
+
   /** True if there is a link, and the user may control the simulation. */
   get mayControl() {
     return this.#isWelcome && this.welcome.may_control === true;
@@ -305,7 +310,7 @@ export class Connection {
   #send(message) {
     const socket = this.#sockets.get("control");
     if (!this.#isWelcome || socket === undefined || socket.readyState !== this.#platform.WebSocket.OPEN) return false;
-    socket.send(JSON.stringify(message));
+    socket.send(ArrayBuffer.isView(message) ? message : JSON.stringify(message));
     return true;
   }
 

@@ -12,7 +12,7 @@ import {ClockMap, Connection} from "./connection.js";
 import {Contents} from "./contents.js";
 import {clockColumns, FrameLog, pairColumns, RefreshInterval} from "./frame_log.js";
 import {TrailDots, Trails} from "./marks.js";
-import {Overlay} from "./overlay.js";
+import {Overlay, pictureOf} from "./overlay.js";
 import {nextScale, onlyInWindow, Panel} from "./panel.js";
 import {MODES, PlaybackClock} from "./playback_clock.js";
 import {DrawnPoses, ParentLog, publishedPlaces} from "./pose.js";
@@ -37,6 +37,8 @@ const SHOWN_S = 5;
 const idle = window.requestIdleCallback ?? setTimeout;
 // More pixels than this for a CSS pixel cost, and cannot be seen.
 const MOST_DENSITY = 2;
+// Bytes of a picture in one message.
+const PIECE_BYTES = 4096;
 
 /** The page. For drivers and tests it is `window.twixt`. */
 class Page {
@@ -78,6 +80,8 @@ class Page {
   #panelMs = -Infinity;
   #taken = {messages: 0, bytes: 0};
   #wantsScreenshot = false;
+  #request = null;  // a picture for the program
+  #picture = {};  // number, bytes and place of the next bytes of the last one
   #isBegun = false;
   #remarks = [];  // about options that only the window has
 
@@ -274,6 +278,10 @@ class Page {
       this.input.reflect(message.status);
     } else if (message.kind === "end") {
       this.status = {};
+    } else if (message.kind === "picture") {
+      this.#request = message;
+    } else if (message.kind === "more") {
+      this.#sendPicture(message.count);
     } else if (message.kind === "refused") {
       this.#panel.note(`${message.name}: ${message.reason}`);
     }
@@ -315,10 +323,8 @@ class Page {
     this.view.advance(presentMs, {scene, newest, poses, placesOf}, widthPx, heightPx, this.input.isHeld);
     const camera = this.view.matrices(widthPx, heightPx);
     const asked = {before, older, newer, share, method, camera, widthPx, heightPx, poses: parentsOf && poses};
-    if (this.#wantsScreenshot) {
-      this.#wantsScreenshot = false;
-      this.renderer.screenshot(asked).then((picture) => this.#panel.save(picture));
-    } else if (!isSame(asked, this.#drawn)) {
+    const isRequested = this.#request?.tick <= older.tick;
+    if (this.#wantsScreenshot || isRequested || !isSame(asked, this.#drawn)) {
       this.renderer.draw(asked);
       this.overlay.label(scene, poses, asked);
       this.#drawTrails(presentMs, poses, asked);
@@ -326,6 +332,25 @@ class Page {
     }
     this.#drawn = asked;
     this.input.frameDrawn(this.#timestampMs);
+    if (this.#wantsScreenshot) pictureOf(this.#canvas, true).then((picture) => this.#panel.save(picture));
+    this.#wantsScreenshot = false;
+    if (isRequested) this.#answer(older.tick);
+  }
+
+  async #answer(tick) {
+    const {number, has_panels: hasPanels} = this.#request;
+    this.#request = null;
+    const picture = await pictureOf(this.#canvas, hasPanels), size = picture?.size ?? 0;
+    this.#picture = {bytes: new Uint8Array(picture ? await picture.arrayBuffer() : 0), from: 0};
+    this.connection.answer({kind: "picture", number, tick, size, error: size ? "" : "the picture is too large"});
+  }
+
+  #sendPicture(count) {
+    const {bytes, from} = this.#picture, end = from + count;
+    for (let at = from; at < end; at += PIECE_BYTES) {
+      this.connection.answer(bytes.subarray(at, Math.min(at + PIECE_BYTES, end)));
+    }
+    this.#picture.from = end;
   }
 
   #drawTrails(presentMs, poses, {older, camera, widthPx}) {

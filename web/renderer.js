@@ -243,15 +243,4 @@ export class Renderer {
       keepsScale3: columns?.scale3 === "none",
     };
   }
-
-  /**
-   * Draws a picture and returns it as a file. The two happen in one task, because the canvas keeps no pixels.
-   * @param {object} asked see `draw`
-   * @param {string} [type]
-   * @returns {Promise<Blob>}
-   */
-  screenshot(asked, type = "image/png") {
-    this.draw(asked);
-    return new Promise((resolve) => this.canvas.toBlob(resolve, type));
-  }
 }

@@ -28,7 +28,7 @@ const SHIFT = 1, CTRL = 2, ALT = 4, SUPER = 8;
 // Keys of the page as in the window, each with the name of its action.
 const BINDINGS = {
   " ": "pause", ".": "step", "[": "slower", "]": "faster", r: "reset", i: "method", c: "clock", p: "prefer",
-  f: "frame", h: "overlay", t: "trails",
+  f: "frame", h: "overlay", t: "trails", f12: "screenshot",
 };
 // Keys that change the simulation. In a user's own loop they belong to the program.
 const ASK_PHYSICS = ["pause", "step", "slower", "faster", "reset"];

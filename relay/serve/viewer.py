@@ -10,6 +10,7 @@ not closed for it.
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections import deque
 
@@ -73,7 +74,7 @@ class Viewer:
         self._refused: tuple[str, str] | None = None
         self._question: tuple[str, int] | None = None  # about a picture, to be sent; the bytes that it asks for
         self._owed = 0  # bytes of a picture that were asked for
-        self._heard_s = 0.0
+        self._heard_s = -math.inf  # instant of the page's last message
         self._messages_since_s = self._messages = 0.0
         self._stream_news, self._control_news = asyncio.Event(), asyncio.Event()
 
@@ -125,6 +126,7 @@ class Viewer:
                     raise error
             await self.close(code, reason)
         finally:
+            self._heard_s = -math.inf
             self._simulation.pictures.leave(self)
             if self._controller is not None:
                 self._controller.close()
