@@ -145,6 +145,7 @@ const TEXT_SIZES = [0.1, 8];
 /** Joins the pieces of one sort of overlays. */
 export class OverlayPieces {
   #bytes = new Uint8Array(0);
+  #shown = this.#bytes;  // its bytes are in use
   #filled = 0;
 
   /**
@@ -154,7 +155,7 @@ export class OverlayPieces {
   add({offset, size, bytes}) {
     if (offset === 0) {
       if (size > MOST_BYTES) throw new Error(`an overlay has ${size} bytes`);
-      this.#bytes = new Uint8Array(size);
+      if (this.#bytes.length !== size) this.#bytes = new Uint8Array(size);
       this.#filled = 0;
     }
     if (offset !== this.#filled || size !== this.#bytes.length || offset + bytes.length > size) {
@@ -162,7 +163,9 @@ export class OverlayPieces {
     }
     this.#bytes.set(bytes, offset);
     this.#filled += bytes.length;
-    return this.#filled === size ? overlayOf(this.#bytes) : null;
+    if (this.#filled < size) return null;
+    [this.#shown, this.#bytes] = [this.#bytes, this.#shown];
+    return overlayOf(this.#shown);
   }
 }
 

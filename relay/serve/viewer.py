@@ -33,6 +33,7 @@ from twixt.relay.stream.messages import (
     Payload,
     Picture,
     Ping,
+    Taken,
 )
 from twixt.relay.stream.overlays import MissingOverlays, PieceSize, newest_of
 
@@ -267,6 +268,8 @@ class Viewer:
                     await self._control.send(messages.pong_text(number, at_ns))
                 case Acknowledgement(number):
                     self._acknowledge(number)
+                case Taken(number):
+                    self._confirm(number)
                 case Picture() as answer:
                     self._simulation.pictures.take_answer(self, answer)
                 case Command() | UserAction() as message:
@@ -298,6 +301,12 @@ class Viewer:
             self._credit.acknowledged(number, time.perf_counter_ns())
         except ValueError as error:
             raise MessageError(str(error)) from error
+        self._stream_news.set()
+
+    def _confirm(self, number: int) -> None:
+        """The page has taken the pieces of overlays up to this number."""
+        if number > self._number:
+            raise MessageError(f"took message {number}, but the last message sent is {self._number}")
         while self._pieces and self._pieces[0][0] <= number:
             _, sent_ns = self._pieces.popleft()
             self._piece_size.acknowledged(self._credit.queued_ns(time.perf_counter_ns() - sent_ns))

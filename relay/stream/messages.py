@@ -201,6 +201,12 @@ class Acknowledgement(NamedTuple):
     number: int
 
 
+class Taken(NamedTuple):
+    """Confirms all pieces of overlays up to this number."""
+
+    number: int
+
+
 class Picture(NamedTuple):
     """Answer to a request for a picture. tick: of the drawn state. size: of the PNG file, in bytes; 0 if the page could
     not make it, and `error` is the reason."""
@@ -238,7 +244,7 @@ def token_of(message: str | bytes) -> str:
     return token if isinstance(token, str) else ""
 
 
-def read_control(message: str) -> Ping | Acknowledgement | Picture | Command | UserAction:
+def read_control(message: str) -> Ping | Acknowledgement | Taken | Picture | Command | UserAction:
     """Decodes and checks a later message on the control connection. Raises MessageError."""
     fields = _fields(message)
     match fields.pop("kind", None):
@@ -246,6 +252,8 @@ def read_control(message: str) -> Ping | Acknowledgement | Picture | Command | U
             return Ping(_whole(fields, "id"))
         case "ack":
             return Acknowledgement(_whole(fields, "number"))
+        case "took":
+            return Taken(_whole(fields, "number"))
         case "picture":
             error = fields.get("error", "")
             tick, size = _whole(fields, "tick"), _whole(fields, "size")
