@@ -12,7 +12,7 @@ import {ClockMap, Connection} from "./connection.js";
 import {Contents} from "./contents.js";
 import {clockColumns, FrameLog, pairColumns, RefreshInterval} from "./frame_log.js";
 import {TrailDots, Trails} from "./marks.js";
-import {Overlay} from "./overlay.js";
+import {Overlay, pictureOf} from "./overlay.js";
 import {nextScale, onlyInWindow, Panel} from "./panel.js";
 import {MODES, PlaybackClock} from "./playback_clock.js";
 import {DrawnPoses, ParentLog, publishedPlaces} from "./pose.js";
@@ -41,6 +41,8 @@ const IS_HELD = new URLSearchParams(location.search).get("quality") === LEVELS[0
 const MOST_BUSY_MS = 5000;
 // Width of the black line between the halves of a split view.
 const LINE_PX = 2;
+// Bytes of a picture in one message.
+const PIECE_BYTES = 4096;
 
 /** The page. For drivers and tests it is `window.twixt`. */
 class Page {
@@ -90,6 +92,8 @@ class Page {
   #panelMs = -Infinity;
   #taken = {messages: 0, bytes: 0};
   #wantsScreenshot = false;
+  #request = null;  // a picture for the program
+  #picture = {};  // number, bytes and place of the next bytes of the last one
   #isBegun = false;
   #remarks = [];  // about options that only the window has
 
@@ -306,6 +310,10 @@ class Page {
       this.input.reflect(message.status);
     } else if (message.kind === "end") {
       this.status = {};
+    } else if (message.kind === "picture") {
+      this.#request = message;
+    } else if (message.kind === "more") {
+      this.#sendPicture(message.count);
     } else if (message.kind === "refused") {
       this.#panel.note(`${message.name}: ${message.reason}`);
     }
@@ -345,6 +353,22 @@ class Page {
     return isFenced;
   }
 
+  async #answer(tick) {
+    const {number, has_panels: hasPanels} = this.#request;
+    this.#request = null;
+    const picture = await pictureOf(this.#canvas, hasPanels), size = picture?.size ?? 0;
+    this.#picture = {bytes: new Uint8Array(picture ? await picture.arrayBuffer() : 0), from: 0};
+    this.connection.answer({kind: "picture", number, tick, size, error: size ? "" : "the picture is too large"});
+  }
+
+  #sendPicture(count) {
+    const {bytes, from} = this.#picture, end = from + count;
+    for (let at = from; at < end; at += PIECE_BYTES) {
+      this.connection.answer(bytes.subarray(at, Math.min(at + PIECE_BYTES, end)));
+    }
+    this.#picture.from = end;
+  }
+
   #draw(presentNs) {
     if (!this.#isStale || this.#timesNs === null) {
       const {clock, leftClock} = this, rightNs = clock.advanceTo(presentNs);
@@ -376,7 +400,8 @@ class Page {
     pictures.forEach((one, at) => (
       Object.assign(one, {level, camera, widthPx, heightPx, canvasPx, leftPx: at * (widthPx + LINE_PX)})));
     Object.assign(this.view.seen, {canvasPx, leftPx: pictures.at(-1).leftPx});
-    if (this.#wantsScreenshot || pictures.length !== this.#drawn.length || !pictures.every(isSame, this.#drawn)) {
+    const isRequested = this.#request?.tick <= pictures[0].older.tick, wantsPicture = this.#wantsScreenshot || isRequested;
+    if (wantsPicture || pictures.length !== this.#drawn.length || !pictures.every(isSame, this.#drawn)) {
       for (const one of pictures) {
         this.renderer.draw(one);
         this.#drawTrails(presentMs, one);
@@ -384,10 +409,11 @@ class Page {
       this.#pictureMs = performance.now();
       this.overlay.label(scene, pictures);
       if (!this.#drawn.length) idle(() => this.renderer.prepare());
-      if (this.#wantsScreenshot) this.#canvas.toBlob((picture) => this.#panel.save(picture));
-      this.#wantsScreenshot = false;
     }
     this.#drawn = pictures;
+    if (this.#wantsScreenshot) pictureOf(this.#canvas, true).then((picture) => this.#panel.save(picture));
+    this.#wantsScreenshot = false;
+    if (isRequested) this.#answer(pictures[0].older.tick);
   }
 
   #switchTrails() {

@@ -30,7 +30,7 @@ const BINDINGS = {
   i: ["method", "interpolation"], c: ["clock", "clock"], p: ["prefer", "prefer"], v: ["split", "split view"],
   t: ["trails", "trails"], f: ["frame", "frame all"], " ": ["pause", "pause / continue"], ".": ["step", "one step"],
   "[": ["slower", "slower"], "]": ["faster", "faster"], r: ["reset", "reset"], h: ["overlay", "hide overlay"],
-  f1: ["help", "these keys"], "?": ["help", "these keys"],
+  f12: ["screenshot", "screenshot"], f1: ["help", "these keys"], "?": ["help", "these keys"],
 };
 // Keys that change the simulation. In a user's own loop they belong to the program.
 const ASK_PHYSICS = ["pause", "step", "slower", "faster", "reset"];

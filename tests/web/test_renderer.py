@@ -123,20 +123,6 @@ SPHERE = """
 """
 
 
-def test_a_screenshot_is_a_picture_of_the_scene(page):
-    found = page.run(
-        f"""async () => {{ {SPHERE}
-        renderer.draw(asked);
-        const image = await createImageBitmap(canvas);
-        const sheet = new OffscreenCanvas(image.width, image.height).getContext("2d");
-        sheet.drawImage(image, 0, 0);
-        return [image.width, image.height, ...sheet.getImageData(50, 40, 1, 1).data, ...sheet.getImageData(2, 2, 1, 1).data];
-    }}""",
-        {},
-    )
-    assert found == [100, 80, 255, 255, 255, 255, 0, 0, 0, 255]
-
-
 def test_after_a_lost_context_the_same_snapshot_is_drawn_again(page):
     found = page.run(
         f"""async () => {{ {SPHERE}
