@@ -1,10 +1,74 @@
 /**
- * Connects the page to the server: two WebSockets, their hello, acknowledgements, pings, and new attempts after a loss.
+ * Connects the page to the server: two WebSockets, their hello, acknowledgements, pings, and new attempts after a loss;
+ * and maps the page's clock to the server's.
  *
  * Always: a snapshot is acknowledged only after a frame was drawn since it was applied, so a page that is not drawn
  * costs nothing. Two attempts are at least `LEAST_WAIT_MS` apart, and none begins while the page is hidden. What is
  * kept does not grow with the number of messages. Reads no clock and touches no document: `platform` gives them.
  */
+
+// Largest difference in speed between two clocks: crystals differ by up to 200 ppm, and NTP corrects clocks by more.
+const DRIFT = 500e-6;
+// Largest change of the offset, as a share of the time: 1 ms a second.
+const SLEW = 1e-3;
+// Steps of `performance.now()` in a page that is not isolated.
+const RESOLUTION_NS = 100_000;
+// During this many first trips, each better offset is adopted at once.
+const FIRST_TRIPS = 8;
+// After so long without a trip, the first trips begin again: the clocks have drifted apart.
+const FORGET_MS = 30_000;
+// If the offset is outside the bounds of a trip by more than this, one of the clocks has jumped (a computer slept).
+// Then the first trips begin again, too.
+const JUMP_NS = 20_000_000;
+
+export class ClockMap {
+  #atMs = 0;  // page's instant of the last trip; the next four are those of this instant
+  #lowNs = -Infinity;  // bounds of the offset (server's clock minus page's clock)
+  #highNs = Infinity;
+  #offsetNs = 0;
+  #targetNs = 0;
+  #trips = 0;  // since the beginning, a silence or a jump
+
+  /**
+   * Records a round trip. Trips with a value that is not finite, and trips of negative length, are ignored.
+   * @param {number} sentMs page's instant of the ping
+   * @param {number} serverNs server's instant of its answer
+   * @param {number} receivedMs page's instant at which the answer arrived
+   */
+  addTrip(sentMs, serverNs, receivedMs) {
+    if (![sentMs, serverNs, receivedMs].every(Number.isFinite) || receivedMs < sentMs) return;
+    const beforeNs = this.#offsetAtNs(receivedMs);
+    const tripLowNs = serverNs - receivedMs * 1e6 - RESOLUTION_NS;
+    const tripHighNs = serverNs - sentMs * 1e6 + RESOLUTION_NS;
+    const passedMs = Math.max(0, receivedMs - this.#atMs), widerNs = DRIFT * passedMs * 1e6;
+    if (passedMs > FORGET_MS) this.#trips = 0;
+    let lowNs = Math.max(this.#lowNs - widerNs, tripLowNs), highNs = Math.min(this.#highNs + widerNs, tripHighNs);
+    if (lowNs > highNs) {
+      [lowNs, highNs] = [tripLowNs, tripHighNs];
+      if (beforeNs < lowNs - JUMP_NS || beforeNs > highNs + JUMP_NS) this.#trips = 0;
+    }
+    [this.#atMs, this.#lowNs, this.#highNs] = [receivedMs, lowNs, highNs];
+    this.#targetNs = (lowNs + highNs) / 2;
+    this.#offsetNs = ++this.#trips <= FIRST_TRIPS ? this.#targetNs : beforeNs;
+  }
+
+  /** Server's instant, in whole ns, at an instant of the page in ms. */
+  toServerNs(pageMs) { return Math.round(pageMs * 1e6 + this.#offsetAtNs(pageMs)); }
+
+  /**
+   * True if FIRST_TRIPS are known, since the beginning, since a silence and since a jump. Until then the server's time
+   * may run back: send pings quickly, and draw with a new `PlaybackClock` afterwards, because the old one would wait.
+   */
+  get isReady() { return this.#trips >= FIRST_TRIPS; }
+
+  /** Largest error of `toServerNs` at the last trip, in ms. */
+  get boundMs() { return Math.max(this.#highNs - this.#offsetNs, this.#offsetNs - this.#lowNs) / 1e6; }
+
+  #offsetAtNs(pageMs) {
+    const mostNs = SLEW * Math.max(0, pageMs - this.#atMs) * 1e6;
+    return this.#offsetNs + Math.max(-mostNs, Math.min(mostNs, this.#targetNs - this.#offsetNs));
+  }
+}
 
 const PROTOCOL = 1;
 const NONCE_BYTES = 16;
@@ -20,6 +84,8 @@ const LEAST_WAIT_MS = 250, MOST_WAIT_MS = 5_000, LASTING_MS = 5_000;
 // After one connection of the pair has closed, the other one's reason is awaited for at most this long.
 const OTHER_REASON_MS = 500;
 const OTHER_CLOSED = 4411;
+// Pieces of overlays are confirmed at once by a page that has drawn a frame so shortly ago, else with the next frame.
+const DRAWN_MS = 500;
 // With more unsent bytes than this, the link is full.
 const MOST_UNSENT_BYTES = 4096;
 // Reasons by the close codes of `docs/wire.md`.
@@ -58,9 +124,12 @@ export class Connection {
   #pings = new Map();
   #pingId = 0;
   #isWelcome = false;
+  #received = 0;
   #applied = 0;
   #acknowledged = 0;
   #awaitsFrame = false;
+  #piece = 0;  // number of the last piece of an overlay, if it is not confirmed
+  #frameMs = -Infinity;
   #worldEpoch = -Infinity;
   #endedEpoch = null;
 
@@ -68,7 +137,8 @@ export class Connection {
    * @param {object} options
    * @param {string} options.address  address of both WebSockets
    * @param {() => string} options.token  secret of the link
-   * @param {(buffer: ArrayBuffer) => object} options.decode  decodes a message of the stream
+   * @param {(buffer: ArrayBuffer, after: number) => ?object} options.decode  decodes a message of the stream; null if
+   *     its number is not above `after`
    * @param {() => string[]} options.digests  digests of the contents that the page has
    * @param {(welcome: object) => void} options.onWelcome  before any other message of a connection
    * @param {(message: object, arrivalMs: number) => void} options.onStream
@@ -122,12 +192,18 @@ export class Connection {
       const isNew = this.#endedEpoch === null || this.#worldEpoch > this.#endedEpoch;
       if (isNew && this.state.phase !== "live") this.#become("live");
     }
+    if (message.kind === "overlay") {
+      this.#piece = message.number;
+      if (this.#platform.nowMs() - this.#frameMs < DRAWN_MS) this.#confirm();
+    }
     if (!this.#awaitsFrame) this.#acknowledge();
   }
 
   /** Tells that a frame was drawn with all that was applied. */
   frameDrawn() {
     this.#awaitsFrame = false;
+    this.#frameMs = this.#platform.nowMs();
+    this.#confirm();
     this.#acknowledge();
   }
 
@@ -152,6 +228,11 @@ export class Connection {
     return this.mayControl && !isFull && this.#send({kind: "action", action: kind, fields});
   }
 
+  /** Sends an answer about a picture, or bytes of it. @param {object | Uint8Array} answer */
+  answer(answer) {
+    this.#send(answer);
+  }
+
   /** True if there is a link, and the user may control the simulation. */
   get mayControl() {
     return this.#isWelcome && this.welcome.may_control === true;
@@ -164,7 +245,7 @@ export class Connection {
     if (!token) return this.#become("refused", "no-token");
     this.#attemptMs = nowMs();
     this.#reason = null;
-    this.#applied = this.#acknowledged = 0;
+    this.#received = this.#applied = this.#acknowledged = this.#piece = 0;
     this.#awaitsFrame = false;
     const hello = {kind: "hello", protocol: PROTOCOL, token, nonce: hexOf(randomBytes(NONCE_BYTES))};
     for (const role of ROLES) {
@@ -185,7 +266,11 @@ export class Connection {
       if (typeof data === "string") return this.#receiveText(JSON.parse(data), arrivalMs);
       this.messages += 1;
       this.bytes += data.byteLength;
-      this.#options.onStream(this.#options.decode(data), arrivalMs);
+      // On a link that loses packets, a message comes on both connections, and counts when it comes first.
+      const message = this.#options.decode(data, this.#received);
+      if (message === null) return;
+      this.#received = message.number;
+      this.#options.onStream(message, arrivalMs);
     } catch (error) {
       this.#reason ??= {reason: "damaged", text: error.message};
       this.#lose();
@@ -238,10 +323,15 @@ export class Connection {
     }
   }
 
+  #confirm() {
+    if (this.#piece) this.#send({kind: "took", number: this.#piece});
+    this.#piece = 0;
+  }
+
   #send(message) {
     const socket = this.#sockets.get("control");
     if (!this.#isWelcome || socket === undefined || socket.readyState !== this.#platform.WebSocket.OPEN) return false;
-    socket.send(JSON.stringify(message));
+    socket.send(ArrayBuffer.isView(message) ? message : JSON.stringify(message));
     return true;
   }
 

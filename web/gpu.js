@@ -1,6 +1,6 @@
 /** WebGL2: the context, programs made of pieces of shader text, uniform blocks, buffers that grow, and textures. */
 
-import { CHECKER_SIDE_PX, PROGRAMS, TEXTS } from "./glsl.js";
+import {CHECKER_SIDE_PX, PROGRAMS, TEXTS} from "./glsl.js";
 
 const HEAD = "#version 300 es\nprecision highp float;\nprecision highp int;\nprecision highp samplerCube;\n";
 /** Bindings of the uniform blocks. */
@@ -33,8 +33,8 @@ export function openContext(canvas) {
     throw new Error(
       "This browser offers no WebGL2, which the page needs to draw. Switch on hardware acceleration in the " +
       "browser's settings (Chrome, Edge: System, graphics acceleration; Firefox: in about:config, webgl.disabled " +
-      "must be false), update the graphics driver, or try another browser.\nWithout a GPU: Firefox draws as it is, Chrome " +
-      "if it is started with --enable-unsafe-swiftshader.");
+      "must be false), update the graphics driver, or try another browser.\nWithout a GPU: Firefox draws as it is, " +
+      "Chrome if it is started with --enable-unsafe-swiftshader.");
   }
   return gl;
 }
@@ -84,20 +84,20 @@ export class Programs {
       gl.shaderSource(shader, shaderText(name, stage, switches));
       gl.compileShader(shader);
       gl.attachShader(program, shader);
-      return { stage, shader };
+      return {stage, shader};
     });
     inputs.forEach((input, location) => gl.bindAttribLocation(program, location, input));
     if (outputs.length > 0) gl.transformFeedbackVaryings(program, outputs, gl.INTERLEAVED_ATTRIBS);
     gl.linkProgram(program);
     if (!gl.getProgramParameter(program, gl.LINK_STATUS) && !gl.isContextLost()) {
-      for (const { stage, shader } of shaders) {
+      for (const {stage, shader} of shaders) {
         if (!gl.getShaderParameter(shader, gl.COMPILE_STATUS)) {
           throw new Error(`The ${stage} shader "${name}" does not compile: ${gl.getShaderInfoLog(shader)}`);
         }
       }
       throw new Error(`The program "${name}" does not link: ${gl.getProgramInfoLog(program)}`);
     }
-    for (const { shader } of shaders) gl.deleteShader(shader);
+    for (const {shader} of shaders) gl.deleteShader(shader);
     for (const [block, binding] of [["Frame", FRAME_BINDING], ["Layer", LAYER_BINDING]]) {
       const index = gl.getUniformBlockIndex(program, block);
       if (index !== gl.INVALID_INDEX) gl.uniformBlockBinding(program, index, binding);
@@ -105,11 +105,11 @@ export class Programs {
     const uniforms = {};
     const count = gl.getProgramParameter(program, gl.ACTIVE_UNIFORMS) ?? 0;
     for (let at = 0; at < count; at++) {
-      const { name: full } = gl.getActiveUniform(program, at);
+      const {name: full} = gl.getActiveUniform(program, at);
       const location = gl.getUniformLocation(program, full);
       if (location !== null) uniforms[full.replace("[0]", "")] = location;
     }
-    return { program, uniforms };
+    return {program, uniforms};
   }
 }
 
@@ -175,7 +175,7 @@ export class InputBuffer {
  * @param {{size: number, stride: number, offset: number, divisor?: number, asIntegers?: boolean, bytes?: boolean}}
  *   layout bytes: true for u1 that are read as 0 to 1
  */
-export function pointInput(gl, location, buffer, { size, stride, offset, divisor = 0, asIntegers, bytes }) {
+export function pointInput(gl, location, buffer, {size, stride, offset, divisor = 0, asIntegers, bytes}) {
   gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
   gl.enableVertexAttribArray(location);
   if (asIntegers) gl.vertexAttribIPointer(location, size, gl.UNSIGNED_INT, stride, offset);
@@ -210,8 +210,8 @@ export class Textures {
    * @param {import("./contents.js").Contents?} contents
    */
   keep(entries, contents) {
-    const wanted = new Set(entries.map(({ digest }) => digest));
-    for (const [digest, { texture }] of this.held) {
+    const wanted = new Set(entries.map(({digest}) => digest));
+    for (const [digest, {texture}] of this.held) {
       if (wanted.has(digest)) continue;
       this.gl.deleteTexture(texture);
       this.held.delete(digest);
@@ -221,7 +221,7 @@ export class Textures {
       if (image === null) continue;
       const isCube = image.shape.length === 4;
       const sides = isCube ? sidesOf(image) : [image];
-      this.held.set(digest, { texture: this.upload(sides, true), isCube, checker: isCube ? null : checkerOf(image) });
+      this.held.set(digest, {texture: this.upload(sides, true), isCube, checker: isCube ? null : checkerOf(image)});
     }
   }
 
@@ -231,7 +231,7 @@ export class Textures {
    * @param {{textures: {digest: string}[]}} head the scene's JSON
    * @returns {{texture: WebGLTexture, isCube: boolean, checker: object?}?} null if it has none, or until it has arrived
    */
-  of(material, { textures }) {
+  of(material, {textures}) {
     const texture = material?.texture ?? null;
     return texture === null ? null : this.held.get(textures[texture].digest) ?? null;
   }
@@ -249,7 +249,7 @@ export class Textures {
     gl.bindTexture(target, texture);
     gl.pixelStorei(gl.UNPACK_ALIGNMENT, 1);
     sides.forEach((side, at) => {
-      const { pixels, shape: [heightPx, widthPx, channels] } = thinned(side, this.mostPx);
+      const {pixels, shape: [heightPx, widthPx, channels]} = thinned(side, this.mostPx);
       const [stored, format] = channels === 4 ? [gl.RGBA8, gl.RGBA] : [gl.RGB8, gl.RGB];
       const face = sides.length > 1 ? gl.TEXTURE_CUBE_MAP_POSITIVE_X + at : target;
       gl.texImage2D(face, 0, stored, widthPx, heightPx, 0, format, gl.UNSIGNED_BYTE, pixels);
@@ -267,9 +267,9 @@ export class Textures {
 }
 
 /** The six sides of a cube texture. */
-export function sidesOf({ pixels, shape: [, ...shape] }) {
+export function sidesOf({pixels, shape: [, ...shape]}) {
   const size = shape[0] * shape[1] * shape[2];
-  return [0, 1, 2, 3, 4, 5].map((side) => ({ pixels: pixels.subarray(side * size, (side + 1) * size), shape }));
+  return [0, 1, 2, 3, 4, 5].map((side) => ({pixels: pixels.subarray(side * size, (side + 1) * size), shape}));
 }
 
 /** An image of which only every second, third ... pixel is left, if it is too large for the GPU. */
@@ -287,7 +287,7 @@ function thinned(image, mostPx) {
       }
     }
   }
-  return { pixels, shape };
+  return {pixels, shape};
 }
 
 /**
@@ -296,7 +296,7 @@ function thinned(image, mostPx) {
  * @param {{pixels: Uint8Array, shape: number[], hasAlpha: boolean}} image
  * @returns {{squares: number[], lines: [number, number]}?} squares: three colours, 0 to 1. lines: half width, pixel
  */
-export function checkerOf({ pixels, shape: [heightPx, widthPx, channels], hasAlpha }) {
+export function checkerOf({pixels, shape: [heightPx, widthPx, channels], hasAlpha}) {
   if (hasAlpha || heightPx !== widthPx || heightPx < CHECKER_SIDE_PX) return null;
   const side = heightPx;
   const at = (row, column) => [0, 1, 2].map((channel) => pixels[(row * side + column) * channels + channel]);
@@ -314,5 +314,5 @@ export function checkerOf({ pixels, shape: [heightPx, widthPx, channels], hasAlp
     (column) => isSame(row, column, isBorder(row, column) ? line : squareOf(row, column))));
   if (!isChecker) return null;
   const squares = [...first, ...second, ...line].map((value) => value / 255);
-  return { squares, lines: [hasLine ? 1 / side : 0, 1 / side] };
+  return {squares, lines: [hasLine ? 1 / side : 0, 1 / side]};
 }

@@ -8,9 +8,9 @@ import {
   GRID_COLOR, GRID_DISTANCES, HEIGHT_SHARE, LEAN, MOST_CUBE_PX, MOST_STILL, NEAR_FADE_RADII, OUTLINE_COLOR,
   OUTLINE_EDGES,
 } from "./glsl.js";
-import { InputBuffer, pointInput, sidesOf } from "./gpu.js";
-import { multiply, normalized, rotate } from "./pose.js";
-import { COLOR, FLAGS, halfFloat, RECORD_WORDS, SPIN, VELOCITY, VISIBLE } from "./scene.js";
+import {InputBuffer, pointInput, sidesOf} from "./gpu.js";
+import {multiply, normalized, rotate} from "./pose.js";
+import {COLOR, FLAGS, halfFloat, RECORD_WORDS, SPIN, VELOCITY, VISIBLE} from "./scene.js";
 
 const LINE_INPUTS = ["start", "end", "color"];
 /** Bytes of a line: start and end relative to the eye, colour. */
@@ -27,13 +27,13 @@ export const dot = (one, other) => one[0] * other[0] + one[1] * other[1] + one[2
  * @param {{words: Uint32Array, floats: Float32Array}} snapshot
  * @returns {{position: number[], turn: number[], scale: number}} turn: unit quaternion xyzw
  */
-export function placedPart({ body, local }, row, { words, floats }) {
+export function placedPart({body, local}, row, {words, floats}) {
   const at = RECORD_WORDS * body[row];
   const scale = halfFloat(words[at + FLAGS] >>> 16);
   const turn = normalized([...floats.subarray(at + 4, at + 8)]);
   const arm = rotate(turn, [...local.subarray(7 * row, 7 * row + 3)].map((value) => value * scale));
   const position = arm.map((value, axis) => value + floats[at + axis]);
-  return { position, turn: multiply(turn, normalized([...local.subarray(7 * row + 3, 7 * row + 7)])), scale };
+  return {position, turn: multiply(turn, normalized([...local.subarray(7 * row + 3, 7 * row + 7)])), scale};
 }
 
 /**
@@ -56,19 +56,19 @@ export function groundOf(head) {
  * @returns {{middle: number[], along: number[], halfM: number[], fadeRadii: number}?}
  */
 export function levelFloor(rows, older, newer) {
-  const planes = rows.groups.filter(({ kind }) => kind === "planes");
-  if (planes.reduce((sum, { count }) => sum + count, 0) > MOST_STILL) return null;
+  const planes = rows.groups.filter(({kind}) => kind === "planes");
+  if (planes.reduce((sum, {count}) => sum + count, 0) > MOST_STILL) return null;
   let floor = null;
-  for (const { first, count } of planes) {
+  for (const {first, count} of planes) {
     for (let row = first; row < first + count; row++) {
       if (!standsStill(rows, row, older, newer)) continue;
-      const { position, turn, scale } = placedPart(rows, row, older);
+      const {position, turn, scale} = placedPart(rows, row, older);
       const [normal, along] = [rotate(turn, [0, 0, 1]), rotate(turn, [1, 0, 0])];
       const halfM = [rows.form[4 * row] * scale, rows.form[4 * row + 1] * scale];
       if (Math.abs(normal[0]) > LEAN || Math.abs(normal[1]) > LEAN || !position.every(Number.isFinite)) continue;
       if (floor !== null && floor.halfM[0] * floor.halfM[1] >= halfM[0] * halfM[1]) continue;
       const fadeRadii = rows.body.length <= FEW_CASTERS ? FAR_FADE_RADII : NEAR_FADE_RADII;
-      floor = { middle: position, along: along.slice(0, 2), halfM, fadeRadii };
+      floor = {middle: position, along: along.slice(0, 2), halfM, fadeRadii};
     }
   }
   return floor;
@@ -77,7 +77,7 @@ export function levelFloor(rows, older, newer) {
 /** True if a row is visible and opaque, and its body does not move between the two snapshots. */
 function standsStill(rows, row, older, newer) {
   const at = RECORD_WORDS * rows.body[row];
-  const { words, floats } = older;
+  const {words, floats} = older;
   if (rows.body[row] >= older.count || rows.color[4 * row + 3] < 255) return false;
   if (words[at + COLOR] >>> 24 < 255) return false;
   if (!(words[at + FLAGS] & VISIBLE) || !(halfFloat(words[at + FLAGS] >>> 16) > 0)) return false;
@@ -104,9 +104,9 @@ export function gridLevels(distanceM) {
       spacingM: spacingM * 10, radiusM: fullM + (fineM - fullM) * gone,
       alpha: COARSE_ALPHA + (FINE_ALPHA - COARSE_ALPHA) * gone,
     },
-    { spacingM: spacingM * 100, radiusM: fullM, alpha: COARSE_ALPHA },
+    {spacingM: spacingM * 100, radiusM: fullM, alpha: COARSE_ALPHA},
   ];
-  if (gone < FINE_SHARE) levels.push({ spacingM, radiusM: fineM, alpha: FINE_ALPHA * (1 - gone / FINE_SHARE) });
+  if (gone < FINE_SHARE) levels.push({spacingM, radiusM: fineM, alpha: FINE_ALPHA * (1 - gone / FINE_SHARE)});
   return levels;
 }
 
@@ -142,7 +142,7 @@ const CUBE_DIRECTIONS = [
  * @param {{pixels: Uint8Array, shape: number[]}} image
  * @returns {{pixels: Uint8Array, shape: number[]}[]} six sides, red, green and blue
  */
-export function onCube({ pixels, shape: [heightPx, widthPx, channels] }) {
+export function onCube({pixels, shape: [heightPx, widthPx, channels]}) {
   const side = Math.min(Math.max(Math.floor(heightPx * HEIGHT_SHARE), 1), MOST_CUBE_PX);
   const clipped = (value, most) => Math.min(Math.max(Math.trunc(value), 0), most);
   return CUBE_DIRECTIONS.map((directionOf) => {
@@ -156,19 +156,19 @@ export function onCube({ pixels, shape: [heightPx, widthPx, channels] }) {
       const from = (row * widthPx + column) * channels;
       for (let channel = 0; channel < 3; channel++) projected[3 * at + channel] = pixels[from + channel];
     }
-    return { pixels: projected, shape: [side, side, 3] };
+    return {pixels: projected, shape: [side, side, 3]};
   });
 }
 
 /** The digest of the texture that a scene has as its background; null if it has a colour. */
-export function skyDigest({ background, shapes, materials, textures }) {
+export function skyDigest({background, shapes, materials, textures}) {
   if (background) return null;
   const material = materials?.[shapes?.at(-1)?.material];
   return material === undefined || material.texture === null ? null : textures[material.texture].digest;
 }
 
 /** Mean colour of an image, each channel from 0 to 1. */
-function meanColor({ pixels, shape }) {
+function meanColor({pixels, shape}) {
   const channels = shape.at(-1);
   const sum = [0, 0, 0];
   for (let at = 0; at < pixels.length; at += channels) {
@@ -197,7 +197,7 @@ export class Ground {
    * @param {object} scene see scene.js
    * @param {import("./gpu.js").Textures} textures
    */
-  setScene({ head, contents }, textures) {
+  setScene({head, contents}, textures) {
     const digest = skyDigest(head);
     if (digest === this.sky?.digest) return;
     if (this.sky) this.gl.deleteTexture(this.sky.texture);
@@ -205,7 +205,7 @@ export class Ground {
     const image = digest === null ? null : contents?.texture(digest) ?? null;
     if (image === null) return;
     const sides = image.shape.length === 4 ? sidesOf(image) : onCube(image);
-    this.sky = { digest, texture: textures.upload(sides, false), meanColor: meanColor(image) };
+    this.sky = {digest, texture: textures.upload(sides, false), meanColor: meanColor(image)};
   }
 
   /** Fills the picture with the background and the farthest depth. @param {number[]?} color rgb, 0 to 1 */
@@ -213,7 +213,7 @@ export class Ground {
     this.#clear(color ?? [0, 0, 0]);
     if (color || !this.sky) return;
     const gl = this.gl;
-    const { program, uniforms } = this.programs.get("sky", {}, []);
+    const {program, uniforms} = this.programs.get("sky", {}, []);
     gl.useProgram(program);
     gl.uniform1i(uniforms.sky, 0);
     gl.activeTexture(gl.TEXTURE0);
@@ -237,17 +237,17 @@ export class Ground {
    * Draws the grid around the camera's target. It hides nothing.
    * @param {{eye: number[], target: number[]}} camera
    */
-  drawGrid({ eye, target }) {
+  drawGrid({eye, target}) {
     const gl = this.gl;
     const distanceM = Math.hypot(...eye.map((value, axis) => value - target[axis]));
     if (!(distanceM > 0)) return;
-    const { program, uniforms } = this.programs.get("grid", {}, []);
+    const {program, uniforms} = this.programs.get("grid", {}, []);
     gl.useProgram(program);
     gl.bindVertexArray(this.empty);
     gl.disable(gl.DEPTH_TEST);
     gl.enable(gl.BLEND);
     gl.blendFuncSeparate(gl.SRC_ALPHA, gl.ONE_MINUS_SRC_ALPHA, gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
-    for (const { spacingM, radiusM, alpha } of gridLevels(distanceM)) {
+    for (const {spacingM, radiusM, alpha} of gridLevels(distanceM)) {
       const linesEachWay = 2 * Math.ceil(radiusM / spacingM) + 1;
       gl.uniform1i(uniforms.lines_each_way, linesEachWay);
       gl.uniform1f(uniforms.spacing, spacingM);
@@ -278,10 +278,10 @@ export class Ground {
     this.edges.write(rows);
     gl.useProgram(this.programs.get("lines", {}, LINE_INPUTS).program);
     gl.bindVertexArray(this.lines);
-    const layout = { stride: LINE_BYTES, divisor: 1 };
-    pointInput(gl, 0, this.edges.buffer, { ...layout, size: 3, offset: 0 });
-    pointInput(gl, 1, this.edges.buffer, { ...layout, size: 3, offset: 12 });
-    pointInput(gl, 2, this.edges.buffer, { ...layout, size: 4, offset: 24, bytes: true });
+    const layout = {stride: LINE_BYTES, divisor: 1};
+    pointInput(gl, 0, this.edges.buffer, {...layout, size: 3, offset: 0});
+    pointInput(gl, 1, this.edges.buffer, {...layout, size: 3, offset: 12});
+    pointInput(gl, 2, this.edges.buffer, {...layout, size: 4, offset: 24, bytes: true});
     gl.enable(gl.DEPTH_TEST);
     gl.enable(gl.BLEND);
     gl.blendFuncSeparate(gl.SRC_ALPHA, gl.ONE_MINUS_SRC_ALPHA, gl.ONE, gl.ONE_MINUS_SRC_ALPHA);

@@ -6,9 +6,8 @@
  * at most `reachNs`. In a pause, the draw time is constant from the next frame on. Pure: reads no wall clock.
  */
 
-import {AutoMode} from "./auto_clock.js";
-import {BufferedMode, NewestTwoMode, Preferences, PresentMode} from "./clock_modes.js";
-import {Stream, roundEven} from "./stream.js";
+import {AutoMode, BufferedMode, NewestTwoMode, Preferences, PresentMode} from "./clock_modes.js";
+import {roundEven, Stream} from "./stream.js";
 
 export const MODES = {auto: AutoMode, ahead: PresentMode, "newest-two": NewestTwoMode, buffered: BufferedMode};
 
@@ -52,7 +51,7 @@ export class PlaybackClock {
     }
     this.mode = mode;
     this.#modes[mode] ??= new MODES[mode](this.#preferences);
-    this.#mode = this.#modes[mode]; // a mode that was used before has kept its statistics
+    this.#mode = this.#modes[mode];  // a mode that was used before has kept its statistics
     this.#mode.replanned(this.#stream, this.#drawTimeNs, 1);
   }
 
@@ -94,7 +93,7 @@ export class PlaybackClock {
    */
   replan(plan) {
     if (this.#worldEpoch === null || plan.worldEpoch > this.#worldEpoch) {
-      this.#pendingPlan = plan; // the plan waits for the first snapshot of its world
+      this.#pendingPlan = plan;  // the plan waits for the first snapshot of its world
       return;
     }
     const known = this.#stream.plan;

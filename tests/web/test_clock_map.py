@@ -15,7 +15,7 @@ from tests.web.in_node import run_in_node
 
 HOUR_NS = 3600 * 10**9
 PLAY = """
-const {ClockMap} = await import(WEB + "clock_map.js");
+const {ClockMap} = await import(WEB + "connection.js");
 answer(given.map((events) => {
   const map = new ClockMap();
   const number = (value) => typeof value === "string" ? Number(value) : value;

@@ -15,7 +15,7 @@ from tests.web.in_node import run_in_node
 SUFFIXES = {"vertex": "vert", "fragment": "frag"}
 # WebGL2 guarantees this many vertex inputs. Firefox with Mesa and WebKit count `gl_VertexID` and `gl_InstanceID` too.
 MOST_INPUTS = 16
-# Values of the switches, as poses.js, solids.js, meshes.js give them.
+# Values of the switches, as pose_pass.js, solids.js, meshes.js give them.
 SWITCHES = {
     "METHOD": ("1", "blending.x"), "STRETCHED": (0, 1), "PLACED": (1,), "SCALED_PARTS": (0, 1), "TRANSPARENT": (0, 1),
     "PARALLEL": (False, True), "OUTLINED": (False, True), "PATTERN": ("guard.z",), "FINISH": (0, 1, 2, 3),

@@ -16,7 +16,7 @@ from twixt.relay.stream.lean import LeanDecoder, LeanEncoder
 CASES = cases()
 # Decodes the blocks of one connection; each begins at byte 136 of its message.
 SCRIPT = """
-const {LeanDecoder} = await import(WEB + "lean.js");
+const {LeanDecoder} = await import(WEB + "wire.js");
 answer(given.map((blocks) => {
   const decoder = new LeanDecoder();
   return blocks.map(([text, count]) => {

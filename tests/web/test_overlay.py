@@ -22,7 +22,7 @@ NUMBERS = np.random.default_rng(3)
 
 def in_overlay(script: str, given: Any = None) -> Any:
     head = 'const {OverlayPieces, clearPlaces, placedLabels, textOfLabel} = await import(WEB + "overlay.js");'
-    return run_in_node(head + 'const {rangesOf, ticksOf} = await import(WEB + "figures.js");' + script, given)
+    return run_in_node(head + 'const {rangesOf, ticksOf} = await import(WEB + "overlay.js");' + script, given)
 
 
 def shown_ranges(figure: OverlayFigure) -> tuple[Range, Range]:

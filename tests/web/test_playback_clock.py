@@ -64,7 +64,7 @@ def test_quantiles_of_a_window_are_those_of_python():
     shares = [0.0, 0.1, 0.5, 2 / 3, 0.8, 0.999, 1.0]
     theirs = run_in_node(
         """
-        const {QuantileWindow} = await import(WEB + "quantiles.js");
+        const {QuantileWindow} = await import(WEB + "estimator.js");
         answer(given.windows.map((values) => {
           const window = new QuantileWindow(128);
           return [undefined, ...values].map((value) => {

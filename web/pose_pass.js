@@ -2,13 +2,14 @@
  * Poses of all rows of a scene between two snapshots, computed by one pass with transform feedback in each frame.
  *
  * The records of a snapshot are copied into the order of the rows when it arrives: one GPU buffer for each snapshot.
- * The pass reads them with the native viewer's text, and writes one row of four vectors for each part of each body.
+ * The pass reads them with the native viewer's text, and writes one row of four vectors for each part of each body. The
+ * rows of each layer are drawn between its own two snapshots, by its own method.
  */
 
-import { METHODS } from "./glsl.js";
-import { InputBuffer, LAYER_BINDING, POSE_INPUTS, pointInput, ROW_BYTES, ROW_OUTPUTS, UniformBlock } from "./gpu.js";
-import { COLOR, FLAGS, paintParts, RECORD_WORDS } from "./scene.js";
-import { extentOf } from "./sphere_detail.js";
+import {METHODS} from "./glsl.js";
+import {InputBuffer, LAYER_BINDING, pointInput, POSE_INPUTS, ROW_BYTES, ROW_OUTPUTS, UniformBlock} from "./gpu.js";
+import {COLOR, FLAGS, paintParts, RECORD_WORDS} from "./scene.js";
+import {extentOf} from "./solids.js";
 
 /** Flags and scale of a record of a body that a snapshot does not have: no flag, and a scale that is NaN. */
 const MISSING = 0x7e000000;
@@ -48,9 +49,10 @@ export function recordsOfRows(words, count, body, into) {
 /**
  * Chooses what is read between two snapshots, as `place` in render/draw/frame/layers.py.
  * @param {{before: object?, older: object, newer: object?, share: number, method: string}} asked
- * @returns {{before: object?, older: object, newer: object?, share: number, gapS: number, beforeGapS: number}}
+ * @returns {{before: object?, older: object, newer: object?, share: number, gapS: number, beforeGapS: number,
+ *   method: string}}
  */
-export function chosenPair({ before, older, newer, share, method }) {
+export function chosenPair({before, older, newer, share, method}) {
   const alpha = Math.min(Math.max(share, 0), 1);
   const gapS = newer ? (newer.simNs - older.simNs) / 1e9 : 0;
   const beforeGapS = before ? (older.simNs - before.simNs) / 1e9 : 0;
@@ -59,7 +61,7 @@ export function chosenPair({ before, older, newer, share, method }) {
   const last = next !== null && method === "auto" && before && before !== first ? before : null;
   return {
     before: last, older: first, newer: next,
-    share: next !== null && method !== "none" ? alpha : 0, gapS, beforeGapS: last ? beforeGapS : 0,
+    share: next !== null && method !== "none" ? alpha : 0, gapS, beforeGapS: last ? beforeGapS : 0, method,
   };
 }
 
@@ -69,7 +71,7 @@ export function chosenPair({ before, older, newer, share, method }) {
  * @param {Uint32Array} words records of the rows
  * @returns {number[] | null}
  */
-export function transparentRows({ color, body }, words) {
+export function transparentRows({color, body}, words) {
   const found = [];
   for (let row = 0; row < body.length; row++) {
     if (color[4 * row + 3] < OPAQUE || words[RECORD_WORDS * row + COLOR] >>> 24 < OPAQUE) found.push(row);
@@ -87,7 +89,7 @@ function poseSwitches(method, isStretched, hasPartScales) {
 }
 
 /** Computes and holds the rows' poses. */
-export class Poses {
+export class PosePass {
   /**
    * @param {WebGL2RenderingContext} gl
    * @param {import("./gpu.js").Programs} programs
@@ -129,8 +131,8 @@ export class Poses {
    */
   upload(snapshot) {
     const held = (this.#owns(snapshot) ? snapshot.gpu : this.spare.pop())
-      ?? { owner: this, records: new InputBuffer(this.gl), stretch: null };
-    const { rows } = this;
+      ?? {owner: this, records: new InputBuffer(this.gl), stretch: null};
+    const {rows} = this;
     const words = this.#records(snapshot, false);
     held.records.write(words);
     held.transparent = transparentRows(rows, words);
@@ -142,7 +144,7 @@ export class Poses {
 
   /** Records of the rows, with the colours and the visibility of parts. isOwn: true if they may be changed. */
   #records(snapshot, isOwn) {
-    const { rows, staging } = this;
+    const {rows, staging} = this;
     const isPainted = rows.base || snapshot.columns?.get("visible")?.per === "part";
     let words = recordsOfRows(snapshot.words, snapshot.count, rows.body, staging);
     if ((isPainted || isOwn) && words.buffer !== staging.buffer) {
@@ -163,7 +165,7 @@ export class Poses {
     const words = this.#records(snapshot, true);
     poses.placeRows(this.rows.body, words, new Float32Array(words.buffer, words.byteOffset, words.length));
     into.write(words);
-    return { ...snapshot.gpu, records: into };
+    return {...snapshot.gpu, records: into};
   }
 
   /** Lets the buffers of a snapshot be used for another one. @param {object} snapshot */
@@ -181,12 +183,12 @@ export class Poses {
   /** Scales along the axes of each row, from the column `scale3` of bodies or of parts; false if there is none. */
   #uploadStretch(snapshot, held) {
     const column = snapshot.columns?.get("scale3");
-    const { body, part } = this.rows;
+    const {body, part} = this.rows;
     held.isOfParts = column?.per === "part";
     const from = held.isOfParts ? part : body;
     if (!column || column.width !== 3 || from === undefined) return false;
     if (this.stretches.length < 3 * body.length) this.stretches = new Float32Array(3 * body.length);
-    const { values } = column;
+    const {values} = column;
     for (let row = 0; row < body.length; row++) {
       for (let axis = 0; axis < 3; axis++) this.stretches[3 * row + axis] = values[3 * from[row] + axis] ?? NaN;
     }
@@ -196,34 +198,37 @@ export class Poses {
   }
 
   /**
-   * Computes the poses between two snapshots. The frame's uniform block must be bound.
-   * @param {{method: string, keepsColor: boolean, keepsScale3: boolean}} asked
-   * @param {{before: object?, older: object, newer: object?, share: number, gapS: number, beforeGapS: number}} pair
-   *   from `chosenPair`
+   * Computes the poses. The frame's uniform block must be bound.
+   * @param {{keepsColor: boolean, keepsScale3: boolean}} discrete
+   * @param {object[]} pairs from `chosenPair`, one for each layer of the rows
    * @param {import("./pose.js").DrawnPoses?} poses of bodies with a parent; null if there are none
    * @returns {{isStretched: boolean, hasTransparent: boolean}} hasTransparent: true if
    *   transparent rows are drawn apart; their poses are in the buffer `transparent`, and no others
    */
-  run(asked, pair, poses = null) {
-    const gl = this.gl;
-    const { older, newer, before } = pair;
-    const isReady = (one) => this.#owns(one) && one.gpu.rows === this.rows;
-    for (const one of [older, newer, before]) if (one && !isReady(one)) this.upload(one);
-    const hasTransparent = older.gpu.transparent !== null || (newer !== null && newer.gpu.transparent !== null);
-    const isStretched = older.gpu.isStretched && (newer === null || newer.gpu.isStretched);
-    this.#writeLayer(pair, asked, hasTransparent);
-    const held = [older, newer ?? older].map((one, at) => (
-      poses === null ? one.gpu : this.#uploadPosed(one, poses, this.posed[at])));
-    this.#pointInputs(...held, (before ?? older).gpu, isStretched);
-    const hasPartScales = isStretched && older.gpu.isOfParts;
-    const switches = poseSwitches(asked.method, isStretched, hasPartScales);
-    this.drawn = { isStretched, hasPartScales };
+  run(discrete, pairs, poses = null) {
+    const gl = this.gl, isReady = (one) => this.#owns(one) && one.gpu.rows === this.rows;
+    for (const {older, newer, before} of pairs) {
+      for (const one of [older, newer, before]) if (one && !isReady(one)) this.upload(one);
+    }
+    const both = pairs.flatMap(({older, newer}) => [older.gpu, (newer ?? older).gpu]);
+    const hasTransparent = both.some(({transparent}) => transparent !== null);
+    const isStretched = both.every((one) => one.isStretched), hasPartScales = isStretched && both[0].isOfParts;
+    this.drawn = {isStretched, hasPartScales};
     gl.enable(gl.RASTERIZER_DISCARD);
-    this.#pass(switches, this.opaque);
-    if (hasTransparent) this.#pass({ ...switches, TRANSPARENT: 1 }, this.transparent);
+    this.rows.layers.forEach((ranges, layer) => {
+      if (!ranges.length) return;
+      const pair = pairs[layer], {older, newer, before, method} = pair;
+      this.#writeLayer(pair, discrete, hasTransparent);
+      const held = [older, newer ?? older].map((one, at) => (
+        poses === null ? one.gpu : this.#uploadPosed(one, poses, this.posed[at])));
+      this.#pointInputs(...held, (before ?? older).gpu, isStretched);
+      const switches = poseSwitches(method, isStretched, hasPartScales);
+      this.#pass(switches, this.opaque, ranges);
+      if (hasTransparent) this.#pass({...switches, TRANSPARENT: 1}, this.transparent, ranges);
+    });
     gl.disable(gl.RASTERIZER_DISCARD);
     gl.bindVertexArray(null);
-    return { isStretched, hasTransparent };
+    return {isStretched, hasTransparent};
   }
 
   /** Compiles the programs that another method needs, so that no frame waits for them. */
@@ -234,21 +239,23 @@ export class Poses {
     }
   }
 
-  #pass(switches, into) {
+  #pass(switches, into, ranges) {
     const gl = this.gl;
-    const { program } = this.programs.get("poses", switches, POSE_INPUTS, ROW_OUTPUTS);
+    const {program} = this.programs.get("poses", switches, POSE_INPUTS, ROW_OUTPUTS);
     gl.useProgram(program);
     gl.bindBuffer(gl.ARRAY_BUFFER, null);
     gl.bindTransformFeedback(gl.TRANSFORM_FEEDBACK, this.feedback);
-    gl.bindBufferBase(gl.TRANSFORM_FEEDBACK_BUFFER, 0, into.buffer);
-    gl.beginTransformFeedback(gl.POINTS);
-    gl.drawArrays(gl.POINTS, 0, this.rows.body.length);
-    gl.endTransformFeedback();
+    for (const [first, count] of ranges) {
+      gl.bindBufferRange(gl.TRANSFORM_FEEDBACK_BUFFER, 0, into.buffer, ROW_BYTES * first, ROW_BYTES * count);
+      gl.beginTransformFeedback(gl.POINTS);
+      gl.drawArrays(gl.POINTS, first, count);
+      gl.endTransformFeedback();
+    }
     gl.bindBufferBase(gl.TRANSFORM_FEEDBACK_BUFFER, 0, null);
     gl.bindTransformFeedback(gl.TRANSFORM_FEEDBACK, null);
   }
 
-  #writeLayer({ before, newer, share, gapS, beforeGapS }, { method, keepsColor, keepsScale3 }, hasTransparent) {
+  #writeLayer({before, newer, share, gapS, beforeGapS, method}, {keepsColor, keepsScale3}, hasTransparent) {
     const count = this.rows.body.length;
     new Float32Array(this.block, 0, 4).set([share, 0, gapS, beforeGapS]);
     new Int32Array(this.block, 16, 8).set([
@@ -262,20 +269,20 @@ export class Poses {
     const gl = this.gl;
     gl.bindVertexArray(this.array);
     const record = (first, buffer, fields) => fields.forEach((field, at) => pointInput(
-      gl, first + at, buffer, { size: 4, stride: 4 * RECORD_WORDS, offset: 16 * field, asIntegers: field !== 1 }));
+      gl, first + at, buffer, {size: 4, stride: 4 * RECORD_WORDS, offset: 16 * field, asIntegers: field !== 1}));
     record(0, older.records.buffer, [0, 1, 2, 3]);
     record(4, newer.records.buffer, [0, 1, 2, 3]);
     record(8, before.records.buffer, [0, 2]);
-    pointInput(gl, 10, this.form.buffer, { size: 4, stride: 16, offset: 0 });
-    pointInput(gl, 11, this.color.buffer, { size: 4, stride: 4, offset: 0, bytes: true });
-    pointInput(gl, 12, this.local.buffer, { size: 3, stride: 28, offset: 0 });
-    pointInput(gl, 13, this.local.buffer, { size: 4, stride: 28, offset: 12 });
+    pointInput(gl, 10, this.form.buffer, {size: 4, stride: 16, offset: 0});
+    pointInput(gl, 11, this.color.buffer, {size: 4, stride: 4, offset: 0, bytes: true});
+    pointInput(gl, 12, this.local.buffer, {size: 3, stride: 28, offset: 0});
+    pointInput(gl, 13, this.local.buffer, {size: 4, stride: 28, offset: 12});
     if (!isStretched) {
       gl.disableVertexAttribArray(14);
       gl.disableVertexAttribArray(15);
       return;
     }
-    pointInput(gl, 14, older.stretch.buffer, { size: 3, stride: 12, offset: 0 });
-    pointInput(gl, 15, newer.stretch.buffer, { size: 3, stride: 12, offset: 0 });
+    pointInput(gl, 14, older.stretch.buffer, {size: 3, stride: 12, offset: 0});
+    pointInput(gl, 15, newer.stretch.buffer, {size: 3, stride: 12, offset: 0});
   }
 }
