@@ -351,7 +351,7 @@ add(
     python -m bench web_server --turns 1 --only server
     """,
     seconds(1.0, least=0.1, about="seconds of a turn; twice that for a paced loop"),
-    turns(5, about="turns of each case"),
+    turns(4, about="turns of each case"),
     names_option("--only", WEB_SERVER_GROUPS),
     option("--chromium", is_flag=True, help="also measure loops with a page in a Chromium"),
     option("--quick", is_flag=True, help="test with one short turn of each case that the bench works"),
