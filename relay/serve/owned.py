@@ -18,10 +18,10 @@ from twixt.relay.serve.process import ServeOptions, serve
 
 # Options that only a viewer with a window has.
 ONLY_IN_WINDOW = (
-    "log", "json", "plot", "screenshot", "profile", "fail_if", "draw", "on_event", "offscreen", "split", "trails",
+    "log", "json", "plot", "screenshot", "profile", "fail_if", "draw", "on_event", "offscreen",
 )  # fmt: skip
 # Options with which the page begins.
-PAGE_OPTIONS = ("interpolation", "clock", "prefer", "buffer_ms", "camera", "overlay", "keys")
+PAGE_OPTIONS = ("interpolation", "clock", "prefer", "buffer_ms", "split", "trails", "camera", "overlay", "keys")
 # Names that `twixt run` and `twixt.show` make from the process id. Their link is kept under the name without it.
 GENERATED_NAME = re.compile(r"(run|show)-\d+(-\d+)?")
 

@@ -20,11 +20,12 @@ from twixt.ipc.errors import FAILED, FINISHED, INTERRUPTED, TwixtError, install_
 from twixt.ipc.process import interrupts
 from twixt.ipc.process.notices import print_notice
 from twixt.ipc.session import listener
+from twixt.ipc.session.attach import LOOK_S
 from twixt.relay.serve import access
 from twixt.relay.serve.access import Access
 from twixt.relay.serve.certificate import Certificate
 from twixt.relay.serve.pages import Pages
-from twixt.relay.serve.simulation import LOOK_S, Simulation
+from twixt.relay.serve.simulation import Simulation
 from twixt.relay.stream.messages import SERVER_ENDED
 
 # Longest wait for the pages' connections to close, in seconds.

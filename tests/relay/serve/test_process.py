@@ -63,12 +63,11 @@ def test_it_waits_for_a_simulation_shows_it_obeys_and_comes_back_with_it(runtime
             assert end_of(made.process) == 130
             assert closed_with(page.control) == closed_with(page.stream) == GOING_AWAY
         said = stopped(made.process).splitlines()
-    assert said[-5:] == [
+    assert said[-4:] == [
         'twixt: waiting for the simulation "lab"; Ctrl-C ends the wait',
-        'twixt: "lab" runs',
-        'twixt: the simulation "lab" has ended (the simulation was ended with Ctrl-C); waiting until it runs again',
-        'twixt: "lab" runs',
-        'twixt: the simulation "lab" has ended (physics ended unexpectedly); waiting until it runs again',
+        'twixt: the simulation was interrupted (the simulation was ended with Ctrl-C); waiting until "lab" runs again',
+        'twixt: "lab" runs again',
+        'twixt: the simulation disconnected (physics ended unexpectedly); waiting until "lab" runs again',
     ]
     assert [file.name for file in (runtime_folder / "twixt").glob("lab.web*")] == ["lab.web"]
 
