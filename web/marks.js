@@ -224,8 +224,11 @@ export class Marks {
   #rowsOf(solids) {
     const rows = new Float32Array(ROW_BYTES / 4 * solids.length);
     solids.forEach(({place, turn, half, color}, at) => {
-      const tint = color.slice(0, 3).map((value) => value / 255 * this.brightness);
-      rows.set([...place, 1, ...turn, ...half, color[3] / 255, ...tint, 1], ROW_BYTES / 4 * at);
+      const row = rows.subarray(ROW_BYTES / 4 * at);
+      row.set(place), row.set(turn, 4), row.set(half, 8);
+      row[3] = row[15] = 1;
+      row[11] = color[3] / 255;
+      for (let of = 0; of < 3; of++) row[12 + of] = color[of] / 255 * this.brightness;
     });
     return rows;
   }
