@@ -166,6 +166,12 @@ export class Connection {
     this.#schedule(null);
   }
 
+  /** Connects again after a while: the page has dropped what the server sends only once on a connection. */
+  renew() {
+    this.#reason ??= {reason: "renewed", text: ""};
+    this.#lose();
+  }
+
   /** Tells whether the page is visible. A page that becomes visible acknowledges and asks for the time at once. */
   setVisible(isVisible) {
     if (isVisible === this.#isVisible) return;

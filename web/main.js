@@ -121,6 +121,7 @@ class Page {
       setTimeout: (...given) => setTimeout(...given), clearTimeout: (timer) => clearTimeout(timer),
     });
     this.input = new UserInput(this, this.#canvas, this.#panel);
+    this.#canvas.addEventListener("webglcontextrestored", () => (this.#drawn = {}));  // also while nothing moves
     addEventListener("hashchange", () => this.connection.connect());
     const see = () => {
       if (document.visibilityState === "visible") this.input.begin();
@@ -246,6 +247,7 @@ class Page {
     if (isFirst || message.cameraVersion !== this.cameraVersion) {
       this.#setCamera(message.cameraVersion, this.scene.head.camera);
     }
+    if (this.contents.isLost) this.connection.renew();
   }
 
   #setCamera(version, camera) {
