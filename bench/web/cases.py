@@ -23,12 +23,14 @@ LOSS_LENGTH = 5
 class Way:
     """How the snapshots of a world get to its page. shape: faults of the link between server and browser; None for the
     loopback. options: of `twixt sim`. rates_hz: rates that are measured if all are asked for. is_full: True if the
-    snapshots of `BALLS` are to fill the link: then they are sent in full, and the age has a target."""
+    snapshots of `BALLS` are to fill the link: then they are sent in full, and the age has a target. has_targets: False
+    if a link is so bad that its figures are only told."""
 
     shape: LinkShape | None = None
     options: tuple[str, ...] = ()
     rates_hz: tuple[int, ...] = RATES_HZ
     is_full: bool = False
+    has_targets: bool = True
 
     @property
     def length(self) -> int:
@@ -41,7 +43,7 @@ LINKS = {
     "delay and drop": Way(options=("--delay", "80+-20", "--drop", "5")),
     "80+-20 ms": Way(LinkShape(delay_ms=80, jitter_ms=20)),
     "0.1 % loss": Way(LinkShape(delay_ms=20, loss=0.001), rates_hz=RATES_HZ[:2]),
-    "5 % loss": Way(LinkShape(delay_ms=20, loss=0.05), rates_hz=RATES_HZ[:2]),
+    "5 % loss": Way(LinkShape(delay_ms=20, loss=0.05), rates_hz=RATES_HZ[:2], has_targets=False),
     "20 Mbit/s": Way(LinkShape(delay_ms=20, mbit_s=20), rates_hz=RATES_HZ[:1], is_full=True),
 }
 
