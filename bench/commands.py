@@ -332,7 +332,7 @@ add(
     and root. The bench starts an Xvfb. A short run:
     python -m bench web --worlds metronome --links loopback --rates 60
     """,
-    seconds(12.0, least=1, about="seconds of each run; with loss, five times as long"),
+    seconds(10.0, least=1, about="seconds of each run; with loss, six times as long"),
     *(names_option(f"--{name}", known) for name, known in WEB_NAMES.items()),
     option("--screen/--no-screen", default=True, help="also measure metronome by the pixels of the screen"),
     option("--prefer", type=click.Choice(PREFERENCES), default=PREFERENCES[0], show_default=True, help="of the page"),

@@ -16,7 +16,7 @@ RATES_HZ = (60, 20, 5)
 # Rates of a world that are measured if all rates are asked for, and that world. 1,000 balls load the machine most.
 BALLS, BALLS_RATES_HZ = "balls", RATES_HZ[:1]
 # A lost packet is rare: at 0.1 % and 60 snapshots a second, one in 17 s. So runs with loss are longer by this factor.
-LOSS_LENGTH = 5
+LOSS_LENGTH = 6
 
 
 @dataclass(frozen=True)
