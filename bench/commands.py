@@ -69,9 +69,11 @@ VIEW_SCENES = (
 # Worlds, links and rates of `web.cases`.
 WEB_NAMES = {
     "worlds": ("metronome", "runner", "balls"),
-    "links": ("loopback", "delay and drop", "80+-20 ms", "0.1 % loss", "5 % loss", "20 Mbit/s"),
+    "links": ("loopback", "delay and drop", "80+-20 ms", "0.1 % loss", "5 % loss", "20 Mbit/s", "20 Mbit/s by ssh"),
     "rates": ("60", "20", "5"),
 }
+# Groups of `web.server_bench`.
+WEB_SERVER_GROUPS = ("loop", "server", "stop")
 # Cases of `events.events_bench`.
 EVENT_CASES = ("trouble", "stop", "overflow", "reset", "million")
 
@@ -338,6 +340,35 @@ add(
     option("--prefer", type=click.Choice(PREFERENCES), default=PREFERENCES[0], show_default=True, help="of the page"),
     option("--congestion", default="cubic", show_default=True, help="TCP's congestion control, such as bbr"),
     option("--quick", is_flag=True, help="test with one world, one rate and two links that the bench works"),
+    TO_JSON,
+    TO_PAGE,
+)
+add(
+    "web_server",
+    "web.server_bench:run",
+    """Cost of the browser view: slowdown of a loop, processor time, bytes and memory of the server.
+
+    \b
+    All groups take five minutes. Run no other programs during that time. A short run:
+    python -m bench web_server --turns 1 --only server
+    """,
+    seconds(1.0, least=0.1, about="seconds of a turn; twice that for a paced loop"),
+    turns(5, about="turns of each case"),
+    names_option("--only", WEB_SERVER_GROUPS),
+    option("--chromium", is_flag=True, help="also measure loops with a page in a Chromium"),
+    option("--quick", is_flag=True, help="test with one short turn of each case that the bench works"),
+    TO_JSON,
+    TO_PAGE,
+)
+add(
+    "pull",
+    "web.pull_bench:run",
+    """Time from an act of the mouse in a browser's page to the step of physics that applies the pull.
+
+    The bench takes a minute. It starts an Xvfb and a Chromium.
+    """,
+    option("--drags", type=click.IntRange(1, 10_000), default=40, show_default=True, help="drags at each rate"),
+    option("--quick", is_flag=True, help="test with few drags that the bench works"),
     TO_JSON,
     TO_PAGE,
 )

@@ -91,7 +91,7 @@ export class LeanDecoder {
       [this.#colors, this.#flagsAndScales, this.#corrections] = [0, 1, 2].map(() => new Uint32Array(count));
     }
     const colors = new Uint32Array(buffer, at, changed);
-    const halves = new Uint16Array(buffer, at + 4 * changed, 3 * changed); // scales, flags, corrections
+    const halves = new Uint16Array(buffer, at + 4 * changed, 3 * changed);  // scales, flags, corrections
     for (let index = 0; index < changed; index++) {
       const row = changedRows ? changedRows[index] : index;
       this.#colors[row] = colors[index];

@@ -24,13 +24,15 @@ class Way:
     """How the snapshots of a world get to its page. shape: faults of the link between server and browser; None for the
     loopback. options: of `twixt sim`. rates_hz: rates that are measured if all are asked for. is_full: True if the
     snapshots of `BALLS` are to fill the link: then they are sent in full, and the age has a target. has_targets: False
-    if a link is so bad that its figures are only told."""
+    if a link is so bad that its figures are only told. is_ssh: True if the page reaches the server through `ssh -L`, so
+    that its two connections share one of TCP."""
 
     shape: LinkShape | None = None
     options: tuple[str, ...] = ()
     rates_hz: tuple[int, ...] = RATES_HZ
     is_full: bool = False
     has_targets: bool = True
+    is_ssh: bool = False
 
     @property
     def length(self) -> int:
@@ -45,6 +47,7 @@ LINKS = {
     "0.1 % loss": Way(LinkShape(delay_ms=20, loss=0.001), rates_hz=RATES_HZ[:2]),
     "5 % loss": Way(LinkShape(delay_ms=20, loss=0.05), rates_hz=RATES_HZ[:2], has_targets=False),
     "20 Mbit/s": Way(LinkShape(delay_ms=20, mbit_s=20), rates_hz=RATES_HZ[:1], is_full=True),
+    "20 Mbit/s by ssh": Way(LinkShape(delay_ms=20, mbit_s=20), rates_hz=RATES_HZ[:1], is_full=True, is_ssh=True),
 }
 
 

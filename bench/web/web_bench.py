@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 
@@ -31,6 +32,7 @@ from bench.web.cases import LINKS, WORLDS, Case, cases
 from bench.web.link import SERVER, Link, link, why_no_link
 from bench.web.run_results import Run, write_results
 from bench.web.screen_motion import Pictures, screen_figures
+from bench.web.ssh_link import forwarded
 from twixt.cli.chromium import find_chromium
 from twixt.cli.progress import Say
 from twixt.cli.turns import run_in_turns
@@ -101,13 +103,17 @@ def measured(case: Case, shown: Screen, seconds: float, start_up_s: float, prefe
         world = (*WORLDS[case.world], "--physics-hz", str(case.rate_hz), *way.options)
         sim = twixt_command("sim", *world, "--name", NAME)
         ends.enter_context(process(sim, environ, is_apart=True, cwd=HERE))
-        host = "127.0.0.1" if between is None else SERVER
+        host = "127.0.0.1" if between is None or way.is_ssh else SERVER
         serve = function_call("bench.web.web_bench:serve_at", host=host, is_full=case.is_full)
         server = [*(between.server if between else ()), *serve]
         serving = ends.enter_context(process(server, environ, is_read=True, is_apart=True))
         url = next(serving.lines(), "").strip()
         if not url:
             raise TwixtError(f"the server ended: {serving.last_error_line()}")
+        if way.is_ssh and between is not None:
+            server_port = urlsplit(url).port or 0
+            port = ends.enter_context(forwarded(between, server_port, folder))
+            url = url.replace(f":{server_port}/", f":{port}/")
         how: dict[str, Any] = {
             "seconds": seconds,
             "empty_s": min(seconds / 2, MOST_EMPTY_S),

@@ -110,7 +110,7 @@ def test_a_full_link_has_a_target_for_the_age() -> None:
 def test_cases_are_those_that_matter_or_those_that_were_asked_for() -> None:
     assert (tuple(WORLDS), tuple(LINKS), tuple(map(str, RATES_HZ))) == tuple(WEB_NAMES.values())
     made = cases(list(WORLDS), list(LINKS))
-    assert len(made) == len(set(made)) == 34
+    assert len(made) == len(set(made)) == 37
     assert {case.world for case in made if case.is_watched} == {"metronome"}
     assert {case.link for case in made if case.is_watched} == set(LINKS)
     assert not any(case.is_watched for case in cases(list(WORLDS), list(LINKS), RATES_HZ, False))
