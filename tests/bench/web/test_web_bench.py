@@ -95,6 +95,7 @@ def test_targets_that_a_run_does_not_meet_are_named() -> None:
     assert replace(watched, bar={"error_p99_ms": 3.1}).missed == []
     assert replace(RUN, page={}, failure="no display").missed == ["no display"]
     assert watched.verdict == "none (screen)"
+    assert replace(RUN, page=PAGE | {"empty_error_ms": {"p99": 9.0}}).verdict == "met; machine busy"
     assert replace(RUN, page=PAGE | {"reversals": 1}).verdict == "MISSED: reversals"
 
 
