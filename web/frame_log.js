@@ -73,6 +73,18 @@ export class FrameLog {
     return this.#indices(seconds).map((at) => column[at]);
   }
 
+  /**
+   * Lead that the frames of the last second needed, in ns: from publishing a snapshot to the present instant of the
+   * first frame that can draw it. Nine of ten frames needed no more. 0 if it is not known.
+   */
+  leadNs() {
+    const [refreshMs, latenessMs, arrivalNs, publishedNs] = ["refreshMs", "latenessMs", "newestArrivalNs",
+      "newestPublishedNs"].map((name) => this.column(name, 1));
+    const needNs = refreshMs.map((ms, i) => (
+      arrivalNs[i] ? (ms - latenessMs[i]) * 1e6 + arrivalNs[i] - publishedNs[i] : NaN));
+    return Math.max(0, Math.round(distribution(needNs).p90 ?? 0));
+  }
+
   /** Figures of the frames of the last `seconds`. See `figuresOf`. */
   figures(seconds = Infinity) {
     const indices = this.#indices(seconds);

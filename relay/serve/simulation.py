@@ -76,11 +76,13 @@ INTERVAL_GAIN = 1 / 8
 
 
 class Pages(Protocol):
-    """What the simulation needs of the server. is_hungry: True if a page waits for a snapshot. on_news: called
-    when something new was received."""
+    """What the simulation needs of the server. is_hungry: True if a page waits for a snapshot. lead_ns: largest lead
+    that a page on the loopback needs. on_news: called when something new was received."""
 
     @property
     def is_hungry(self) -> bool: ...
+    @property
+    def lead_ns(self) -> int: ...
     def on_news(self) -> None: ...
 
 
@@ -265,6 +267,7 @@ class Simulation:
             if link.wait(0):  # it does not wait, but drains the wakes
                 self._is_wake_requested = False
             refuse_screenshots(link)
+            link.report_lead(self._server.lead_ns)
             plan = link.plan()
             if plan != self._plan_read:
                 self._plan_read = plan

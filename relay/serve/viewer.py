@@ -18,6 +18,7 @@ from websockets.exceptions import ConnectionClosed
 
 from twixt.ipc.commands import Command
 from twixt.ipc.interaction.events import UserAction
+from twixt.relay.serve.access import is_loopback
 from twixt.relay.serve.controller import Controller
 from twixt.relay.serve.simulation import Simulation
 from twixt.relay.stream import messages
@@ -33,6 +34,8 @@ STATUS_NS = 100_000_000
 MESSAGES_PER_S = 500
 # Largest number of pieces of overlays on the way.
 MOST_PIECES = 2
+# The lead that a page has told counts for so long. A visible page tells it four times a second.
+LEAD_NS = 2_000_000_000
 
 
 class Viewer:
@@ -61,12 +64,20 @@ class Viewer:
         self._is_waiting = self._was_content = False
         self._refused: tuple[str, str] | None = None
         self._messages_since_s = self._messages = 0.0
+        # Only for a page on the loopback: else physics would run ahead by the delay of a far page's link, for everybody.
+        self._is_near = is_loopback(str((control.remote_address or ("",))[0]))
+        self._lead_ns = self._told_ns = 0
         self._stream_news, self._control_news = asyncio.Event(), asyncio.Event()
 
     @property
     def is_hungry(self) -> bool:
         """True if the page was sent everything and waits for news."""
         return self._is_waiting
+
+    @property
+    def lead_ns(self) -> int:
+        """Lead that this page needs, in ns; 0 if it is not on the loopback, or does not draw."""
+        return self._lead_ns if time.perf_counter_ns() - self._told_ns < LEAD_NS else 0
 
     def wake(self) -> None:
         """Sends what is new, as soon as the credit allows it."""
@@ -215,7 +226,9 @@ class Viewer:
             if self._controller is not None:
                 self._controller.hear()
             match messages.read_control(text):
-                case Ping(number):
+                case Ping(number, lead_ns):
+                    if self._is_near:
+                        self._lead_ns, self._told_ns = lead_ns, time.perf_counter_ns()
                     # A page that does not read waits here, so its pings do not pile up.
                     at_ns = time.perf_counter_ns() - self._simulation.origin_ns
                     await self._control.send(messages.pong_text(number, at_ns))

@@ -178,9 +178,10 @@ class Hello(NamedTuple):
 
 
 class Ping(NamedTuple):
-    """Request for a pong with the same id."""
+    """Request for a pong with the same id. lead_ns: lead that the page needs, in ns; 0 if it tells none."""
 
     id: int
+    lead_ns: int = 0
 
 
 class Acknowledgement(NamedTuple):
@@ -221,7 +222,7 @@ def read_control(message: str | bytes) -> Ping | Acknowledgement | Command | Use
     fields = _fields(message)
     match fields.pop("kind", None):
         case "ping":
-            return Ping(_whole(fields, "id"))
+            return Ping(_whole(fields, "id"), _whole(fields, "lead_ns") if "lead_ns" in fields else 0)
         case "ack":
             return Acknowledgement(_whole(fields, "number"))
         case "command":
