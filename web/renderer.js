@@ -1,5 +1,5 @@
 /**
- * Draws one scene between two snapshots into a canvas.
+ * Draws one scene between two snapshots into a canvas, or into a part of it.
  *
  * A picture is one pass that computes the poses of all rows, and one draw call for each kind of shape. Always: scene,
  * snapshots, share and camera determine the picture. Reads no clock.
@@ -17,9 +17,9 @@ import {backToFront, isWide, SOLID_KINDS, Solids, SphereDetail} from "./solids.j
 const FRAME_FLOATS = 60;
 
 /**
- * Quality levels, the finest first, as LEVELS in render/draw/quality.py. Each also leaves out what those before it leave
- * out. saves: what the level leaves out. density: most pixels of the picture for a CSS pixel. isFenced: true if no
- * picture is drawn while the GPU still draws the one before.
+ * Quality levels, the finest first, as LEVELS in render/draw/quality.py. Each also leaves out what those before it
+ * leave out. saves: what the level leaves out. density: most pixels of the picture for a CSS pixel. isFenced: true if
+ * no picture is drawn while the GPU still draws the one before.
  */
 const FULL = {
   name: "full", saves: null, density: 2, shadows: true, silhouettes: true, fine: true, isFenced: false,
@@ -42,7 +42,8 @@ const SPANS = [{spanMs: 1000, full: 0.8, late: 0.4}, {spanMs: 4000, full: 0.85, 
 const LEAST_LATE = 3, LEAST_FRAMES = 4, LEAST_MS = 500;
 // So many frames after a change are not judged: programs are compiled.
 const SETTLING_FRAMES = 3;
-// A finer level is tried if, for this time, the GPU was full before at most this share of the frames of the last second.
+// A finer level is tried if, for this time, the GPU was full before at most this share of the frames of the last
+// second.
 const FIRST_WAIT_MS = 5000, ROOM = 0.3;
 // If a step down follows within this time, the wait doubles, up to the longest. It is reset after the same time.
 const RELAPSE_MS = 60_000, LONGEST_WAIT_MS = 600_000;
@@ -171,9 +172,12 @@ export function quaternionOf(view) {
  * @param {number} heightPx
  * @param {{middle: number[], along: number[], halfM: number[], fadeRadii: number}} [floor]
  * @param {number[]?} [skyColor] mean colour of a background that is a texture
+ * @param {number[]} [corner] left and bottom of the viewport, px
  * @returns {Float32Array}
  */
-export function frameBlock(head, camera, widthPx, heightPx, floor = groundOf(head), skyColor = null) {
+export function frameBlock(
+  head, camera, widthPx, heightPx, floor = groundOf(head), skyColor = null, corner = [0, 0],
+) {
   const {view, projection, eye, target} = camera;
   const isLit = head.look === "lit";
   const length = Math.hypot(...head.light);
@@ -193,7 +197,7 @@ export function frameBlock(head, camera, widthPx, heightPx, floor = groundOf(hea
     ...inView(light), Number(!isLit),
     view[2], view[6], view[10], floor.middle[2] - eye[2],
     ...light, faintest,
-    target[0] - eye[0], target[1] - eye[1], 0, 0,
+    target[0] - eye[0], target[1] - eye[1], ...corner,
     lens[0] * widthPx / (widthPx + 2 * GUARD_PX), lens[1] * heightPx / (heightPx + 2 * GUARD_PX),
     Number(head.pattern && isLit), isLit ? head.brightness : 1,
     floor.middle[0] - eye[0], floor.middle[1] - eye[1], ...floor.along,
@@ -279,32 +283,39 @@ export class Renderer {
   /**
    * Draws a picture between two snapshots.
    * @param {{before: object?, older: object, newer: object?, share: number, method: string, camera: object,
-   *     widthPx: number, heightPx: number, level?: object}} asked before: snapshot or null. newer: may equal older.
-   *     level: one of LEVELS, for the first if it is left out
+   *     widthPx: number, heightPx: number, layers?: object[], poses?: import("./pose.js").DrawnPoses, leftPx?: number,
+   *     canvasPx?: number, level?: object}} asked before: snapshot or null. newer: may equal older. layers: the same
+   *     for each layer of the scene, if it has several. poses: as drawn. leftPx: left edge of the picture. canvasPx:
+   *     width of the canvas, by default the picture's. level: one of LEVELS, by default the first
    */
   draw(asked) {
-    const {camera, widthPx, heightPx, level = FULL} = asked;
+    const {camera, widthPx, heightPx, leftPx = 0, canvasPx = widthPx, level = FULL} = asked;
     const {gl, canvas, scene} = this;
     if (scene === null || this.isLost || gl.isContextLost()) return;
-    if (canvas.width !== widthPx) canvas.width = widthPx;
+    if (canvas.width !== canvasPx) canvas.width = canvasPx;
     if (canvas.height !== heightPx) canvas.height = heightPx;
     const {head} = scene;
-    const pair = chosenPair(asked);
-    for (const snapshot of [pair.older, pair.newer]) if (snapshot) this.#makeRoom(snapshot);
+    const pairs = (asked.layers ?? [asked]).map(chosenPair), [pair] = pairs;
+    for (const {older, newer} of pairs) for (const one of [older, newer]) if (one) this.#makeRoom(one);
+    const pairOf = (body) => pairs[scene.layerOf(body)];
+    const parentsOf = scene.hasParents ? ({count}) => scene.parentRows(count) : null;
+    const poses = asked.poses ?? new DrawnPoses(pair, asked.method, parentsOf, pairOf);
     const {rows} = this.poses;
     const hasRows = rows.body.length > 0;
     const floor = hasRows && head.ground_z === null ? levelFloor(rows, pair.older, pair.newer) : null;
-    gl.viewport(0, 0, widthPx, heightPx);
+    gl.enable(gl.SCISSOR_TEST);
+    gl.scissor(leftPx, 0, widthPx, heightPx);
+    gl.viewport(leftPx, 0, widthPx, heightPx);
     const skyColor = this.ground.sky?.meanColor ?? null;
-    this.frame.write(frameBlock(head, camera, widthPx, heightPx, floor ?? groundOf(head), skyColor));
-    const blending = {method: asked.method, ...this.#discrete()};
-    const posed = hasRows ? this.poses.run(blending, pair, this.#posed(pair, asked.method)) : null;
+    const given = floor ?? groundOf(head);
+    this.frame.write(frameBlock(head, camera, widthPx, heightPx, given, skyColor, [leftPx, 0]));
+    const posed = hasRows ? this.poses.run(this.#discrete(), pairs, scene.hasParents ? poses : null) : null;
     const frame = {
       isParallel: camera.orthographic, isOutlined: head.look === "flat", isStretched: posed?.isStretched ?? false,
-      widthPx, heightPx, isWide: isWide(camera), spheres: hasRows ? this.detail.passes(rows, pair, asked, level.fine) : [],
+      leftPx, widthPx, heightPx, isWide: isWide(camera),
+      spheres: hasRows ? this.detail.passes(rows, pair, asked, level.fine) : [],
     };
-    this.meshes.begin(pair);
-    const poses = new DrawnPoses(pair, asked.method, this.#parentsOf());
+    this.meshes.begin(pairOf);
     this.marks.begin(placedMarks(blendedMarks(pair), poses), camera.eye, head.look === "lit" ? head.brightness : 1);
     this.ground.drawBackground(head.background);
     if (head.ground_z !== null) this.ground.drawGrid(camera);
@@ -327,7 +338,7 @@ export class Renderer {
     this.marks.drawLines();
     if (head.outline) this.ground.drawOutline(head.outline, camera.eye);
     const hasTransparent = posed?.hasTransparent || this.marks.through.length > 0;
-    for (const run of hasTransparent ? backToFront({rows, camera, ...pair}, this.marks.through) : []) {
+    for (const run of hasTransparent ? backToFront({rows, camera, pairs, pairOf}, this.marks.through) : []) {
       if (run.mark !== undefined) this.marks.drawTransparent(run.mark, frame);
       else if (run.kind === "meshes") this.meshes.drawTransparent(run, frame);
       else if (SOLID_KINDS.includes(run.kind)) this.solids.drawTransparent(run, frame);
@@ -360,16 +371,6 @@ export class Renderer {
     if (!this.isLost) this.poses.prepare();
   }
 
-  /** Drawn poses of bodies with a parent; null if the scene has none. */
-  #posed(pair, method) {
-    return this.scene.hasParents ? new DrawnPoses(pair, method, this.#parentsOf()) : null;
-  }
-
-  #parentsOf() {
-    const {scene} = this;
-    return scene.hasParents ? (snapshot) => scene.parentRows(snapshot.count) : null;
-  }
-
   /** Which fields keep the value of the older snapshot, by the rules of the scene's columns. */
   #discrete() {
     const {columns, color_by: colorBy} = this.scene.head;
@@ -377,16 +378,5 @@ export class Renderer {
       keepsColor: columns?.[colorBy ? colorBy.column : "color"] === "none",
       keepsScale3: columns?.scale3 === "none",
     };
-  }
-
-  /**
-   * Draws a picture and returns it as a file. The two happen in one task, because the canvas keeps no pixels.
-   * @param {object} asked see `draw`
-   * @param {string} [type]
-   * @returns {Promise<Blob>}
-   */
-  screenshot(asked, type = "image/png") {
-    this.draw(asked);
-    return new Promise((resolve) => this.canvas.toBlob(resolve, type));
   }
 }

@@ -224,12 +224,13 @@ const groupOf = (groups, row) => groups.find(({first, count}) => row >= first &&
 /**
  * Returns the transparent rows from back to front, as `back_to_front` in render/draw/transparency.py. They are sorted
  * by the distance of their centres, and planes divide the order.
- * @param {{rows: object, older: object, newer: object?, camera: object}} picture snapshots with their rows on the GPU
+ * @param {{rows: object, pairs: object[], pairOf: function(number): object, camera: object}} picture pairs: of all
+ *   layers, snapshots with their rows on the GPU. pairOf: that of a body
  * @param {{place: number[]}[]} marks transparent solids of marks, relative to the eye
  * @returns {object[]} groups of one row each, or `{mark}`; if there are more than MOST_SORTED, whole groups, unsorted
  */
-export function backToFront({rows, older, newer, camera}, marks) {
-  const lists = [older.gpu.transparent ?? [], newer?.gpu.transparent ?? []];
+export function backToFront({rows, pairs, pairOf, camera}, marks) {
+  const lists = pairs.flatMap(({older, newer}) => [older.gpu.transparent ?? [], newer?.gpu.transparent ?? []]);
   const ofMarks = marks.map((_, mark) => ({mark}));
   if (Math.max(marks.length, ...lists.map(({length}) => length)) > MOST_SORTED) return [...rows.groups, ...ofMarks];
   const listed = [...new Set(lists.flat())];
@@ -237,6 +238,7 @@ export function backToFront({rows, older, newer, camera}, marks) {
   const toEye = [view[8], view[9], view[10]];
   const nearnessOf = (place) => (orthographic ? dot(place, toEye) : -dot(place, place));
   const found = new Map(listed.map((row) => {
+    const {older, newer} = pairOf(rows.body[row]);
     const part = placedPart(rows, row, newer !== null && rows.body[row] < newer.count ? newer : older);
     const place = part.position.map((value, axis) => value - eye[axis]);
     return [row, {place, normal: rotate(part.turn, [0, 0, 1]), nearness: nearnessOf(place)}];
@@ -431,15 +433,12 @@ export class Solids {
   }
 
   /** Draws points into the guarded viewport, because a point vanishes when its middle leaves the viewport. */
-  #drawPoints(count, {widthPx, heightPx}, isPlain) {
+  #drawPoints(count, {leftPx, widthPx, heightPx}, isPlain) {
     const gl = this.gl;
     if (isPlain) gl.disable(gl.BLEND);
-    gl.enable(gl.SCISSOR_TEST);
-    gl.scissor(0, 0, widthPx, heightPx);
-    gl.viewport(-GUARD_PX, -GUARD_PX, widthPx + 2 * GUARD_PX, heightPx + 2 * GUARD_PX);
+    gl.viewport(leftPx - GUARD_PX, -GUARD_PX, widthPx + 2 * GUARD_PX, heightPx + 2 * GUARD_PX);
     gl.drawArrays(gl.POINTS, 0, count);
-    gl.viewport(0, 0, widthPx, heightPx);
-    gl.disable(gl.SCISSOR_TEST);
+    gl.viewport(leftPx, 0, widthPx, heightPx);
     gl.enable(gl.BLEND);
   }
 }
