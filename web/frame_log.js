@@ -74,12 +74,12 @@ export class FrameLog {
   }
 
   /**
-   * Lead that the frames of the last second needed, in ns: from publishing a snapshot to the present instant of the
+   * Lead that the frames of the last five seconds needed, in ns: from publishing a snapshot to the present instant of the
    * first frame that can draw it. Nine of ten frames needed no more. 0 if it is not known.
    */
   leadNs() {
     const [refreshMs, latenessMs, arrivalNs, publishedNs] = ["refreshMs", "latenessMs", "newestArrivalNs",
-      "newestPublishedNs"].map((name) => this.column(name, 1));
+      "newestPublishedNs"].map((name) => this.column(name, 5));
     const needNs = refreshMs.map((ms, i) => (
       arrivalNs[i] ? (ms - latenessMs[i]) * 1e6 + arrivalNs[i] - publishedNs[i] : NaN));
     return Math.max(0, Math.round(distribution(needNs).p90 ?? 0));
