@@ -81,7 +81,8 @@ export class Programs {
   #limited() {
     const {gl} = this, given = gl.getParameter(gl.MAX_VARYING_VECTORS);
     return given >= LEAST_VARYINGS ? "" : `\nThe browser allows ${given} varyings, and WebGL2 promises ` +
-      `${LEAST_VARYINGS}. In Firefox, set privacy.resistFingerprinting to false in about:config, or use another browser.`;
+      `${LEAST_VARYINGS}. In Firefox, set privacy.resistFingerprinting to false in about:config; or use another ` +
+      "browser.";
   }
 
   #link(name, switches, inputs, outputs) {
