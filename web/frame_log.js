@@ -76,8 +76,8 @@ export class FrameLog {
   }
 
   /**
-   * Lead that the frames of the last five seconds needed, in ns, at most MOST_LEAD_NS: from publishing a snapshot to the
-   * present instant of the first frame that can draw it. Nine of ten frames needed no more. 0 if it is not known.
+   * Lead that the frames of the last five seconds needed, in ns, at most MOST_LEAD_NS: from publishing a snapshot to
+   * the present instant of the first frame that can draw it. Nine of ten frames needed no more. 0 if it is not known.
    */
   leadNs() {
     const [refreshMs, latenessMs, arrivalNs, publishedNs] = ["refreshMs", "latenessMs", "newestArrivalNs",
