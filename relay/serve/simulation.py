@@ -72,11 +72,14 @@ INTERVAL_GAIN = 1 / 8
 
 
 class Pages(Protocol):
-    """What the simulation needs of the server. is_hungry: True if a page waits for a snapshot. on_news: called
-    when something new was received. picture_page: the page that draws screenshots."""
+    """What the simulation needs of the server. is_hungry: True if a page waits for a snapshot. lead_ns: largest lead
+    that a page on the loopback needs. on_news: called when something new was received. picture_page: the page that draws
+    screenshots."""
 
     @property
     def is_hungry(self) -> bool: ...
+    @property
+    def lead_ns(self) -> int: ...
     def on_news(self) -> None: ...
     def picture_page(self) -> PicturePage | None: ...
 
@@ -251,6 +254,7 @@ class Simulation:
             if link.wait(0):  # it does not wait, but drains the wakes
                 self._is_wake_requested = False
             self.pictures.receive(link)
+            link.report_lead(self._server.lead_ns)
             plan = link.plan()
             if plan != self._plan_read:
                 self._plan_read = plan

@@ -11,7 +11,7 @@ from twixt.relay.serve.simulation import Simulation
 
 
 class Pages:
-    is_hungry, told = True, 0
+    is_hungry, lead_ns, told = True, 0, 0
 
     def on_news(self) -> None:
         self.told += 1
