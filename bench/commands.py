@@ -71,6 +71,8 @@ WEB_NAMES = {
     "links": ("loopback", "delay and drop", "80+-20 ms", "0.1 % loss", "5 % loss", "20 Mbit/s", "20 Mbit/s by ssh"),
     "rates": ("60", "20", "5"),
 }
+# Groups of `web.server_bench`.
+WEB_SERVER_GROUPS = ("loop", "server", "stop")
 # Cases of `events.events_bench`.
 EVENT_CASES = ("trouble", "stop", "overflow", "reset", "million")
 
@@ -336,6 +338,23 @@ add(
     option("--screen/--no-screen", default=True, help="also measure metronome by the pixels of the screen"),
     option("--congestion", default="cubic", show_default=True, help="TCP's congestion control, such as bbr"),
     option("--quick", is_flag=True, help="test with one world, one rate and two links that the bench works"),
+    TO_JSON,
+    TO_PAGE,
+)
+add(
+    "web_server",
+    "web.server_bench:run",
+    """Cost of the browser view: slowdown of a loop, processor time, bytes and memory of the server.
+
+    \b
+    All groups take five minutes. Run no other programs during that time. A short run:
+    python -m bench web_server --turns 1 --only server
+    """,
+    seconds(1.0, least=0.1, about="seconds of a turn; twice that for a paced loop"),
+    turns(5, about="turns of each case"),
+    names_option("--only", WEB_SERVER_GROUPS),
+    option("--chromium", is_flag=True, help="also measure loops with a page in a Chromium"),
+    option("--quick", is_flag=True, help="test with one short turn of each case that the bench works"),
     TO_JSON,
     TO_PAGE,
 )

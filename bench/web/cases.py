@@ -9,7 +9,7 @@ from bench.web.link import LinkShape
 
 WORLDS = {
     "metronome": ("metronome",),
-    "runner": ("bench.view.scenes:Runner",),
+    "runner": ("bench.web.bare_runner:BareRunner",),
     "balls": ("balls", "--set", "count=1000"),
 }
 RATES_HZ = (60, 20, 5)

@@ -1,4 +1,4 @@
-"""The page by HTTP: the files of `web/`, read once at start, and three scripts of all modules.
+"""The page by HTTP: the files of `web/`, read once at start.
 
 Always: only files that were there at start are served, and only with GET and HEAD. The last component of the path
 counts, because a proxy may add a prefix.
@@ -14,8 +14,6 @@ import re
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
-from twixt.relay.serve.bundle import bundled
-
 CONTENT_TYPES = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
@@ -25,8 +23,6 @@ CONTENT_TYPES = {
     ".ico": "image/x-icon",
 }
 INDEX = "index.html"
-# Scripts that index.html loads. They are made of the module `ENTRY` and all that it imports.
-ENTRY, SCRIPTS = "main.js", ("page1.js", "page2.js", "page3.js")
 # Smaller files are not compressed.
 GZIP_BYTES = 500
 METHODS = ("GET", "HEAD")
@@ -49,20 +45,12 @@ class _File(NamedTuple):
     content_type: str
     etag: str
 
-    @classmethod
-    def of(cls, name: str, content: bytes) -> _File:
-        zipped = gzip.compress(content, mtime=0) if len(content) >= GZIP_BYTES else None
-        return cls(content, zipped, _type_of(name), f'"{hashlib.blake2b(content, digest_size=12).hexdigest()}"')
-
 
 class Pages:
     """Files of a folder. framed_by: origins, besides the page's own, that may show the page in a frame."""
 
     def __init__(self, folder: str, framed_by: Collection[str] = ()) -> None:
-        contents = {name: _read(os.path.join(folder, name)) for name in os.listdir(folder) if _type_of(name)}
-        if ENTRY in contents:
-            contents |= bundled(contents, ENTRY, SCRIPTS)
-        self._files = {name: _File.of(name, content) for name, content in contents.items()}
+        self._files = {name: _read(os.path.join(folder, name)) for name in os.listdir(folder) if _type_of(name)}
         self._secure = security_headers(framed_by)
 
     def answer(self, method: str, target: str, headers: Mapping[str, str]) -> Answer:
@@ -118,10 +106,14 @@ def without_comments(script: bytes) -> bytes:
     return BLANK.sub(b"", COMMENT.sub(b"", script))
 
 
-def _read(path: str) -> bytes:
+def _read(path: str) -> _File:
     with open(path, "rb") as file:
         content = file.read()
-    return without_comments(content) if path.endswith((".js", ".css")) else content
+    if path.endswith((".js", ".css")):
+        content = without_comments(content)
+    zipped = gzip.compress(content, mtime=0) if len(content) >= GZIP_BYTES else None
+    etag = f'"{hashlib.blake2b(content, digest_size=12).hexdigest()}"'
+    return _File(content, zipped, _type_of(path), etag)
 
 
 def _type_of(name: str) -> str:

@@ -31,12 +31,13 @@ from twixt.ipc.scene.groups import colors
 from twixt.ipc.scene.scene import packed_scene
 from twixt.ipc.session.attach import LOOK_S, OWN_WORLD_S, Reconnection, wait_until_running
 from twixt.ipc.session.link import Ended, Link, attach
+from twixt.ipc.session.screenshots import BY_A_PAGE
 from twixt.ipc.snapshot import BODY, CORRECTED_NS, CORRECTION, HAS_COLOR, visual
 from twixt.relay.serve.encoded import EncodedScene, EncodedSnapshot
+from twixt.relay.serve.pictures import PicturePage, Pictures
 from twixt.relay.serve.waiting import in_thread
 from twixt.relay.stream.lean import LeanEncoder, error_bound_m
 from twixt.relay.stream.messages import (
-    FULL,
     LEAN,
     Column,
     Payload,
@@ -61,7 +62,6 @@ MOST_ERROR_M = 0.001
 ATTEMPTS = 3
 # Columns that the page draws, and the owner of their rows.
 DRAWN_COLUMNS = {SCALE3: BODY_ROWS, "color": PART_ROWS, "visible": PART_ROWS}
-NO_SCREENSHOT = "the browser view writes no pictures; save one in the page, or open a window: twixt view"
 # The reason why no simulation is attached, before the first one.
 NOT_STARTED = Ended("waiting", "")
 # Part by which a new interval between two snapshots changes the mean.
@@ -70,18 +70,20 @@ INTERVAL_GAIN = 1 / 8
 
 class Pages(Protocol):
     """What the simulation needs of the server. is_hungry: True if a page waits for a snapshot. on_news: called
-    when something new was received."""
+    when something new was received. picture_page: the page that draws screenshots."""
 
     @property
     def is_hungry(self) -> bool: ...
     def on_news(self) -> None: ...
+    def picture_page(self) -> PicturePage | None: ...
 
 
 class Simulation:
     """The simulation `name`, whenever it runs.
 
     plan: the newest one; None before the first. end: why no simulation is attached, or None while one is. interval_ns:
-    mean wall time between two snapshots; 0 if it is not known. is_owner: True if the simulation has started this process.
+    mean wall time between two snapshots; 0 if it is not known. is_owner: True if the simulation has started this process. pictures:
+    screenshots that the program requests.
     """
 
     def __init__(self, name: str, origin_ns: int, is_owner: bool = False) -> None:
@@ -99,11 +101,12 @@ class Simulation:
         self._waiting_since_ns = 0
         self._encoded_scene: EncodedScene | None = None
         self._encoded: EncodedSnapshot | None = None
-        self._layouts: dict[tuple[Column, ...], int] = {}
+        self._layouts: dict[tuple[Column, ...], Payload] = {}
         self.overlays = EncodedOverlays()
         self._lean, self._lean_number = LeanEncoder(), 0
         self._lean_payloads: dict[int, Payload] = {}  # of the newest snapshot, by the version that a page has
         self._server: Pages | None = None
+        self.pictures = Pictures(lambda: None if self._server is None else self._server.picture_page())
         self._timer: asyncio.TimerHandle | None = None
         self._requested_s, self._is_wake_requested = 0.0, False
         self._plan_read: Plan | None = None
@@ -114,7 +117,7 @@ class Simulation:
         link: Link | None = await self._first()
         while True:
             assert link is not None
-            ended, back = await self._follow(link), Reconnection(self.name, needs_snapshot=False)
+            ended, back = await self._follow(link), Reconnection(self.name, for_pages=True)
             if self._is_owner or not back.begin(ended):
                 return ended
             while (link := back.link()) is None:
@@ -191,7 +194,7 @@ class Simulation:
         if since not in self._lean_payloads:
             block = self._lean.block(since)
             is_lean = len(block) < snapshot.bodies.nbytes and error_bound_m(self._lean.boxes) <= MOST_ERROR_M
-            self._lean_payloads[since] = snapshot.encode(block, LEAN) if is_lean else snapshot.payload
+            self._lean_payloads[since] = snapshot.encode(block, LEAN) if is_lean else snapshot.full
         payload = self._lean_payloads[since]
         return payload, self._lean.version if payload.codec == LEAN else since
 
@@ -211,8 +214,8 @@ class Simulation:
     async def _first(self) -> Link:
         """A link to the simulation, as soon as it runs. The owner runs already, and may still load its world."""
         if self._is_owner:
-            return await in_thread(lambda: attach(self.name, OWN_WORLD_S, owned=True))
-        attaching = await in_thread(lambda: wait_until_running(self.name, lambda: False, needs_snapshot=False))
+            return await in_thread(lambda: attach(self.name, OWN_WORLD_S, owned=True, pictures=BY_A_PAGE))
+        attaching = await in_thread(lambda: wait_until_running(self.name, lambda: False, for_pages=True))
         assert attaching is not None
         return attaching.link
 
@@ -245,7 +248,7 @@ class Simulation:
         try:
             if link.wait(0):  # it does not wait, but drains the wakes
                 self._is_wake_requested = False
-            refuse_screenshots(link)
+            self.pictures.receive(link)
             plan = link.plan()
             if plan != self._plan_read:
                 self._plan_read = plan
@@ -305,17 +308,18 @@ class Simulation:
             bodies["color"][:, :3] = colors(changing[scene.color_by.column], scene.color_by)
             bodies["flags"] |= np.uint16(HAS_COLOR)
         forms = tuple(Column(one.name, one.dtype, one.width, one.per) for one in drawn)
-        layout = self._layouts.setdefault(forms, len(self._layouts) + 1)
+        if forms not in self._layouts:
+            self._layouts[forms] = columns_payload(len(self._layouts) + 1, forms)
+        described = self._layouts[forms]
         head = view.head._replace(
             world_epoch=view.head.world_epoch + self._worlds_before,
             scene_version=view.head.scene_version + self._scenes_before,
         )
 
         def encode(block: bytes | memoryview, codec: int) -> Payload:
-            return snapshot_payload(head, block, marks, columns, layout, self.origin_ns, codec)
+            return snapshot_payload(head, block, marks, columns, described.layout, self.origin_ns, codec)
 
-        payload = encode(bodies.view(np.uint8).data, FULL)
-        return EncodedSnapshot(number, payload, columns_payload(layout, forms), bodies, encode)
+        return EncodedSnapshot(number, described, bodies, encode)
 
     def _leave(self, link: Link) -> None:
         """Forgets the simulation, but not what must increase."""
@@ -326,6 +330,7 @@ class Simulation:
         self._worlds_before = self._newest_world + 1
         self._view = self._encoded = self._encoded_scene = None
         self._waiting.clear()
+        self.pictures.end()
         self.plan = self._plan_read = self._timer = None
         self._is_wake_requested = False
         self.interval_ns = 0
@@ -333,13 +338,6 @@ class Simulation:
         link.close()
         assert self._server is not None
         self._server.on_news()
-
-
-def refuse_screenshots(link: Link) -> None:
-    """Answers the program's requests for pictures, which the longest attached viewer gets."""
-    for request in link.received.screenshots:
-        link.answer_screenshot(request.number, -1, NO_SCREENSHOT)
-    link.received.screenshots.clear()
 
 
 def _changing(scene: Scene) -> tuple[str, ...]:

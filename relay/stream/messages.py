@@ -41,6 +41,8 @@ DIGEST_BYTES = 32
 PIECE_BYTES = 256 << 10
 # Largest message of a page, in bytes.
 MOST_BYTES = 4096
+# Bytes of a picture in one message of a page.
+PICTURE_PIECE_BYTES = 4096
 # Longest reason of a closed connection, in bytes (RFC 6455).
 MOST_REASON = 123
 # Largest whole number of a page. Above it, a double is not exact.
@@ -105,8 +107,8 @@ def content_payload(digest: bytes, offset: int, size: int, piece: bytes) -> Payl
 
 
 def overlay_payload(sort: int, offset: int, size: int, piece: bytes) -> Payload:
-    """Payload of a piece of an overlay. sort: 0 images, 1 figures, 2 plots. offset: place of the piece in the overlay. size: of the whole overlay. Both are
-    in bytes."""
+    """Payload of a piece of an overlay. sort: 0 images, 1 figures, 2 plots. offset: place of the piece in the overlay.
+    size: of the whole overlay. Both are in bytes."""
     return Payload(OVERLAY, OVERLAY_PIECE.pack(offset, size) + piece, sort)
 
 
@@ -166,6 +168,16 @@ def refused_text(name: str, reason: str) -> str:
     return _text("refused", name=name, reason=reason)
 
 
+def picture_text(number: int, tick: int, has_panels: bool) -> str:
+    """Request for a picture of the first state whose tick is not below `tick`."""
+    return _text("picture", number=number, tick=tick, has_panels=has_panels)
+
+
+def more_text(number: int, count: int) -> str:
+    """Request for the next bytes of a picture."""
+    return _text("more", number=number, count=count)
+
+
 class Hello(NamedTuple):
     """First message of a connection. have: padded digests of the contents that the page has. takes_lean: True if the
     page decodes lean snapshots."""
@@ -187,6 +199,22 @@ class Acknowledgement(NamedTuple):
     """Acknowledges all messages of the stream up to this number."""
 
     number: int
+
+
+class Taken(NamedTuple):
+    """Confirms all pieces of overlays up to this number."""
+
+    number: int
+
+
+class Picture(NamedTuple):
+    """Answer to a request for a picture. tick: of the drawn state. size: of the PNG file, in bytes; 0 if the page could
+    not make it, and `error` is the reason."""
+
+    number: int
+    tick: int
+    size: int
+    error: str
 
 
 def read_hello(message: str | bytes) -> Hello:
@@ -216,7 +244,7 @@ def token_of(message: str | bytes) -> str:
     return token if isinstance(token, str) else ""
 
 
-def read_control(message: str | bytes) -> Ping | Acknowledgement | Command | UserAction:
+def read_control(message: str) -> Ping | Acknowledgement | Taken | Picture | Command | UserAction:
     """Decodes and checks a later message on the control connection. Raises MessageError."""
     fields = _fields(message)
     match fields.pop("kind", None):
@@ -224,11 +252,17 @@ def read_control(message: str | bytes) -> Ping | Acknowledgement | Command | Use
             return Ping(_whole(fields, "id"))
         case "ack":
             return Acknowledgement(_whole(fields, "number"))
+        case "took":
+            return Taken(_whole(fields, "number"))
+        case "picture":
+            error = fields.get("error", "")
+            tick, size = _whole(fields, "tick"), _whole(fields, "size")
+            return Picture(_whole(fields, "number"), tick, size, error if isinstance(error, str) else "")
         case "command":
             return _command(fields)
         case "action":
             return _action(fields)
-    raise MessageError("a message must be a ping, an acknowledgement, a command or an action")
+    raise MessageError("a message must be a ping, an acknowledgement, a picture, a command or an action")
 
 
 def reason_of(text: str) -> str:

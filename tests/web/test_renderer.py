@@ -102,7 +102,7 @@ SPHERE = """
     const {Renderer} = await import("/renderer.js"), canvas = document.createElement("canvas"), renderer = new Renderer(canvas);
     const rows = {
         count: 1, body: Uint32Array.of(0), form: Float32Array.of(1, 1, 1, 0), color: Uint8Array.of(255, 255, 255, 255),
-        local: Float32Array.of(0, 0, 0, 0, 0, 0, 1), groups: [{kind: "spheres", first: 0, count: 1}],
+        local: Float32Array.of(0, 0, 0, 0, 0, 0, 1), groups: [{kind: "spheres", first: 0, count: 1}], layers: [[[0, 1]]],
     };
     const head = {look: "unlit", light: [0, 0, 1], pattern: false, brightness: 1, ground_z: null, outline: null, background: [0, 0, 0]};
     const camera = {
@@ -112,7 +112,7 @@ SPHERE = """
     const floats = new Float32Array(16), words = new Uint32Array(floats.buffer);
     floats[7] = 1; words[11] = 1 | 0x3c00 << 16; words[15] = 0xffffffff;
     const snapshot = {words, floats, count: 1, simNs: 0, columns: new Map()};
-    renderer.setScene({head, rowsFor: () => rows});
+    renderer.setScene({head, rowsFor: () => rows, layerOf: () => 0});
     renderer.upload(snapshot);
     const asked = {before: null, older: snapshot, newer: null, share: 0, method: "auto", camera, widthPx: 100, heightPx: 80};
     const middle = () => {
@@ -121,19 +121,6 @@ SPHERE = """
         return [...pixel];
     };
 """
-
-
-def test_a_screenshot_is_a_picture_of_the_scene(page):
-    found = page.run(
-        f"""async () => {{ {SPHERE}
-        const image = await createImageBitmap(await renderer.screenshot(asked));
-        const sheet = new OffscreenCanvas(image.width, image.height).getContext("2d");
-        sheet.drawImage(image, 0, 0);
-        return [image.width, image.height, ...sheet.getImageData(50, 40, 1, 1).data, ...sheet.getImageData(2, 2, 1, 1).data];
-    }}""",
-        {},
-    )
-    assert found == [100, 80, 255, 255, 255, 255, 0, 0, 0, 255]
 
 
 def test_after_a_lost_context_the_same_snapshot_is_drawn_again(page):

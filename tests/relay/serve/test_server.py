@@ -28,8 +28,9 @@ from twixt.ipc.scene import Camera, ColorBy, Mesh, Scene, Sphere
 from twixt.ipc.scene.scene import packed_scene
 from twixt.ipc.snapshot import HEAD, new_bodies
 from twixt.relay.serve import access
+from twixt.relay.serve.connection import MOST_OPENING, PageConnection
 from twixt.relay.serve.controller import MOST_CONTROLLERS
-from twixt.relay.serve.server import MOST_OPENING, MOST_VIEWERS, _CountedConnection
+from twixt.relay.serve.server import MOST_VIEWERS
 from twixt.relay.stream.credit import Credit
 from twixt.relay.stream.lean import LeanDecoder
 from twixt.relay.stream.messages import (
@@ -461,7 +462,7 @@ def test_a_small_message_does_not_wait_for_the_acknowledgement_of_the_one_before
             taken = connection.transport.get_extra_info("socket")
             answers.append(taken.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
 
-        class Connection(_CountedConnection):
+        class Connection(PageConnection):
             OPENING = OrderedDict()
 
         with closing(access.bound("127.0.0.1", None, 0, "no-delay")) as listening:
