@@ -8,7 +8,7 @@
  */
 
 import {View} from "./camera.js";
-import {ClockMap, Connection} from "./connection.js";
+import {ClockMap, Connection, earlySockets, socketAddress} from "./connection.js";
 import {Contents} from "./contents.js";
 import {clockColumns, FrameLog, pairColumns, RefreshInterval} from "./frame_log.js";
 import {TrailDots, Trails} from "./marks.js";
@@ -105,7 +105,8 @@ class Page {
       this.#panel.fail(error.message);
     }
     this.connection = new Connection({
-      address: address(),
+      address: socketAddress(),
+      early: earlySockets,
       token: () => location.hash.slice(1),
       decode: (...given) => this.decoder.decode(...given),
       digests: () => this.contents.begin(),
@@ -527,12 +528,6 @@ function isSame({camera, poses, layers, ...asked}, at) {
 
 function after(choices, chosen) {
   return choices[(choices.indexOf(chosen) + 1) % choices.length];
-}
-
-/** Address of the WebSockets, whatever path prefix a proxy has added to the page's. */
-function address() {
-  const url = new URL("ws", location);
-  return Object.assign(url, {protocol: url.protocol.replace("http", "ws"), hash: "", search: ""}).href;
 }
 
 function isServed() {
