@@ -401,7 +401,8 @@ class Page {
     pictures.forEach((one, at) => (
       Object.assign(one, {level, camera, widthPx, heightPx, canvasPx, leftPx: at * (widthPx + LINE_PX)})));
     Object.assign(this.view.seen, {canvasPx, leftPx: pictures.at(-1).leftPx});
-    const isRequested = this.#request?.tick <= pictures[0].older.tick, wantsPicture = this.#wantsScreenshot || isRequested;
+    const isRequested = this.#request?.tick <= pictures[0].older.tick;
+    const wantsPicture = this.#wantsScreenshot || isRequested;
     if (wantsPicture || pictures.length !== this.#drawn.length || !pictures.every(isSame, this.#drawn)) {
       for (const one of pictures) {
         this.renderer.draw(one);
@@ -439,7 +440,8 @@ class Page {
   #record(timestampMs, beginMs, presentNs) {
     const {messages, bytes} = this.connection, {state} = this.clock, pair = this.#pair;
     const row = {
-      timestampMs, presentNs, refreshMs: this.#refresh.ms, ageBoundMs: this.clockMap.boundMs, quality: this.quality.level.name,
+      timestampMs, presentNs, refreshMs: this.#refresh.ms, ageBoundMs: this.clockMap.boundMs,
+      quality: this.quality.level.name,
       messages: messages - this.#taken.messages, bytes: bytes - this.#taken.bytes, latenessMs: beginMs - timestampMs,
       ...clockColumns(state, this.plan),
       ...pairColumns(this.store.newest && pair, this.store.newest, this.method, this.#drawNs, this.#isStale),

@@ -17,9 +17,9 @@ import {backToFront, isWide, SOLID_KINDS, Solids, SphereDetail} from "./solids.j
 const FRAME_FLOATS = 60;
 
 /**
- * Quality levels, the finest first, as LEVELS in render/draw/quality.py. Each also leaves out what those before it leave
- * out. saves: what the level leaves out. density: most pixels of the picture for a CSS pixel. isFenced: true if no
- * picture is drawn while the GPU still draws the one before.
+ * Quality levels, the finest first, as LEVELS in render/draw/quality.py. Each also leaves out what those before it
+ * leave out. saves: what the level leaves out. density: most pixels of the picture for a CSS pixel. isFenced: true if
+ * no picture is drawn while the GPU still draws the one before.
  */
 const FULL = {
   name: "full", saves: null, density: 2, shadows: true, silhouettes: true, fine: true, isFenced: false,
@@ -42,7 +42,8 @@ const SPANS = [{spanMs: 1000, full: 0.8, late: 0.4}, {spanMs: 4000, full: 0.85, 
 const LEAST_LATE = 3, LEAST_FRAMES = 4, LEAST_MS = 500;
 // So many frames after a change are not judged: programs are compiled.
 const SETTLING_FRAMES = 3;
-// A finer level is tried if, for this time, the GPU was full before at most this share of the frames of the last second.
+// A finer level is tried if, for this time, the GPU was full before at most this share of the frames of the last
+// second.
 const FIRST_WAIT_MS = 5000, ROOM = 0.3;
 // If a step down follows within this time, the wait doubles, up to the longest. It is reset after the same time.
 const RELAPSE_MS = 60_000, LONGEST_WAIT_MS = 600_000;

@@ -98,7 +98,7 @@ def serve(file: str) -> None:
 
         read, send = viewer.messages.read_control, Link.send_action
 
-        def read_control(message: str | bytes) -> Any:
+        def read_control(message: str) -> Any:
             found = read(message)
             note("received", found)
             return found
