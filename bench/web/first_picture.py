@@ -1,7 +1,7 @@
 """Measures the time to the first picture in a browser: `python -m bench first-picture`.
 
-Each turn opens the page of a running server in a new Chromium with an empty cache. The page notes when its scripts are
-there, when both WebSockets have said welcome, when the first snapshot has come, when its clock is ready, and when it has
+Each turn opens the page of a running server in a new Chromium with an empty cache. The page notes when its scripts have
+run, when both WebSockets have said welcome, when the first snapshot has come, when its clock is ready, and when it has
 drawn a frame between two snapshots. With `--install`, a fresh virtual environment is made, and the two commands of the
 guide are timed too: to install twixt, MuJoCo and gymnasium from this checkout, and to run a humanoid.
 
@@ -50,7 +50,6 @@ let welcomes = 0;
 window.WebSocket = class extends WebSocket {
     constructor(...given) {
         super(...given);
-        stages.scripts ??= performance.now();
         this.addEventListener("message", ({data}) => {
             if (typeof data !== "string") {
                 if (new Uint8Array(data)[0] === 4) stages.snapshot ??= performance.now();
@@ -59,6 +58,7 @@ window.WebSocket = class extends WebSocket {
     }
 };
 const look = () => {
+    if (window.twixt) stages.scripts ??= performance.now();
     if (window.twixt?.clockMap.isReady) stages.clock ??= performance.now();
     if (window.twixt?.frameLog.column("mode", 1).includes("interpolated")) stages.picture = performance.now();
     else requestAnimationFrame(look);
@@ -119,7 +119,7 @@ COLUMNS = (
     TableColumn("worst, s", lambda run: run.worst_s, ".2f"),
 )
 LEGEND = (
-    "seconds since the page was asked for, median of the turns: its scripts run; both WebSockets have said welcome; the "
+    "seconds since the page was asked for, median of the turns: its scripts have run; both WebSockets have said welcome; the "
     "first snapshot has come; the page's clock is ready; a frame between two snapshots is drawn (worst: longest turn)",
     "from nothing: install is `pip install` into a new virtual environment; link is from the second command to the "
     "printed link",
