@@ -14,7 +14,6 @@ import json
 import os
 import platform
 import re
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -35,7 +34,7 @@ from twixt.cli.progress import Say
 from twixt.cli.turns import run_in_turns
 from twixt.ipc.errors import FAILED, FINISHED, INTERRUPTED, TwixtError
 from twixt.render.measure.report import machine
-from twixt.sim.process.viewer_command import twixt_command
+from twixt.sim.process.viewer_command import python_program, twixt_command
 
 SCHEMA = "twixt-first-picture/1"
 # Links of `LINKS` that are measured.
@@ -196,7 +195,7 @@ def _from_nothing(case: Case, turns: int, shown: Screen, free: float | None) -> 
         environ.pop("PYTHONPATH", None)
         fresh = os.path.join(folder, "env")
         python = os.path.join(fresh, "bin", "python")
-        with process([sys.executable, "-m", "venv", fresh], environ) as made:
+        with process([python_program(), "-m", "venv", fresh], environ) as made:
             made.wait(INSTALL_LIMIT_S)
         install = [python, "-m", "pip", "install", "-q", f"{HERE}[mujoco,remote]", "gymnasium"]
         with process(install, environ, cwd=folder) as installing:
