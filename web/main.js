@@ -396,11 +396,11 @@ class Page {
     const widthPx = this.isSplit ? Math.max(1, (canvasPx - LINE_PX) >> 1) : canvasPx;
     this.view.advance(presentMs, {scene, newest, poses, placesOf}, widthPx, heightPx, this.input.isHeld);
     const camera = this.view.matrices(widthPx, heightPx);
-    this.input.frameDrawn(this.#timestampMs);  // before the drawing, so that no pull waits for it
     const {level} = this.quality;
     pictures.forEach((one, at) => (
       Object.assign(one, {level, camera, widthPx, heightPx, canvasPx, leftPx: at * (widthPx + LINE_PX)})));
     Object.assign(this.view.seen, {canvasPx, leftPx: pictures.at(-1).leftPx});
+    this.input.frameDrawn(this.#timestampMs);  // before the drawing, so that no pull waits for it
     const isRequested = this.#request?.tick <= pictures[0].older.tick;
     const wantsPicture = this.#wantsScreenshot || isRequested;
     if (wantsPicture || pictures.length !== this.#drawn.length || !pictures.every(isSame, this.#drawn)) {
