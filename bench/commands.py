@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from bench.options import (
+from bench.command_options import (
     BEFORE,
     COST_OPTIONS,
     TO_JSON,
@@ -307,6 +307,20 @@ add(
     """,
     option("--drags", type=click.IntRange(1, 10_000), default=40, show_default=True, help="drags at each rate"),
     option("--quick", is_flag=True, help="test with few drags that the bench works"),
+    TO_JSON,
+    TO_PAGE,
+)
+add(
+    "first-picture",
+    "web.first_picture:run",
+    """Time from opening the page of a running server to its first picture.
+
+    The bench opens new Chromiums with an empty cache, on the loopback and over a link of 80+-20 ms each way, which needs
+    Linux and root. It takes a minute.
+    """,
+    turns(5, about="number of Chromiums for each link"),
+    option("--install", is_flag=True, help="also install twixt into a new environment, and show a humanoid of MuJoCo"),
+    option("--quick", is_flag=True, help="test with one turn that the bench works"),
     TO_JSON,
     TO_PAGE,
 )

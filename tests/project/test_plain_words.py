@@ -24,7 +24,7 @@ from twixt.cli.command_line import commands, group
 ROOT = Path(__file__).parents[2]
 FOLDERS = (
     "bench/commands.py",
-    "bench/options.py",
+    "bench/command_options.py",
     "cli",
     "ipc",
     "relay",

@@ -1,4 +1,4 @@
-"""Options of the commands of `python -m bench`."""
+"""Options of the commands of `python -m bench`, and what they accept."""
 
 from __future__ import annotations
 
