@@ -28,6 +28,7 @@ from twixt.ipc.process.notices import print_current_exception
 from twixt.relay.serve.access import Access
 from twixt.relay.serve.controller import Controller
 from twixt.relay.serve.pages import Answer, Pages, last_component
+from twixt.relay.serve.presentation import Presentation
 from twixt.relay.serve.simulation import Simulation
 from twixt.relay.serve.viewer import Viewer
 from twixt.relay.stream import messages
@@ -74,6 +75,7 @@ class Server:
         self._simulation, self._access, self._pages = simulation, access, pages
         self._controllers: set[Controller] | None = set() if may_control else None
         self._viewers: set[Viewer] = set()
+        self._presentation = Presentation(self._tell_presented)
         self._halves: dict[str, _Half] = {}
         self._nonces: OrderedDict[tuple[str, str], None] = OrderedDict()
         self._opening: OrderedDict[ServerConnection, None] = OrderedDict()
@@ -87,6 +89,10 @@ class Server:
         """Tells all pages that something new was received."""
         for viewer in self._viewers:
             viewer.wake()
+
+    def _tell_presented(self) -> None:
+        for viewer in self._viewers:
+            viewer.wake_control()
 
     async def listen(self, listening: socket.socket, tls: ssl.SSLContext | None) -> WebSocketServer:
         """Begins to serve on a listening socket."""
@@ -186,7 +192,9 @@ class Server:
             return
         pair = {hello.role: _Half(connection, hello, other.done), other.hello.role: other}
         stream, control = (pair[role] for role in ROLES)
-        viewer = Viewer(self._simulation, stream.connection, control.connection, stream.hello, self._controllers)
+        viewer = Viewer(
+            self._simulation, stream.connection, control.connection, stream.hello, self._controllers, self._presentation
+        )
         self._viewers.add(viewer)
         try:
             await viewer.run()

@@ -1,7 +1,7 @@
 """One page: its two connections, its credit, and what it was sent.
 
 The stream's task chooses each message at the instant at which the credit allows it, so nothing queues. On the control
-connection, only the newest plan, camera and status wait. So a page that does not read costs a limited amount of memory.
+connection, only the newest plan, cameras and status wait. So a page that does not read costs a limited amount of memory.
 
 Always: a scene and the columns come before the first snapshot that needs them. A page that does not acknowledge is
 not closed for it.
@@ -19,15 +19,16 @@ from websockets.exceptions import ConnectionClosed
 from twixt.ipc.commands import Command
 from twixt.ipc.interaction.events import UserAction
 from twixt.relay.serve.controller import Controller
+from twixt.relay.serve.presentation import Presentation
 from twixt.relay.serve.simulation import Simulation
 from twixt.relay.stream import messages
 from twixt.relay.stream.contents import MissingContents
 from twixt.relay.stream.credit import Credit
-from twixt.relay.stream.messages import Acknowledgement, Hello, MessageError, Payload, Ping
+from twixt.relay.stream.messages import Acknowledgement, Hello, MessageError, Payload, Ping, Shown
 from twixt.relay.stream.overlays import MissingOverlays, PieceSize, newest_of
 
-# Shortest interval between two status messages, in ns.
-STATUS_NS = 100_000_000
+# Shortest intervals between two status messages and between two presented cameras, in ns.
+STATUS_NS, PRESENTED_NS = 100_000_000, 33_000_000
 # Largest number of messages that are read from a page in a second. Above it, the page waits. A page that draws 240
 # frames a second acknowledges as often.
 MESSAGES_PER_S = 500
@@ -37,12 +38,16 @@ MOST_PIECES = 2
 
 class Viewer:
     """A page whose two connections are there. hello: of the stream. controllers: those that have a link; None if pages
-    may not control the simulation."""
+    may not control the simulation. presentation: what a page presents to the others."""
 
     def __init__(
         self, simulation: Simulation, stream: ServerConnection, control: ServerConnection, hello: Hello,
-        controllers: set[Controller] | None,
+        controllers: set[Controller] | None, presentation: Presentation,
     ) -> None:  # fmt: skip
+        self._presentation = presentation
+        # number and instant of the last presented camera that was sent
+        self._presented = -1 if presentation.presenter is not None else presentation.number
+        self._presented_ns = 0
         self._simulation, self._stream, self._control = simulation, stream, control
         self._controller = None if controllers is None else Controller(simulation.name, self.refuse, controllers)
         self._credit = Credit()
@@ -73,6 +78,10 @@ class Viewer:
         self._stream_news.set()
         self._control_news.set()
 
+    def wake_control(self) -> None:
+        """Sends what is new on the control connection."""
+        self._control_news.set()
+
     async def run(self) -> None:
         """Serves the page until one of its connections closes. Then closes the other."""
         self.wake()
@@ -93,6 +102,7 @@ class Viewer:
         finally:
             if self._controller is not None:
                 self._controller.close()
+            self._presentation.end(self)
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
@@ -201,14 +211,22 @@ class Viewer:
         if self._refused is not None:
             (name, reason), self._refused = self._refused, None
             return messages.refused_text(name, reason)
-        if simulation.link is not None and simulation.link.status is not self._status:
-            now_ns = time.perf_counter_ns()
-            if now_ns - self._status_ns >= STATUS_NS:
-                self._status, self._status_ns = simulation.link.status, now_ns
-                return messages.status_text(simulation.link.status)
-            delay_s = (self._status_ns + STATUS_NS - now_ns) / 1e9
-            asyncio.get_running_loop().call_later(delay_s, self._control_news.set)
+        now_ns, presentation = time.perf_counter_ns(), self._presentation
+        if presentation.number != self._presented and self._is_due(self._presented_ns + PRESENTED_NS, now_ns):
+            self._presented, self._presented_ns = presentation.number, now_ns
+            if presentation.presenter is not self:
+                return presentation.text
+        status = None if simulation.link is None else simulation.link.status
+        if status not in (None, self._status) and self._is_due(self._status_ns + STATUS_NS, now_ns):
+            self._status, self._status_ns = status, now_ns
+            return messages.status_text(status)
         return None
+
+    def _is_due(self, due_ns: int, now_ns: int) -> bool:
+        """True if this instant has come; else the control connection is looked at then."""
+        if now_ns < due_ns:
+            asyncio.get_running_loop().call_later((due_ns - now_ns) / 1e9, self._control_news.set)
+        return now_ns >= due_ns
 
     async def _receive_control(self) -> None:
         async for text in self._control:
@@ -221,10 +239,12 @@ class Viewer:
                     await self._control.send(messages.pong_text(number, at_ns))
                 case Acknowledgement(number):
                     self._acknowledge(number)
-                case Command() | UserAction() as message:
+                case Command() | UserAction() | Shown() as message:
                     if self._controller is None:
-                        name = message.name if isinstance(message, Command) else message.KIND
+                        name = message.name if isinstance(message, Command) else getattr(message, "KIND", "present")
                         self.refuse(name, "this link may not control the simulation")
+                    elif isinstance(message, Shown):
+                        self._presentation.show(self, message, time.perf_counter_ns() - self._simulation.origin_ns)
                     else:
                         await self._controller.send(self._simulation.as_sent(message))
             await self._limit_messages()
