@@ -658,7 +658,7 @@ export class PresentedCameras {
     this.#wayNs ??= arrivalNs - atNs;
     this.#wayNs += WAY_SHARE * (arrivalNs - atNs - this.#wayNs);
     // After a rest, the motion begins from there.
-    if (last) last.atNs = Math.max(last.atNs, atNs - PRESENTED_NS);
+    if (last && atNs - last.atNs > BEHIND_NS) last.atNs = atNs - PRESENTED_NS;
     cameras.push({atNs, camera});
   }
 
