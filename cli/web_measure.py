@@ -24,6 +24,7 @@ from twixt.ipc.errors import FINISHED, INTERRUPTED, TwixtError
 from twixt.ipc.process.notices import print_lines, print_notice
 from twixt.ipc.process.viewer_order import ViewerOrder, read_order, sending_exit_code, write_from_the_background
 from twixt.ipc.session.link import Link, attach
+from twixt.ipc.session.screenshots import NO_PICTURES
 from twixt.relay.serve.owned import report_ignored
 from twixt.render.measure.frame_log import FrameLog
 from twixt.render.measure.frame_rows import FrameRow
@@ -86,7 +87,7 @@ def measure(name: str, config: Config) -> int:
     report_ignored(config, HERE)
     log = FrameLog(config.log)
     with contextlib.ExitStack() as ends:
-        link = ends.enter_context(contextlib.closing(attach(name)))
+        link = ends.enter_context(contextlib.closing(attach(name, pictures=NO_PICTURES)))
         url = ends.enter_context(served(name))
         display = None if config.offscreen else os.environ.get("DISPLAY") or None
         chromium = ends.enter_context(opened_browser(display, config.size_px))

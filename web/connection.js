@@ -84,6 +84,8 @@ const LEAST_WAIT_MS = 250, MOST_WAIT_MS = 5_000, LASTING_MS = 5_000;
 // After one connection of the pair has closed, the other one's reason is awaited for at most this long.
 const OTHER_REASON_MS = 500;
 const OTHER_CLOSED = 4411;
+// Pieces of overlays are confirmed at once by a page that has drawn a frame so shortly ago, else with the next frame.
+const DRAWN_MS = 500;
 // With more unsent bytes than this, the link is full.
 const MOST_UNSENT_BYTES = 4096;
 // Reasons by the close codes of `docs/wire.md`.
@@ -122,9 +124,12 @@ export class Connection {
   #pings = new Map();
   #pingId = 0;
   #isWelcome = false;
+  #received = 0;
   #applied = 0;
   #acknowledged = 0;
   #awaitsFrame = false;
+  #piece = 0;  // number of the last piece of an overlay, if it is not confirmed
+  #frameMs = -Infinity;
   #worldEpoch = -Infinity;
   #endedEpoch = null;
 
@@ -132,8 +137,10 @@ export class Connection {
    * @param {object} options
    * @param {string} options.address  address of both WebSockets
    * @param {() => string} options.token  secret of the link
-   * @param {(buffer: ArrayBuffer) => object} options.decode  decodes a message of the stream
+   * @param {(buffer: ArrayBuffer, after: number) => ?object} options.decode  decodes a message of the stream; null if
+   *     its number is not above `after`
    * @param {() => string[]} options.digests  digests of the contents that the page has
+   * @param {() => number} [options.leadNs]  lead that the page needs, for each ping; 0 if it tells none
    * @param {(welcome: object) => void} options.onWelcome  before any other message of a connection
    * @param {(message: object, arrivalMs: number) => void} options.onStream
    * @param {(message: object) => void} options.onControl  plan, camera, status and end
@@ -158,6 +165,12 @@ export class Connection {
   stop() {
     this.#drop();
     this.#schedule(null);
+  }
+
+  /** Connects again after a while: the page has dropped what the server sends only once on a connection. */
+  renew() {
+    this.#reason ??= {reason: "renewed", text: ""};
+    this.#lose();
   }
 
   /** Tells whether the page is visible. A page that becomes visible acknowledges and asks for the time at once. */
@@ -186,12 +199,18 @@ export class Connection {
       const isNew = this.#endedEpoch === null || this.#worldEpoch > this.#endedEpoch;
       if (isNew && this.state.phase !== "live") this.#become("live");
     }
+    if (message.kind === "overlay") {
+      this.#piece = message.number;
+      if (this.#platform.nowMs() - this.#frameMs < DRAWN_MS) this.#confirm();
+    }
     if (!this.#awaitsFrame) this.#acknowledge();
   }
 
   /** Tells that a frame was drawn with all that was applied. */
   frameDrawn() {
     this.#awaitsFrame = false;
+    this.#frameMs = this.#platform.nowMs();
+    this.#confirm();
     this.#acknowledge();
   }
 
@@ -216,6 +235,11 @@ export class Connection {
     return this.mayControl && !isFull && this.#send({kind: "action", action: kind, fields});
   }
 
+  /** Sends an answer about a picture, or bytes of it. @param {object | Uint8Array} answer */
+  answer(answer) {
+    this.#send(answer);
+  }
+
   /** True if there is a link, and the user may control the simulation. */
   get mayControl() {
     return this.#isWelcome && this.welcome.may_control === true;
@@ -228,7 +252,7 @@ export class Connection {
     if (!token) return this.#become("refused", "no-token");
     this.#attemptMs = nowMs();
     this.#reason = null;
-    this.#applied = this.#acknowledged = 0;
+    this.#received = this.#applied = this.#acknowledged = this.#piece = 0;
     this.#awaitsFrame = false;
     const hello = {kind: "hello", protocol: PROTOCOL, token, nonce: hexOf(randomBytes(NONCE_BYTES))};
     for (const role of ROLES) {
@@ -249,7 +273,11 @@ export class Connection {
       if (typeof data === "string") return this.#receiveText(JSON.parse(data), arrivalMs);
       this.messages += 1;
       this.bytes += data.byteLength;
-      this.#options.onStream(this.#options.decode(data), arrivalMs);
+      // On a link that loses packets, a message comes on both connections, and counts when it comes first.
+      const message = this.#options.decode(data, this.#received);
+      if (message === null) return;
+      this.#received = message.number;
+      this.#options.onStream(message, arrivalMs);
     } catch (error) {
       this.#reason ??= {reason: "damaged", text: error.message};
       this.#lose();
@@ -290,10 +318,15 @@ export class Connection {
       this.#reason ??= {reason: "silence", text: ""};
       return this.#lose();
     }
-    if (this.#pings.size < 4 * SILENCE_MS / PING_MS && this.#send({kind: "ping", id: ++this.#pingId})) {
+    if (this.#pings.size < 4 * SILENCE_MS / PING_MS && this.#send(this.#ping())) {
       this.#pings.set(this.#pingId, now);
     }
     this.#timers.ping = setTimeout(() => this.#sendPings(Math.max(0, left - 1)), left > 1 ? FIRST_PING_MS : PING_MS);
+  }
+
+  #ping() {
+    const ping = {kind: "ping", id: ++this.#pingId}, leadNs = this.#options.leadNs?.() ?? 0;
+    return leadNs > 0 ? {...ping, lead_ns: leadNs} : ping;
   }
 
   #acknowledge() {
@@ -302,10 +335,15 @@ export class Connection {
     }
   }
 
+  #confirm() {
+    if (this.#piece) this.#send({kind: "took", number: this.#piece});
+    this.#piece = 0;
+  }
+
   #send(message) {
     const socket = this.#sockets.get("control");
     if (!this.#isWelcome || socket === undefined || socket.readyState !== this.#platform.WebSocket.OPEN) return false;
-    socket.send(JSON.stringify(message));
+    socket.send(ArrayBuffer.isView(message) ? message : JSON.stringify(message));
     return true;
   }
 

@@ -12,11 +12,11 @@ import {ClockMap, Connection} from "./connection.js";
 import {Contents} from "./contents.js";
 import {clockColumns, FrameLog, pairColumns, RefreshInterval} from "./frame_log.js";
 import {TrailDots, Trails} from "./marks.js";
-import {Overlay} from "./overlay.js";
+import {Overlay, pictureOf} from "./overlay.js";
 import {nextScale, onlyInWindow, Panel} from "./panel.js";
 import {MODES, PlaybackClock} from "./playback_clock.js";
 import {DrawnPoses, ParentLog, publishedPlaces} from "./pose.js";
-import {Renderer} from "./renderer.js";
+import {LEVELS, QualityLadder, Renderer} from "./renderer.js";
 import {Scene} from "./scene.js";
 import {SnapshotStore, Standstill} from "./snapshots.js";
 import {UserInput} from "./user_input.js";
@@ -32,13 +32,19 @@ const MOST_WAITING = 16;
 // else the clock would keep room for a step as long as the standstill.
 const STALE_MS = 1000;
 const PANEL_MS = 250;
+// The clocks' offset is known to half of the least round trip. On the loopback this is about 0.3 ms.
+const LOOPBACK_MS = 1;
 // Figures on the panel are of the last seconds.
 const SHOWN_S = 5;
 const idle = window.requestIdleCallback ?? setTimeout;
-// More pixels than this for a CSS pixel cost, and cannot be seen.
-const MOST_DENSITY = 2;
+// With the quality "full" in the page's address, the quality level never changes.
+const IS_HELD = new URLSearchParams(location.search).get("quality") === LEVELS[0].name;
+// A picture that takes longer than this is not waited for: perhaps the driver does not tell when it is drawn.
+const MOST_BUSY_MS = 5000;
 // Width of the black line between the halves of a split view.
 const LINE_PX = 2;
+// Bytes of a picture in one message.
+const PIECE_BYTES = 4096;
 
 /** The page. For drivers and tests it is `window.twixt`. */
 class Page {
@@ -62,7 +68,9 @@ class Page {
   isPaused = false;
   timeScale = 1;
   decoder = new Decoder();
+  quality = new QualityLadder();
   #refresh = new RefreshInterval();
+  #pictureMs = null;  // instant at which the last picture was handed to the GPU; null if the last frame drew none
   #panel;
   #parents = new ParentLog();
   #canvas = document.getElementById("view");
@@ -89,6 +97,8 @@ class Page {
   #panelMs = -Infinity;
   #taken = {messages: 0, bytes: 0};
   #wantsScreenshot = false;
+  #request = null;  // a picture for the program
+  #picture = {};  // number, bytes and place of the next bytes of the last one
   #isBegun = false;
   #remarks = [];  // about options that only the window has
 
@@ -102,8 +112,10 @@ class Page {
     this.connection = new Connection({
       address: address(),
       token: () => location.hash.slice(1),
-      decode: (buffer) => this.decoder.decode(buffer),
+      decode: (...given) => this.decoder.decode(...given),
       digests: () => this.contents.begin(),
+      // A page far away, behind a tunnel too, tells none: physics would run ahead by the delay of its link.
+      leadNs: () => (this.clockMap.boundMs < LOOPBACK_MS ? this.frameLog.leadNs() : 0),
       onWelcome: (welcome) => this.#begin(welcome),
       onStream: (message, arrivalMs) => this.#take(message, arrivalMs),
       onControl: (message) => this.#control(message),
@@ -116,10 +128,12 @@ class Page {
       setTimeout: (...given) => setTimeout(...given), clearTimeout: (timer) => clearTimeout(timer),
     });
     this.input = new UserInput(this, this.#canvas, this.#panel);
+    this.#canvas.addEventListener("webglcontextrestored", () => (this.#drawn = {}));  // also while nothing moves
     addEventListener("hashchange", () => this.connection.connect());
     const see = () => {
       if (document.visibilityState === "visible") this.input.begin();
       else this.input.letGo();
+      this.quality.forget();
       this.connection.setVisible(document.visibilityState === "visible");
     };
     document.addEventListener("visibilitychange", see);
@@ -142,6 +156,7 @@ class Page {
       ...this.connection.state, welcome: this.connection.welcome, clock: this.clock.state, clockMode: this.clock.mode,
       method: this.method, roundTripMs: this.connection.roundTripMs, boundMs: this.clockMap.boundMs,
       refreshMs: this.#refresh.ms, held: this.store.count, heldBytes: this.store.bytes, thinned: this.store.thinned,
+      quality: this.quality.level.name,
       waiting: this.#waiting.length, sceneVersion: this.scene?.version ?? null,
     };
   }
@@ -234,12 +249,14 @@ class Page {
     this.scene = new Scene(message, this.contents);
     this.#parents.add(this.scene);
     this.renderer.setScene(this.scene);
+    this.quality.forget();
     this.#drawn = [];
     const remarks = [...this.#remarks, ...onlyInWindow(message.head, METHODS), this.contents.trouble];
     this.#panel.remark(remarks.filter(Boolean));
     if (isFirst || message.cameraVersion !== this.cameraVersion) {
       this.#setCamera(message.cameraVersion, this.scene.head.camera);
     }
+    if (this.contents.isLost) this.connection.renew();
   }
 
   #setCamera(version, camera) {
@@ -306,6 +323,10 @@ class Page {
       this.status = {};
     } else if (message.kind === "presented") {
       this.#followPresenter(message);
+    } else if (message.kind === "picture") {
+      this.#request = message;
+    } else if (message.kind === "more") {
+      this.#sendPicture(message.count);
     } else if (message.kind === "refused") {
       this.#panel.note(`${message.name}: ${message.reason}`);
     }
@@ -336,6 +357,7 @@ class Page {
     this.#isResting ||= gapMs > STALE_MS;
     this.#isStale ||= this.store.count > 0 && (gapMs > STALE_MS || !this.clockMap.isReady);
     this.#enterWaiting();
+    if (this.#isFenced(timestampMs, beginMs)) return;
     const presentNs = this.clockMap.toServerNs(timestampMs + this.#refresh.ms);
     if (this.store.count && this.renderer !== null) this.#draw(presentNs);
     this.overlay.draw();
@@ -346,6 +368,33 @@ class Page {
       this.#panelMs = timestampMs;
       this.#panel.show(this.#facts());
     }
+  }
+
+  /** Chooses the quality level. True if this frame draws no picture, because the GPU still draws the last one. */
+  #isFenced(timestampMs, beginMs) {
+    const {quality, renderer} = this;
+    if (renderer === null || IS_HELD) return false;
+    const busyMs = this.#pictureMs === null ? null : renderer.isBusy ? beginMs - this.#pictureMs : 0;
+    quality.frame(timestampMs, this.#refresh.ms, busyMs, {...renderer.has, density: devicePixelRatio > 1});
+    const isFenced = quality.level.isFenced && busyMs > 0 && busyMs < MOST_BUSY_MS;
+    if (!isFenced) this.#pictureMs = null;
+    return isFenced;
+  }
+
+  async #answer(tick) {
+    const {number, has_panels: hasPanels} = this.#request;
+    this.#request = null;
+    const picture = await pictureOf(this.#canvas, hasPanels), size = picture?.size ?? 0;
+    this.#picture = {bytes: new Uint8Array(picture ? await picture.arrayBuffer() : 0), from: 0};
+    this.connection.answer({kind: "picture", number, tick, size, error: size ? "" : "the picture is too large"});
+  }
+
+  #sendPicture(count) {
+    const {bytes, from} = this.#picture, end = from + count;
+    for (let at = from; at < end; at += PIECE_BYTES) {
+      this.connection.answer(bytes.subarray(at, Math.min(at + PIECE_BYTES, end)));
+    }
+    this.#picture.from = end;
   }
 
   #draw(presentNs) {
@@ -378,21 +427,26 @@ class Page {
     }
     this.view.advance(presentMs, {scene, newest, poses, placesOf}, widthPx, heightPx, this.input.isHeld);
     const camera = this.view.matrices(widthPx, heightPx);
+    this.input.frameDrawn(this.#timestampMs);  // before the drawing, so that no pull waits for it
+    const {level} = this.quality;
     pictures.forEach((one, at) => (
-      Object.assign(one, {camera, widthPx, heightPx, canvasPx, leftPx: at * (widthPx + LINE_PX)})));
+      Object.assign(one, {level, camera, widthPx, heightPx, canvasPx, leftPx: at * (widthPx + LINE_PX)})));
     Object.assign(this.view.seen, {canvasPx, leftPx: pictures.at(-1).leftPx});
-    if (this.#wantsScreenshot || pictures.length !== this.#drawn.length || !pictures.every(isSame, this.#drawn)) {
+    const isRequested = this.#request?.tick <= pictures[0].older.tick;
+    const wantsPicture = this.#wantsScreenshot || isRequested;
+    if (wantsPicture || pictures.length !== this.#drawn.length || !pictures.every(isSame, this.#drawn)) {
       for (const one of pictures) {
         this.renderer.draw(one);
         this.#drawTrails(presentMs, one);
       }
+      this.#pictureMs = performance.now();
       this.overlay.label(scene, pictures);
       if (!this.#drawn.length) idle(() => this.renderer.prepare());
-      if (this.#wantsScreenshot) this.#canvas.toBlob((picture) => this.#panel.save(picture));
-      this.#wantsScreenshot = false;
     }
     this.#drawn = pictures;
-    this.input.frameDrawn(this.#timestampMs);
+    if (this.#wantsScreenshot) pictureOf(this.#canvas, true).then((picture) => this.#panel.save(picture));
+    this.#wantsScreenshot = false;
+    if (isRequested) this.#answer(pictures[0].older.tick);
   }
 
   #switchTrails() {
@@ -409,7 +463,7 @@ class Page {
   }
 
   #size() {
-    const density = Math.min(devicePixelRatio, MOST_DENSITY);
+    const density = Math.min(devicePixelRatio, this.quality.level.density);
     const {clientWidth, clientHeight} = this.#canvas;
     return [Math.max(1, Math.round(clientWidth * density)), Math.max(1, Math.round(clientHeight * density))];
   }
@@ -418,6 +472,7 @@ class Page {
     const {messages, bytes} = this.connection, {state} = this.clock, pair = this.#pair;
     const row = {
       timestampMs, presentNs, refreshMs: this.#refresh.ms, ageBoundMs: this.clockMap.boundMs,
+      quality: this.quality.level.name,
       messages: messages - this.#taken.messages, bytes: bytes - this.#taken.bytes, latenessMs: beginMs - timestampMs,
       ...clockColumns(state, this.plan),
       ...pairColumns(this.store.newest && pair, this.store.newest, this.method, this.#drawNs, this.#isStale),

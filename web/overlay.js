@@ -145,6 +145,7 @@ const TEXT_SIZES = [0.1, 8];
 /** Joins the pieces of one sort of overlays. */
 export class OverlayPieces {
   #bytes = new Uint8Array(0);
+  #shown = this.#bytes;  // its bytes are in use
   #filled = 0;
 
   /**
@@ -154,7 +155,7 @@ export class OverlayPieces {
   add({offset, size, bytes}) {
     if (offset === 0) {
       if (size > MOST_BYTES) throw new Error(`an overlay has ${size} bytes`);
-      this.#bytes = new Uint8Array(size);
+      if (this.#bytes.length !== size) this.#bytes = new Uint8Array(size);
       this.#filled = 0;
     }
     if (offset !== this.#filled || size !== this.#bytes.length || offset + bytes.length > size) {
@@ -162,7 +163,9 @@ export class OverlayPieces {
     }
     this.#bytes.set(bytes, offset);
     this.#filled += bytes.length;
-    return this.#filled === size ? overlayOf(this.#bytes) : null;
+    if (this.#filled < size) return null;
+    [this.#shown, this.#bytes] = [this.#bytes, this.#shown];
+    return overlayOf(this.#shown);
   }
 }
 
@@ -458,6 +461,54 @@ export class Overlay {
   #make(tag, fields) {
     return Object.assign(this.#document.createElement(tag), fields);
   }
+}
+
+/**
+ * A PNG file of what a canvas shows, with what lies over it. Call it in the task in which the canvas was drawn, because
+ * later it has no pixels. Sliders, switches and signs are left out.
+ * @param {HTMLCanvasElement} canvas the picture
+ * @param {boolean} hasPanels whether the panels are in it
+ * @returns {Promise<?Blob>} null if it is too large for the browser
+ */
+export function pictureOf(canvas, hasPanels) {
+  const {width, height, ownerDocument} = canvas, scale = width / canvas.clientWidth;
+  const picture = Object.assign(ownerDocument.createElement("canvas"), {width, height});
+  const context = picture.getContext("2d");
+  context.drawImage(canvas, 0, 0);
+  context.scale(scale, scale);
+  context.textBaseline = "middle";
+  for (const id of hasPanels ? ["over", "card", "side"] : ["over"]) paint(context, ownerDocument.getElementById(id));
+  return new Promise((resolve) => picture.toBlob(resolve));
+}
+
+/** Draws an element and all in it: background, border, texts, canvases. */
+function paint(context, element) {
+  const style = getComputedStyle(element), {left, top, width, height} = element.getBoundingClientRect();
+  if (style.display === "none") return;
+  context.save();
+  context.beginPath();
+  context.roundRect(left, top, width, height, parseFloat(style.borderRadius) || 0);
+  context.fillStyle = style.backgroundColor;
+  context.fill();
+  context.strokeStyle = style.borderColor;
+  if (parseFloat(style.borderWidth)) context.stroke();
+  if (style.overflow !== "visible") context.clip();
+  if (element.tagName === "CANVAS" && width * height) context.drawImage(element, left, top, width, height);
+  Object.assign(context, {font: style.font, fillStyle: style.color});
+  Object.assign(context, {shadowColor: style.textShadow === "none" ? "transparent" : "#000", shadowBlur: 4});
+  const range = element.ownerDocument.createRange();
+  for (const node of element.childNodes) {
+    if (node.nodeType === 1) paint(context, node);
+    else {
+      for (const {0: word, index} of node.data.matchAll(/\S+/g)) {
+        range.setStart(node, index);
+        range.setEnd(node, index + word.length);
+        const box = range.getBoundingClientRect();
+        if (box.width) context.fillText(word, box.left, box.top + box.height / 2);
+      }
+    }
+  }
+  context.restore();
 }
 
 function px(length) {

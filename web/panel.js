@@ -157,6 +157,7 @@ export class Panel {
     this.#figure("trip", Number.isFinite(state.roundTripMs) ? `${number(state.roundTripMs)} ms` : "–");
     this.#figure("bodies", bodies === null ? "–" : bodies.toLocaleString("en"));
     this.#figure("clock", state.clock.mode);
+    this.#figure("quality", state.quality).parentNode.hidden = state.quality === "full";
     this.#element.picked.hidden = picked === null;
     if (picked !== null) {
       this.#figure("picked", picked.label ? `${picked.body} · ${picked.label}` : String(picked.body));
@@ -207,6 +208,7 @@ export class Panel {
     const element = this.#document.querySelector(`[data-figure="${name}"]`);
     set(element, text);
     element.classList.toggle("is-bad", isBad);
+    return element;
   }
 
   #toggleOverlay() {

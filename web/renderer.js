@@ -15,6 +15,136 @@ import {chosenPair, PosePass} from "./pose_pass.js";
 import {backToFront, isWide, SOLID_KINDS, Solids, SphereDetail} from "./solids.js";
 
 const FRAME_FLOATS = 60;
+
+/**
+ * Quality levels, the finest first, as LEVELS in render/draw/quality.py. Each also leaves out what those before it
+ * leave out. saves: what the level leaves out. density: most pixels of the picture for a CSS pixel. isFenced: true if
+ * no picture is drawn while the GPU still draws the one before.
+ */
+const FULL = {
+  name: "full", saves: null, density: 2, shadows: true, silhouettes: true, fine: true, isFenced: false,
+};
+export const LEVELS = [FULL];
+for (const change of [
+  {name: "lower resolution", saves: "density", density: 1}, {name: "no shadows", saves: "shadows", shadows: false},
+  {name: "hard edges of meshes", saves: "silhouettes", silhouettes: false},
+  {name: "plain spheres", saves: "spheres", fine: false}, {name: "reduced size", saves: "size", density: 0.75},
+  {name: "fewer pictures", saves: "pictures", isFenced: true},
+]) LEVELS.push({...LEVELS.at(-1), ...change});
+
+// A frame is late if its interval is so many refreshes. The GPU is full if it still draws a picture after so many.
+const LATE_REFRESHES = 1.5, FULL_REFRESHES = 0.75;
+// A cheaper level is chosen if, in the frames of a span, the GPU was full before this share of them, and this share of
+// them was also late. Light scenes on a machine whose cores are taken reach 0.4 and 0.06. The first span is for scenes
+// far too heavy; in the second, a scene that needs a little more than a refresh is found.
+const SPANS = [{spanMs: 1000, full: 0.8, late: 0.4}, {spanMs: 4000, full: 0.85, late: 0.08}];
+// Least number of late frames, so that it is more than a hiccup; least number of frames, and time, that are judged.
+const LEAST_LATE = 3, LEAST_FRAMES = 4, LEAST_MS = 500;
+// So many frames after a change are not judged: programs are compiled.
+const SETTLING_FRAMES = 3;
+// A finer level is tried if, for this time, the GPU was full before at most this share of the frames of the last
+// second.
+const FIRST_WAIT_MS = 5000, ROOM = 0.3;
+// If a step down follows within this time, the wait doubles, up to the longest. It is reset after the same time.
+const RELAPSE_MS = 60_000, LONGEST_WAIT_MS = 600_000;
+
+/**
+ * Chooses the quality level: a cheaper one while drawing takes so long that frames are late, and a finer one when there
+ * is room again. Frames that are late for another reason (a hidden page, the main thread, other programs) do not count,
+ * because then the GPU has drawn its picture. Reads no clock.
+ */
+export class QualityLadder {
+  #at = 0;
+  #frames = [];  // of the longest span, since the last change
+  #settling = SETTLING_FRAMES;
+  #timestampMs = null;
+  #leastMs = Infinity;
+  #roomMs = 0;
+  #waitMs = FIRST_WAIT_MS;
+  #raisedMs = -Infinity;
+
+  /** The level of the next picture. */
+  get level() {
+    return LEVELS[this.#at];
+  }
+
+  /** Forgets the frames, because what is drawn has changed, or no frames were made. */
+  forget() {
+    this.#frames = [];
+    this.#settling = SETTLING_FRAMES;
+    this.#roomMs = 0;
+  }
+
+  /**
+   * Takes what is known at the begin of a frame.
+   * @param {number} timestampMs
+   * @param {number} refreshMs estimated refresh interval of the display
+   * @param {number?} busyMs for so long the GPU has drawn the last picture, and draws still; 0 if it has drawn it; null
+   *     if no picture was drawn in the frame before
+   * @param {Object<string, boolean>} has what the scene has that a cheaper level saves, by the names of `saves`
+   */
+  frame(timestampMs, refreshMs, busyMs, has) {
+    const intervalMs = timestampMs - (this.#timestampMs ?? timestampMs);
+    this.#timestampMs = timestampMs;
+    // If all frames are late from the start, the estimate is too long.
+    this.#leastMs = Math.min(this.#leastMs, refreshMs);
+    if (busyMs === null || (this.#settling && this.#settling--)) return;
+    const isFull = busyMs >= FULL_REFRESHES * this.#leastMs;
+    const isLate = isFull && intervalMs >= LATE_REFRESHES * this.#leastMs;
+    const frames = this.#frames;
+    frames.push({timestampMs, intervalMs, isFull, isLate});
+    while (frames.length > LEAST_FRAMES && timestampMs - frames[0].timestampMs >= SPANS.at(-1).spanMs) frames.shift();
+    for (const span of isLate ? SPANS : []) {
+      const meanMs = this.#lateMs(span);
+      if (meanMs > 0) return this.#lower(meanMs / this.#leastMs, has);
+    }
+    if (this.#at > 0) this.#findRoom(intervalMs, has);
+  }
+
+  /** Frames of the last `spanMs`, at least LEAST_FRAMES. */
+  #last(spanMs) {
+    const first = this.#frames.findIndex(({timestampMs}) => this.#timestampMs - timestampMs < spanMs);
+    return this.#frames.slice(Math.max(0, Math.min(first, this.#frames.length - LEAST_FRAMES)));
+  }
+
+  /** Mean interval of the frames of a span if they are late because of drawing; else 0. */
+  #lateMs({spanMs, full, late}) {
+    const frames = this.#last(spanMs), {length} = frames, isFirst = spanMs === SPANS[0].spanMs;
+    const timeMs = frames.reduce((sum, {intervalMs}) => sum + intervalMs, 0);
+    const lates = frames.filter(({isLate}) => isLate).length;
+    if (length < LEAST_FRAMES || timeMs < (isFirst ? LEAST_MS : 0.9 * spanMs) || lates < LEAST_LATE) return 0;
+    return lates >= late * length && shareOfFull(frames) >= full ? timeMs / length : 0;
+  }
+
+  /** Chooses a cheaper level, several steps further if frames take many refreshes. */
+  #lower(refreshes, has) {
+    const isRelapse = this.#timestampMs - this.#raisedMs < RELAPSE_MS;
+    this.#settle();
+    if (isRelapse) this.#waitMs = Math.min(2 * this.#waitMs, LONGEST_WAIT_MS);
+    this.#raisedMs = -Infinity;
+    let left = isRelapse ? 1 : Math.max(1, Math.floor(2 * Math.log2(refreshes)));
+    while (left > 0 && this.#at < LEVELS.length - 1) left -= Number(has[LEVELS[++this.#at].saves] ?? true);
+    this.forget();
+  }
+
+  /** Resets the wait if the finer level that was tried last has lasted. */
+  #settle() {
+    if (this.#raisedMs > 0 && this.#timestampMs - this.#raisedMs >= RELAPSE_MS) this.#waitMs = FIRST_WAIT_MS;
+  }
+
+  #findRoom(intervalMs, has) {
+    this.#settle();
+    if (shareOfFull(this.#last(SPANS[0].spanMs)) > ROOM) this.#roomMs = 0;
+    else this.#roomMs += intervalMs;
+    if (this.#roomMs < this.#waitMs) return;
+    while (this.#at > 0 && !(has[LEVELS[this.#at--].saves] ?? true));
+    this.#raisedMs = this.#timestampMs;
+    this.forget();
+  }
+}
+
+const shareOfFull = (frames) => frames.filter(({isFull}) => isFull).length / frames.length;
+
 /**
  * Converts a rotation to a unit quaternion xyzw (Shepperd 1978), as `quaternion_of` in frame_block.py.
  * @param {ArrayLike<number>} view 4 x 4, row by row
@@ -90,6 +220,7 @@ export class Renderer {
     this.scene = null;
     this.bodies = null;
     this.isLost = false;
+    this.has = {};  // what the last picture had that a quality level saves, by the names of `saves`
     canvas.addEventListener("webglcontextlost", (event) => {
       event.preventDefault();
       this.isLost = true;
@@ -153,13 +284,12 @@ export class Renderer {
    * Draws a picture between two snapshots.
    * @param {{before: object?, older: object, newer: object?, share: number, method: string, camera: object,
    *     widthPx: number, heightPx: number, layers?: object[], poses?: import("./pose.js").DrawnPoses, leftPx?: number,
-   *     canvasPx?: number}} asked before: snapshot or null.
-   *     newer: may equal older. layers: the same for each layer of the scene, if it has several. poses: as drawn.
-   *     leftPx: left edge of the picture. canvasPx: width of the canvas, by default the
-   *     picture's.
+   *     canvasPx?: number, level?: object}} asked before: snapshot or null. newer: may equal older. layers: the same
+   *     for each layer of the scene, if it has several. poses: as drawn. leftPx: left edge of the picture. canvasPx:
+   *     width of the canvas, by default the picture's. level: one of LEVELS, by default the first
    */
   draw(asked) {
-    const {camera, widthPx, heightPx, leftPx = 0, canvasPx = widthPx} = asked;
+    const {camera, widthPx, heightPx, leftPx = 0, canvasPx = widthPx, level = FULL} = asked;
     const {gl, canvas, scene} = this;
     if (scene === null || this.isLost || gl.isContextLost()) return;
     if (canvas.width !== canvasPx) canvas.width = canvasPx;
@@ -182,7 +312,8 @@ export class Renderer {
     const posed = hasRows ? this.poses.run(this.#discrete(), pairs, scene.hasParents ? poses : null) : null;
     const frame = {
       isParallel: camera.orthographic, isOutlined: head.look === "flat", isStretched: posed?.isStretched ?? false,
-      leftPx, widthPx, heightPx, isWide: isWide(camera), spheres: hasRows ? this.detail.passes(rows, pair, asked) : [],
+      leftPx, widthPx, heightPx, isWide: isWide(camera),
+      spheres: hasRows ? this.detail.passes(rows, pair, asked, level.fine) : [],
     };
     this.meshes.begin(pairOf);
     this.marks.begin(placedMarks(blendedMarks(pair), poses), camera.eye, head.look === "lit" ? head.brightness : 1);
@@ -195,11 +326,15 @@ export class Renderer {
     }
     this.marks.drawOpaque(frame);
     const hasGround = (head.ground_z !== null || floor !== null) && head.look === "lit";
-    if (hasRows && hasGround && rows.body.length <= MOST_SHADOWS) {
+    this.has = {
+      shadows: hasRows && hasGround && rows.body.length <= MOST_SHADOWS, silhouettes: this.meshes.groups.length > 0,
+      spheres: hasRows && this.detail.isFine,
+    };
+    if (this.has.shadows && level.shadows) {
       this.solids.drawShadows(frame);
       this.meshes.drawShadows(frame);
     }
-    if (hasRows) this.meshes.drawSilhouettes(frame);
+    if (hasRows && level.silhouettes) this.meshes.drawSilhouettes(frame);
     this.marks.drawLines();
     if (head.outline) this.ground.drawOutline(head.outline, camera.eye);
     const hasTransparent = posed?.hasTransparent || this.marks.through.length > 0;
@@ -213,7 +348,7 @@ export class Renderer {
 
   /**
    * True while the GPU still draws an earlier picture. A browser queues such pictures, and its callbacks then stop for
-   * long; so a page draws no further picture meanwhile.
+   * long.
    */
   get isBusy() {
     const {gl} = this;

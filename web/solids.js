@@ -92,6 +92,13 @@ export function areSmall(extents, gapS, {camera, widthPx, heightPx}, largestPx) 
     && sides.every(({lens, guard}) => radius * Math.hypot(1, lens) < nearest * guard);
 }
 
+/** Position and scale of a row, without the turn, which most spheres do not need. */
+function middleOf(rows, row, snapshot) {
+  const {local, body} = rows, {words, floats} = snapshot, at = RECORD_WORDS * body[row];
+  if (local[7 * row] || local[7 * row + 1] || local[7 * row + 2]) return placedPart(rows, row, snapshot);
+  return {position: [floats[at], floats[at + 1], floats[at + 2]], scale: halfFloat(words[at + FLAGS] >>> 16)};
+}
+
 /**
  * Sizes of spheres in a picture, from a sample.
  * @param {object} rows
@@ -109,10 +116,12 @@ export function sizesIn(rows, snapshot, { camera: {view, projection, eye, orthog
     for (let row = group.first; row < group.first + group.count; row += step) {
       sampled++;
       if (rows.body[row] >= snapshot.count) continue;
-      const part = placedPart(rows, row, snapshot);
-      const place = part.position.map((value, axis) => value - eye[axis]);
-      const [x, y, z] = [0, 4, 8].map((at) => dot([view[at], view[at + 1], view[at + 2]], place));
-      const radius = rows.form[4 * row] * part.scale;
+      const {position, scale} = middleOf(rows, row, snapshot);
+      const [right, up, back] = [position[0] - eye[0], position[1] - eye[1], position[2] - eye[2]];
+      const x = view[0] * right + view[1] * up + view[2] * back;
+      const y = view[4] * right + view[5] * up + view[6] * back;
+      const z = view[8] * right + view[9] * up + view[10] * back;
+      const radius = rows.form[4 * row] * scale;
       const depth = orthographic ? 1 : Math.max(-z, 2 * radius);
       const beyond = Math.max(Math.abs(x) * projection[0], Math.abs(y) * projection[5]) - depth;
       if (!(radius > 0) || !(orthographic || z < 0) || !(beyond < radius * projection[5])) continue;
@@ -131,11 +140,12 @@ export function sizesIn(rows, snapshot, { camera: {view, projection, eye, orthog
  * Chooses the program of software rendering, as `choose` in sphere_detail.py.
  * @param {{typicalPx: number, coveredPx: number, count: number}} sizes
  * @param {{name: string, largestPx: number}?} last the choice for the previous picture
+ * @param {boolean} [mayBeFine] false to choose a plain program
  * @returns {{name: string, largestPx: number}}
  */
-export function chosenDetail({typicalPx, coveredPx, count}, last) {
+export function chosenDetail({typicalPx, coveredPx, count}, last, mayBeFine = true) {
   const affordablePx = FINEST_PX * (last?.name === FINEST.name ? KEPT : 1);
-  if (coveredPx + count * BODY_PX <= affordablePx) return FINEST;
+  if (mayBeFine && coveredPx + count * BODY_PX <= affordablePx) return FINEST;
   const mostPx = count < MANY_BODIES ? FEWER_LOD_2_PX : Infinity;
   for (const [name, widest] of PLAIN_LODS) {
     const limitPx = name === "lod 2" ? Math.min(widest ?? Infinity, mostPx) : widest ?? Infinity;
@@ -151,6 +161,8 @@ export class SphereDetail {
   /** @param {boolean} isSoftware true if no GPU draws */
   constructor(isSoftware) {
     this.isSoftware = isSoftware;
+    this.isFine = false;  // true if a lower quality level may draw with another program
+    this.wasFine = true;
     this.rows = null;
     this.pictures = 0;
     this.last = null;
@@ -160,18 +172,22 @@ export class SphereDetail {
    * @param {object} rows
    * @param {{older: object, newer: object?, gapS: number}} pair snapshots with their rows on the GPU
    * @param {{camera: object, widthPx: number, heightPx: number}} picture
+   * @param {boolean} [mayBeFine] false at a low quality level: then spheres are drawn as in software rendering
    * @returns {[string, number, number][]} programs, each with the range of widths in px that it draws
    */
-  passes(rows, {older, newer, gapS}, picture) {
+  passes(rows, {older, newer, gapS}, picture, mayBeFine = true) {
     const extents = [older, newer ?? older].map(({gpu}) => gpu.extent);
     const isBelow = (largestPx) => areSmall(extents, gapS, picture, largestPx);
-    if (!this.isSoftware) {
+    if (!this.isSoftware && mayBeFine) {
+      this.isFine = rows.groups.some(({kind}) => kind === "spheres");
       const large = ["large spheres", 0, LARGEST_POINT_PX];
       return [["spheres", 0, LARGEST_POINT_PX], ...(isBelow(LARGEST_POINT_PX) ? [] : [large])];
     }
-    if (this.rows !== rows || this.pictures++ % CHOSEN_PICTURES === 0) {
-      this.last = chosenDetail(sizesIn(rows, older, picture), this.last);
-      this.rows = rows;
+    if (this.rows !== rows || this.wasFine !== mayBeFine || this.pictures++ % CHOSEN_PICTURES === 0) {
+      const sizes = sizesIn(rows, older, picture);
+      this.isFine = sizes.count > 0 && (!this.isSoftware || chosenDetail(sizes, this.last) === FINEST);
+      this.last = chosenDetail(sizes, this.last, mayBeFine);
+      [this.rows, this.wasFine] = [rows, mayBeFine];
     }
     const {name, largestPx} = this.last;
     const found = [[name, 0, largestPx]];

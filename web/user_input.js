@@ -30,7 +30,7 @@ const BINDINGS = {
   i: ["method", "interpolation"], c: ["clock", "clock"], p: ["prefer", "prefer"], v: ["split", "split view"],
   t: ["trails", "trails"], f: ["frame", "frame all"], " ": ["pause", "pause / continue"], ".": ["step", "one step"],
   "[": ["slower", "slower"], "]": ["faster", "faster"], r: ["reset", "reset"], h: ["overlay", "hide overlay"],
-  f1: ["help", "these keys"], "?": ["help", "these keys"],
+  f12: ["screenshot", "screenshot"], f1: ["help", "these keys"], "?": ["help", "these keys"],
 };
 // Keys that change the simulation. In a user's own loop they belong to the program.
 const ASK_PHYSICS = ["pause", "step", "slower", "faster", "reset"];
@@ -231,6 +231,7 @@ export class Hands {
     canvas.addEventListener("contextmenu", (event) => event.preventDefault());
     canvas.addEventListener("pointerdown", (event) => this.#press(event));
     canvas.addEventListener("pointermove", (event) => this.#move(event));
+    canvas.addEventListener("pointerrawupdate", (event) => this.#pullTo(event));
     canvas.addEventListener("pointerup", (event) => this.#release(event));
     canvas.addEventListener("pointercancel", (event) => this.#cancel(event));
     canvas.addEventListener("lostpointercapture", (event) => this.#cancel(event));
@@ -280,7 +281,7 @@ export class Hands {
     return seen === null ? {pointerPx: null, pointer: null} : {pointerPx: [seen.xPx, seen.yPx], pointer: seen.pointer};
   }
 
-  /** Reports the pull if it has changed. Call it after each frame. */
+  /** Reports the pull if it has changed. Call it with each frame; what the pointer does is reported at once. */
   report(nowMs) {
     this.#grabLongTouch(nowMs);
     const drawn = this.#page.drawn(), grab = this.#grab ?? this.#selected;
@@ -308,6 +309,7 @@ export class Hands {
     this.#pressed = {at, event, button: event.button, limitPx: isTouch ? TAP_PX : CLICK_PX, mayGrab: isTouch};
     if (event.ctrlKey || event.metaKey) this.#begin(event, null);
     else if (this.draggable.size && event.button === 0) this.#begin(event, this.draggable);
+    if (this.#grab !== null) this.report(event.timeStamp);
   }
 
   /** Begins a drag of a body. only: the bodies that may be dragged; null: all, or the selected one. */
@@ -359,11 +361,21 @@ export class Hands {
     else view.orbitBy(dx, dy, heightPx);
   }
 
+  /** Reports the pull before the next frame. Chromium holds a `pointermove` back until then. */
+  #pullTo(event) {
+    if (this.#grab === null || event.pointerId !== this.#grabPointer) return;
+    this.#pointerPx = this.#at(event);
+    this.report(event.timeStamp);
+  }
+
   #release(event) {
     const at = this.#at(event), pressed = this.#pressed;
     this.#pointers.delete(event.pointerId);
-    if (event.pointerId === this.#grabPointer) this.#end();
     this.#pressed = null;
+    if (event.pointerId === this.#grabPointer) {
+      this.#end();
+      this.report(event.timeStamp);
+    }
     if (pressed === null || pressed.button !== event.button) return;
     if (Math.hypot(at[0] - pressed.at[0], at[1] - pressed.at[1]) <= pressed.limitPx) this.#click(event, at);
   }

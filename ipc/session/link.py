@@ -30,7 +30,7 @@ from twixt.ipc.ring.reader import Counters, RingReader
 from twixt.ipc.scene import Scene
 from twixt.ipc.session import listener, messages, wire
 from twixt.ipc.session.messages import OVERLAYS, ReceivedScene
-from twixt.ipc.session.screenshots import LONGEST_REASON
+from twixt.ipc.session.screenshots import BY_A_WINDOW, LONGEST_REASON
 from twixt.ipc.session.wire import Connection
 from twixt.ipc.snapshot import Snapshot, new_bodies
 
@@ -63,16 +63,19 @@ class Ended(NamedTuple):
 LOST = Ended("lost", "physics ended unexpectedly")
 
 
-def attach(name: str | None = None, timeout_s: float = ATTACH_PATIENCE_S, owned: bool = False) -> Link:
+def attach(
+    name: str | None = None, timeout_s: float = ATTACH_PATIENCE_S, owned: bool = False, pictures: int = BY_A_WINDOW
+) -> Link:
     """Attach to the simulation `name`. If `name` is None, attach to the only simulation that is running. Raises
     TwixtError if this is not possible.
 
     timeout_s: longest wait for the simulation's answer. owned: True if the simulation started this viewer. Such a
-    viewer removes the simulation's socket if the simulation was killed.
+    viewer removes the simulation's socket if the simulation was killed. pictures: how the viewer makes screenshots, a
+    constant of `ipc.session.screenshots`.
     """
     link = Link(name or _only_one(), owned)
     try:
-        link._attach(timeout_s)
+        link._attach(timeout_s, pictures)
     except BaseException:
         link.close()
         raise
@@ -287,10 +290,10 @@ class Link:
             raise LinkError("this link is not attached; use attach()")
         return self._reader
 
-    def _attach(self, timeout_s: float) -> None:
+    def _attach(self, timeout_s: float, pictures: int) -> None:
         deadline_ns = _deadline_ns(timeout_s)
         self._connection.connect(self.name, min(LONGEST_WAIT_S, timeout_s))
-        self._send_message("attach")
+        self._send_message("attach", {"pictures": pictures})
         while True:
             self._receive_all()
             if self._reader is not None and self._events is not None and self.scene_version:

@@ -1,22 +1,24 @@
 """Pictures that a program requests from its viewer: the requests, their way to the viewer, and the answers.
 
-The viewer that has been attached longest draws and writes them. Requests wait while no viewer is attached yet.
+Of the viewers with a window, the one that has been attached longest draws and writes them. Without a window, the
+browser view does. Requests wait while no such viewer is attached yet.
 
 Always: a request is answered once, with success or a reason. At most `MOST_REQUESTS` requests are unanswered; further
-ones fail at once. Each reason is printed once, even if several requests fail for it. Drawing and writing are in
-`render.viewer.screenshots`.
+ones fail at once. Each reason is printed once, even if several requests fail for it. Drawing is in `render.viewer.screenshots`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
+import sys
 import time
 from collections import deque
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
-from twixt.ipc.errors import InvalidValue, refusal, text_of
+from twixt.ipc.errors import InvalidValue, TwixtError, refusal, text_of
 from twixt.ipc.process.interrupts import InterruptibleEvent
 from twixt.ipc.process.notices import print_notice
 from twixt.ipc.session import wire
@@ -27,6 +29,9 @@ MOST_REQUESTS = 16
 LONGEST_PATH, LONGEST_REASON = 4000, 400
 # Number of reasons that are printed.
 MOST_REASONS = 8
+# How a viewer makes pictures: not at all, by a page of the browser view, or from its own window. Of the attached
+# viewers, those with the largest value are asked.
+NO_PICTURES, BY_A_PAGE, BY_A_WINDOW = range(3)
 
 
 class Receiver(Protocol):
@@ -175,8 +180,8 @@ class ScreenshotRequests:
         del self._sent[number]
 
     def viewer_gone(self, viewer: object, is_last: bool) -> None:
-        """Ends the requests that a viewer had received when it disconnected. is_last: True if no other viewer is
-        attached. Requests that no viewer has received then end as well."""
+        """Ends the requests that a viewer had received when it disconnected. is_last: True if no other viewer makes
+        pictures. Requests that no viewer has received then end as well."""
         while is_last and self._waiting:
             self.fail(self._waiting.popleft()[1], "the viewer was closed before it wrote the picture")
         for number, (sent_to, _, screenshot) in list(self._sent.items()):
@@ -200,3 +205,33 @@ def screenshot_path(path: Any) -> str:
             f"{text_of(path)[:80]}"
         )
     return name
+
+
+def not_written(path: str, error: Exception) -> TwixtError:
+    """The error of a picture whose file could not be encoded or written."""
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return TwixtError(f"cannot write the screenshot {path!r}: {reason}; free disk space, or name another file")
+
+
+def replace_file(path: str, content: bytes | bytearray | memoryview) -> None:
+    """Writes a file under another name in the same folder, and renames it. Raises OSError, and removes that file."""
+    if os.path.exists(path) and not os.path.isfile(path):  # such as a pipe, which cannot be replaced
+        flags = os.O_WRONLY
+        if sys.platform != "win32":
+            flags |= os.O_NONBLOCK  # to open a pipe that nobody reads fails
+        descriptor = os.open(path, flags)
+        if sys.platform != "win32":
+            os.set_blocking(descriptor, True)
+        with open(descriptor, "wb") as file:
+            file.write(content)
+        return
+    path = os.path.realpath(path)  # a link stays a link
+    unfinished = os.path.join(os.path.dirname(path), f".twixt-{os.getpid()}-{time.perf_counter_ns()}.png")
+    try:
+        with open(unfinished, "wb") as file:
+            file.write(content)
+        os.replace(unfinished, path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.unlink(unfinished)
+        raise

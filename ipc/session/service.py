@@ -26,6 +26,7 @@ from twixt.ipc.process.notices import print_current_exception
 from twixt.ipc.session import messages, wire
 from twixt.ipc.session.listener import check_peer
 from twixt.ipc.session.messages import INTERVALS_NS
+from twixt.ipc.session.screenshots import NO_PICTURES
 from twixt.ipc.session.viewers import KINDS as ACTIONS
 from twixt.ipc.session.viewers import (
     AttachedViewer,
@@ -259,7 +260,7 @@ class ServiceThread:
             raise wire.WireError(f"a viewer must send attach once, as its first message; got {message.kind[:40]!r}")
         match message.kind:
             case "attach":
-                self._attach(viewer)
+                self._attach(viewer, message.fields)
             case "lead":
                 viewer.lead_ns = min(max(wire.whole_number(message.fields, "lead_ns"), 0), LEAD_LIMIT_NS)
                 self._count()
@@ -282,7 +283,9 @@ class ServiceThread:
             case unknown:
                 raise wire.WireError(f"unexpected message {unknown[:40]!r} from a viewer")
 
-    def _attach(self, viewer: AttachedViewer) -> None:
+    def _attach(self, viewer: AttachedViewer, wishes: dict[str, Any]) -> None:
+        if "pictures" in wishes:
+            viewer.pictures = wire.whole_number(wishes, "pictures")
         fields = {"name": self._listener.name, "description": self._host.describe_for_viewer()}
         welcome = encode_or_drop("welcome", fields, "description", descriptors=1)
         with fork.LOCK:
@@ -328,7 +331,7 @@ class ServiceThread:
             viewer.post("status", encode_or_drop("status", {"status": status}, "status"))
 
         screenshots = self._host.screenshots
-        if screenshots.are_waiting and viewer is next(one for one in self._connected if one.attached):
+        if screenshots.are_waiting and viewer is self._picture_maker():
             screenshots.post_to(viewer)
         for kind, overlay, due_ns in self._overlays_for(viewer):
             if now_ns >= due_ns and not viewer.has_unsent(kind):
@@ -359,7 +362,12 @@ class ServiceThread:
         viewer.close()
         if viewer.attached:
             self._count()
-        self._host.screenshots.viewer_gone(viewer, is_last=viewer.attached and not self.viewers)
+        self._host.screenshots.viewer_gone(viewer, is_last=viewer.attached and not self._picture_maker())
+
+    def _picture_maker(self) -> AttachedViewer | None:
+        """The viewer that makes screenshots: the one attached longest of those with the largest `pictures`."""
+        makers = [one for one in self._connected if one.attached and one.pictures > NO_PICTURES]
+        return max(makers, key=lambda one: one.pictures, default=None)
 
     def _count(self) -> None:
         attached = [viewer for viewer in self._connected if viewer.attached]

@@ -29,6 +29,7 @@ from twixt.ipc.scene import Camera, Scene
 from twixt.ipc.scene.groups import ParentLog, to_field
 from twixt.ipc.scene.scene import unpacked_scene
 from twixt.ipc.session import wire
+from twixt.ipc.session.screenshots import BY_A_WINDOW
 from twixt.ipc.system import wakes
 from twixt.ipc.system.interface import WakeSender
 
@@ -126,8 +127,8 @@ class HostRequests(Protocol):
 
 class AttachedViewer:
     """One accepted connection. attached: True after a valid `attach` message. sent: state of the host that was last
-    sent to this viewer. muted_until_ns: instant before which no message is read, in ns. wake: function that sends
-    one wake. Any thread may call `wake`; it never waits and raises no exception."""
+    sent to this viewer. pictures: how it makes screenshots. muted_until_ns: instant before which no message is read,
+    in ns. wake: function that sends one wake. Any thread may call `wake`; it never waits and raises no exception."""
 
     def __init__(self, connection: socket.socket, now_ns: int) -> None:
         connection.setblocking(False)
@@ -136,6 +137,7 @@ class AttachedViewer:
         self.connected_ns = now_ns
         self.attached = False
         self.lead_ns = 0
+        self.pictures = BY_A_WINDOW
         self.sent = SentState()
         self.muted_until_ns = 0
         self._second_began_ns = now_ns

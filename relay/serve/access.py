@@ -149,8 +149,13 @@ def docker_line(port: int) -> str:
 
 def link(scheme: str, host: str, port: int, token: str) -> str:
     """Address of the page. Servers and proxies never see what follows the #."""
-    host = LOOPBACK if host == "0.0.0.0" else "::1" if host == "::" else host
+    host = reachable(host)
     return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}/#{token}"
+
+
+def reachable(host: str) -> str:
+    """Host with which a browser on this machine reaches a server that is bound to `host`."""
+    return LOOPBACK if host == "0.0.0.0" else "::1" if host == "::" else host
 
 
 def first_port(name: str) -> int:
@@ -209,7 +214,13 @@ def _listening(family: int, host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family, backlog=100)
     except (OSError, OverflowError) as error:
-        raise AccessError(f"cannot listen on port {port} of {host}: {error}; choose another --port or --host") from None
+        way_out = "choose another --port or --host"
+        if isinstance(error, PermissionError):
+            way_out = (
+                "only the system's administrator may take such a low port; choose one above 1023, such as --port 8080"
+            )
+        reason = getattr(error, "strerror", None) or error
+        raise AccessError(f"cannot listen on port {port} of {host}: {reason}; {way_out}") from None
 
 
 def _path(name: str) -> str:

@@ -17,7 +17,7 @@ from twixt.ipc.commands import CONTROL, Command
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.interaction.events import KEY, PRESS, RELEASE, Look, Pull, UserAction, UserEvent
 from twixt.ipc.session.link import Ended, Link, attach
-from twixt.relay.serve.simulation import refuse_screenshots
+from twixt.ipc.session.screenshots import NO_PICTURES
 from twixt.relay.serve.waiting import in_thread
 
 # Shortest intervals, in seconds, between two messages of a page. A simulation reads messages with a weight of 1,000 in
@@ -61,6 +61,11 @@ class Controller:
         self._keys = set[int]()
         self._asked_s = self._heard_s = 0.0
 
+    @property
+    def is_linked(self) -> bool:
+        """True if it has a link, or makes one."""
+        return self._task is not None
+
     def hear(self) -> None:
         """Records that a message of the page has come."""
         self._heard_s = asyncio.get_running_loop().time()
@@ -93,7 +98,7 @@ class Controller:
 
     async def _work(self) -> None:
         try:
-            link = await in_thread(lambda: attach(self._name))
+            link = await in_thread(lambda: attach(self._name, pictures=NO_PICTURES))
         except TwixtError as error:
             self._refuse(self._first, str(error))
             return
@@ -149,11 +154,10 @@ class Controller:
                 self._keys.discard(action.key)
 
     def _receive(self, link: Link) -> None:
-        """Reads and answers what the simulation sends to every guest. Memory of a simulation that has ended, and old
+        """Reads what the simulation sends to every guest. Memory of a simulation that has ended, and old
         memory of one that has grown, is freed."""
         try:
             link.poll()
-            refuse_screenshots(link)
             for _ in link.unread(0):
                 pass
         except TwixtError as error:  # damaged memory

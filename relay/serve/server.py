@@ -11,7 +11,6 @@ import http
 import logging
 import socket
 import ssl
-import time
 from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -21,11 +20,11 @@ from websockets.asyncio.server import ServerConnection, serve
 from websockets.datastructures import Headers, MultipleValuesError
 from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
-from websockets.protocol import State
 
 import twixt
 from twixt.ipc.process.notices import print_current_exception
 from twixt.relay.serve.access import Access
+from twixt.relay.serve.connection import CountedListener, Opening, PageConnection, number_of
 from twixt.relay.serve.controller import Controller
 from twixt.relay.serve.pages import Answer, Pages, last_component
 from twixt.relay.serve.presentation import Presentation
@@ -36,12 +35,6 @@ from twixt.relay.stream.messages import MOST_BYTES, ROLES, Hello, MessageError
 
 # Largest number of pages.
 MOST_VIEWERS = 32
-# Largest number of connections that have not said hello yet. The oldest of them is dropped for a new one.
-MOST_OPENING = 64
-# Largest number of bytes that a connection may send before its hello, and in a second after it. One that sends more is
-# dropped: the library answers pings and collects fragments before anybody counts messages. A page that sends too many
-# messages is not read for so long that it stays below.
-MOST_OPENING_BYTES, MOST_BYTES_PER_S = 16 << 10, 512 << 10
 # Number of nonces that are remembered.
 MOST_NONCES = 4096
 # Longest wait for the hello, and for the other connection of a pair, in seconds.
@@ -58,7 +51,7 @@ FAULT = 1011
 class _Half(NamedTuple):
     """A connection that waits for the other one of its pair. done: set when the pair is over."""
 
-    connection: ServerConnection
+    connection: PageConnection
     hello: Hello
     done: asyncio.Event
 
@@ -74,16 +67,21 @@ class Server:
         self._options = options
         self._simulation, self._access, self._pages = simulation, access, pages
         self._controllers: set[Controller] | None = set() if may_control else None
-        self._viewers: set[Viewer] = set()
+        self._viewers: dict[Viewer, None] = {}  # the one that is open longest first
         self._presentation = Presentation(self._tell_presented)
         self._halves: dict[str, _Half] = {}
         self._nonces: OrderedDict[tuple[str, str], None] = OrderedDict()
-        self._opening: OrderedDict[ServerConnection, None] = OrderedDict()
+        self._opening: Opening = OrderedDict()
 
     @property
     def is_hungry(self) -> bool:
         """True if a page waits for a snapshot."""
         return any(viewer.is_hungry for viewer in self._viewers)
+
+    @property
+    def lead_ns(self) -> int:
+        """Largest lead that a page on the loopback needs, in ns; 0 if there is none."""
+        return max((viewer.lead_ns for viewer in self._viewers), default=0)
 
     def on_news(self) -> None:
         """Tells all pages that something new was received."""
@@ -94,16 +92,21 @@ class Server:
         for viewer in self._viewers:
             viewer.wake_control()
 
+    def picture_page(self) -> Viewer | None:
+        """The page that makes screenshots: of the visible ones one that controls, else the one that is open longest."""
+        visible = [viewer for viewer in self._viewers if viewer.is_visible]
+        return max(visible, key=lambda viewer: viewer.is_controlling, default=None)
+
     async def listen(self, listening: socket.socket, tls: ssl.SSLContext | None) -> WebSocketServer:
-        """Begins to serve on a listening socket."""
+        """Begins to serve on a listening socket, which the server closes."""
         opening = self._opening
 
-        class Connection(_CountedConnection):
+        class Connection(PageConnection):
             OPENING = opening
 
         return await serve(
             self._handle,
-            sock=listening,
+            sock=CountedListener(listening, opening),
             ssl=tls,
             compression=None,
             process_request=self._process_request,
@@ -149,6 +152,7 @@ class Server:
         return None
 
     async def _handle(self, connection: ServerConnection) -> None:
+        assert isinstance(connection, PageConnection)
         try:
             try:
                 hello = await self._hello(connection)
@@ -161,7 +165,7 @@ class Server:
             print_current_exception()
             await connection.close(FAULT, "the server failed")
 
-    async def _hello(self, connection: ServerConnection) -> Hello:
+    async def _hello(self, connection: PageConnection) -> Hello:
         """Receives and checks the hello, and sends the welcome."""
         try:
             message = await asyncio.wait_for(connection.recv(), HELLO_S)
@@ -178,13 +182,13 @@ class Server:
             self._nonces.popitem(last=False)
         if hello.nonce not in self._halves and len(self._viewers) + len(self._halves) >= MOST_VIEWERS:
             raise MessageError(f"there are {MOST_VIEWERS} viewers already", messages.TOO_MANY)
-        self._opening.pop(connection, None)
+        self._opening.pop(number_of(connection.transport), None)
         name, may_control = self._simulation.name, self._controllers is not None
         origin_ns = self._simulation.origin_ns
         await connection.send(messages.welcome_text(twixt.__version__, name, may_control, origin_ns, self._options))
         return hello
 
-    async def _pair(self, connection: ServerConnection, hello: Hello) -> None:
+    async def _pair(self, connection: PageConnection, hello: Hello) -> None:
         """Waits for the other connection of the pair, then serves the page until the pair is over."""
         other = self._halves.pop(hello.nonce, None)
         if other is None:
@@ -195,11 +199,11 @@ class Server:
         viewer = Viewer(
             self._simulation, stream.connection, control.connection, stream.hello, self._controllers, self._presentation
         )
-        self._viewers.add(viewer)
+        self._viewers[viewer] = None
         try:
             await viewer.run()
         finally:
-            self._viewers.discard(viewer)
+            del self._viewers[viewer]
             other.done.set()
 
     async def _wait_for_other(self, half: _Half) -> None:
@@ -216,39 +220,6 @@ class Server:
             closed.cancel()
             if self._halves.get(nonce) is half:
                 del self._halves[nonce]
-
-
-class _CountedConnection(ServerConnection):
-    """A connection that is dropped for a newer one if it does not say hello, and if it sends too much. OPENING: all
-    connections without a hello, the oldest first."""
-
-    OPENING: OrderedDict[ServerConnection, None]
-    _read_bytes = 0
-    _read_since_s = 0.0
-
-    def data_received(self, data: bytes) -> None:
-        is_opening, now_s = self in self.OPENING, time.monotonic()
-        if not is_opening and now_s - self._read_since_s >= 1:
-            self._read_bytes, self._read_since_s = 0, now_s
-        left = (MOST_OPENING_BYTES if is_opening else MOST_BYTES_PER_S) - self._read_bytes
-        self._read_bytes += len(data)
-        super().data_received(data[: max(0, left)])
-        if left < len(data) and self.protocol.state in (State.CONNECTING, State.OPEN):  # else it closes by itself
-            self.transport.abort()
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        super().connection_made(transport)
-        # asyncio does this only for sockets of a known protocol. Otherwise a small snapshot waits in the kernel for the
-        # acknowledgement of the one before (Nagle 1984), which is a round trip.
-        transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.OPENING[self] = None
-        if len(self.OPENING) > MOST_OPENING:
-            oldest, _ = self.OPENING.popitem(last=False)
-            oldest.transport.abort()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self.OPENING.pop(self, None)
-        super().connection_lost(exc)
 
 
 def _response(answer: Answer) -> Response:

@@ -10,28 +10,45 @@ not closed for it.
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections import deque
 
-from websockets.asyncio.server import ServerConnection
 from websockets.exceptions import ConnectionClosed
 
 from twixt.ipc.commands import Command
 from twixt.ipc.interaction.events import UserAction
+from twixt.ipc.session.screenshots import ScreenshotRequest
+from twixt.relay.serve import tcp
+from twixt.relay.serve.access import is_loopback
+from twixt.relay.serve.connection import PageConnection
 from twixt.relay.serve.controller import Controller
 from twixt.relay.serve.presentation import Presentation
 from twixt.relay.serve.simulation import Simulation
 from twixt.relay.stream import messages
 from twixt.relay.stream.contents import MissingContents
 from twixt.relay.stream.credit import Credit
-from twixt.relay.stream.messages import Acknowledgement, Hello, MessageError, Payload, Ping, Shown
+from twixt.relay.stream.messages import (
+    PICTURE_PIECE_BYTES,
+    Acknowledgement,
+    Hello,
+    MessageError,
+    Payload,
+    Picture,
+    Ping,
+    Shown,
+    Taken,
+)
 from twixt.relay.stream.overlays import MissingOverlays, PieceSize, newest_of
+from twixt.relay.stream.repeats import Repeats
 
 # Shortest intervals between two status messages and between two presented cameras, in ns.
 STATUS_NS, PRESENTED_NS = 100_000_000, 33_000_000
 # Largest number of messages that are read from a page in a second. Above it, the page waits. A page that draws 240
 # frames a second acknowledges as often.
 MESSAGES_PER_S = 500
+# A visible page sends four pings a second.
+SILENCE_S = 2.0
 # Largest number of pieces of overlays on the way.
 MOST_PIECES = 2
 
@@ -41,7 +58,7 @@ class Viewer:
     may not control the simulation. presentation: what a page presents to the others."""
 
     def __init__(
-        self, simulation: Simulation, stream: ServerConnection, control: ServerConnection, hello: Hello,
+        self, simulation: Simulation, stream: PageConnection, control: PageConnection, hello: Hello,
         controllers: set[Controller] | None, presentation: Presentation,
     ) -> None:  # fmt: skip
         self._presentation = presentation
@@ -50,7 +67,7 @@ class Viewer:
         self._presented_ns = 0
         self._simulation, self._stream, self._control = simulation, stream, control
         self._controller = None if controllers is None else Controller(simulation.name, self.refuse, controllers)
-        self._credit = Credit()
+        self._credit, self._repeats = Credit(), Repeats()
         self._contents, self._overlays = MissingContents(hello.have), MissingOverlays()
         self._piece_size = PieceSize()
         self._pieces = deque[tuple[int, int]]()  # (number, instant) of the pieces of overlays on the way
@@ -65,13 +82,44 @@ class Viewer:
         self._status_ns = 0
         self._is_waiting = self._was_content = False
         self._refused: tuple[str, str] | None = None
+        self._question: tuple[str, int] | None = None  # about a picture, to be sent; the bytes that it asks for
+        self._owed = 0  # bytes of a picture that were asked for
+        self._heard_s = -math.inf  # instant of the page's last message
         self._messages_since_s = self._messages = 0.0
+        # Only for a page on the loopback: else physics would run ahead by the delay of a far page's link, for everybody.
+        self._is_near = is_loopback(str((control.remote_address or ("",))[0]))
+        self._lead_ns = 0
         self._stream_news, self._control_news = asyncio.Event(), asyncio.Event()
 
     @property
     def is_hungry(self) -> bool:
         """True if the page was sent everything and waits for news."""
         return self._is_waiting
+
+    @property
+    def lead_ns(self) -> int:
+        """Lead that this page needs, in ns; 0 if it is not on the loopback, or not visible."""
+        return self._lead_ns if self.is_visible else 0
+
+    @property
+    def is_visible(self) -> bool:
+        """True if the page has sent a message of late: hidden ones send none."""
+        return time.monotonic() - self._heard_s < SILENCE_S
+
+    @property
+    def is_controlling(self) -> bool:
+        """True if the page's user has sent commands or actions of late."""
+        return self._controller is not None and self._controller.is_linked
+
+    def ask_for_picture(self, number: int, request: ScreenshotRequest) -> None:
+        """Asks the page for a picture of the first state that has the tick of the request or a later one."""
+        self._question = messages.picture_text(number, request.tick, request.has_panels), 0
+        self._control_news.set()
+
+    def ask_for_bytes(self, number: int, count: int) -> None:
+        """Asks the page for the next `count` bytes of its picture."""
+        self._question = messages.more_text(number, count), count
+        self._control_news.set()
 
     def wake(self) -> None:
         """Sends what is new, as soon as the credit allows it."""
@@ -100,6 +148,8 @@ class Viewer:
                     raise error
             await self.close(code, reason)
         finally:
+            self._heard_s = -math.inf
+            self._simulation.pictures.leave(self)
             if self._controller is not None:
                 self._controller.close()
             self._presentation.end(self)
@@ -129,9 +179,17 @@ class Viewer:
                         self._credit.sent_beside(self._number)
                         self._pieces.append((self._number, now_ns))
                     else:
-                        self._credit.sent(self._number, len(content), now_ns)
+                        self._credit.sent(self._number, now_ns)
+                    self._repeats.sent(self._number, content)
                     await self._stream.send(content)
+                    for repeated in self._repeats.take(self._retransmissions, now_ns):
+                        await self._control.send(repeated)
             self._simulation.request_wake()
+
+    @property
+    def _retransmissions(self) -> int:
+        """Number of packets that TCP has sent again so far, on both connections."""
+        return sum(tcp.retransmissions(one.transport) for one in (self._stream, self._control))
 
     @property
     def _has_news(self) -> bool:
@@ -175,13 +233,15 @@ class Viewer:
         snapshot = simulation.newest() if self._snapshot < simulation.newest_number else None
         self._was_content = snapshot is None
         if snapshot is not None:
-            if snapshot.payload.layout not in self._layouts:
-                self._layouts.add(snapshot.payload.layout)
+            if snapshot.columns.layout not in self._layouts:
+                self._layouts.add(snapshot.columns.layout)
                 together.append(snapshot.columns)
-            self._snapshot, payload = snapshot.number, snapshot.payload
-            if self._lean is not None:
+            self._snapshot = snapshot.number
+            if self._lean is None:
+                together.append(snapshot.full)
+            else:
                 payload, self._lean = simulation.lean_payload(self._lean)
-            together.append(payload)
+                together.append(payload)
         return together or self._piece()
 
     def _piece(self) -> list[Payload]:
@@ -211,6 +271,11 @@ class Viewer:
         if self._refused is not None:
             (name, reason), self._refused = self._refused, None
             return messages.refused_text(name, reason)
+        if self._question is not None:
+            (question, count), self._question = self._question, None
+            self._owed += count
+            self._control.allow(2 * count)  # with the heads of the messages
+            return question
         now_ns, presentation = time.perf_counter_ns(), self._presentation
         if presentation.number != self._presented and self._is_due(self._presented_ns + PRESENTED_NS, now_ns):
             self._presented, self._presented_ns = presentation.number, now_ns
@@ -230,15 +295,24 @@ class Viewer:
 
     async def _receive_control(self) -> None:
         async for text in self._control:
+            self._heard_s = time.monotonic()
+            if isinstance(text, bytes):
+                self._take_piece(text)
+                continue
             if self._controller is not None:
                 self._controller.hear()
             match messages.read_control(text):
-                case Ping(number):
+                case Ping(number, lead_ns):
+                    self._lead_ns = lead_ns if self._is_near else 0
                     # A page that does not read waits here, so its pings do not pile up.
                     at_ns = time.perf_counter_ns() - self._simulation.origin_ns
                     await self._control.send(messages.pong_text(number, at_ns))
                 case Acknowledgement(number):
                     self._acknowledge(number)
+                case Taken(number):
+                    self._confirm(number)
+                case Picture() as answer:
+                    self._simulation.pictures.take_answer(self, answer)
                 case Command() | UserAction() | Shown() as message:
                     if self._controller is None:
                         name = message.name if isinstance(message, Command) else getattr(message, "KIND", "present")
@@ -248,6 +322,13 @@ class Viewer:
                     else:
                         await self._controller.send(self._simulation.as_sent(message))
             await self._limit_messages()
+
+    def _take_piece(self, piece: bytes) -> None:
+        """Takes bytes of a picture. They come in pieces of one size, so their number needs no limit."""
+        if len(piece) != min(self._owed, PICTURE_PIECE_BYTES) or not piece:
+            raise MessageError(f"{len(piece)} bytes of a picture that were not asked for")
+        self._owed -= len(piece)
+        self._simulation.pictures.take_bytes(self, piece)
 
     async def _limit_messages(self) -> None:
         """Waits if the page has sent too many messages in the present second."""
@@ -263,6 +344,13 @@ class Viewer:
             self._credit.acknowledged(number, time.perf_counter_ns())
         except ValueError as error:
             raise MessageError(str(error)) from error
+        self._repeats.acknowledged(number)
+        self._stream_news.set()
+
+    def _confirm(self, number: int) -> None:
+        """The page has taken the pieces of overlays up to this number."""
+        if number > self._number:
+            raise MessageError(f"took message {number}, but the last message sent is {self._number}")
         while self._pieces and self._pieces[0][0] <= number:
             _, sent_ns = self._pieces.popleft()
             self._piece_size.acknowledged(self._credit.queued_ns(time.perf_counter_ns() - sent_ns))

@@ -41,6 +41,8 @@ DIGEST_BYTES = 32
 PIECE_BYTES = 256 << 10
 # Largest message of a page, in bytes.
 MOST_BYTES = 4096
+# Bytes of a picture in one message of a page.
+PICTURE_PIECE_BYTES = 4096
 # Longest reason of a closed connection, in bytes (RFC 6455).
 MOST_REASON = 123
 # Largest whole number of a page. Above it, a double is not exact.
@@ -107,8 +109,8 @@ def content_payload(digest: bytes, offset: int, size: int, piece: bytes) -> Payl
 
 
 def overlay_payload(sort: int, offset: int, size: int, piece: bytes) -> Payload:
-    """Payload of a piece of an overlay. sort: 0 images, 1 figures, 2 plots. offset: place of the piece in the overlay. size: of the whole overlay. Both are
-    in bytes."""
+    """Payload of a piece of an overlay. sort: 0 images, 1 figures, 2 plots. offset: place of the piece in the overlay.
+    size: of the whole overlay. Both are in bytes."""
     return Payload(OVERLAY, OVERLAY_PIECE.pack(offset, size) + piece, sort)
 
 
@@ -173,6 +175,16 @@ def presented_text(camera: Camera | None, at_ns: int) -> str:
     return _text("presented", camera=None if camera is None else asdict(camera), at_ns=at_ns)
 
 
+def picture_text(number: int, tick: int, has_panels: bool) -> str:
+    """Request for a picture of the first state whose tick is not below `tick`."""
+    return _text("picture", number=number, tick=tick, has_panels=has_panels)
+
+
+def more_text(number: int, count: int) -> str:
+    """Request for the next bytes of a picture."""
+    return _text("more", number=number, count=count)
+
+
 class Hello(NamedTuple):
     """First message of a connection. have: padded digests of the contents that the page has. takes_lean: True if the
     page decodes lean snapshots."""
@@ -185,9 +197,10 @@ class Hello(NamedTuple):
 
 
 class Ping(NamedTuple):
-    """Request for a pong with the same id."""
+    """Request for a pong with the same id. lead_ns: lead that the page needs, in ns; 0 if it tells none."""
 
     id: int
+    lead_ns: int = 0
 
 
 class Acknowledgement(NamedTuple):
@@ -203,6 +216,22 @@ class Shown(NamedTuple):
     camera: Camera | None
     at_ns: int
     begins: bool
+
+
+class Taken(NamedTuple):
+    """Confirms all pieces of overlays up to this number."""
+
+    number: int
+
+
+class Picture(NamedTuple):
+    """Answer to a request for a picture. tick: of the drawn state. size: of the PNG file, in bytes; 0 if the page could
+    not make it, and `error` is the reason."""
+
+    number: int
+    tick: int
+    size: int
+    error: str
 
 
 def read_hello(message: str | bytes) -> Hello:
@@ -232,19 +261,25 @@ def token_of(message: str | bytes) -> str:
     return token if isinstance(token, str) else ""
 
 
-def read_control(message: str | bytes) -> Ping | Acknowledgement | Command | UserAction | Shown:
+def read_control(message: str) -> Ping | Acknowledgement | Taken | Picture | Command | UserAction | Shown:
     """Decodes and checks a later message on the control connection. Raises MessageError."""
     fields = _fields(message)
     match fields.pop("kind", None):
         case "ping":
-            return Ping(_whole(fields, "id"))
+            return Ping(_whole(fields, "id"), _whole(fields, "lead_ns") if "lead_ns" in fields else 0)
         case "ack":
             return Acknowledgement(_whole(fields, "number"))
+        case "took":
+            return Taken(_whole(fields, "number"))
+        case "picture":
+            error = fields.get("error", "")
+            tick, size = _whole(fields, "tick"), _whole(fields, "size")
+            return Picture(_whole(fields, "number"), tick, size, error if isinstance(error, str) else "")
         case "command":
             return _command(fields)
         case "action":
             return _shown(fields) if fields.get("action") == "present" else _action(fields)
-    raise MessageError("a message must be a ping, an acknowledgement, a command or an action")
+    raise MessageError("a message must be a ping, an acknowledgement, a picture, a command or an action")
 
 
 def reason_of(text: str) -> str:

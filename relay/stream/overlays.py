@@ -16,11 +16,11 @@ import numpy as np
 
 from twixt.ipc.interaction.overlay import figures_as_message, images_as_message
 from twixt.ipc.interaction.plots import OverlayPlot
-from twixt.relay.stream.messages import PIECE_BYTES, Payload, overlay_payload
+from twixt.relay.stream.messages import Payload, overlay_payload
 
 # A piece takes a full link about this long, so that the snapshot behind it is hardly late.
 PIECE_NS = 10_000_000
-LEAST_PIECE_BYTES = 16 << 10
+LEAST_PIECE_BYTES, MOST_PIECE_BYTES = 16 << 10, 1 << 20
 GROWTH = 1.5
 
 
@@ -71,7 +71,7 @@ class PieceSize:
     def acknowledged(self, queued_ns: float) -> None:
         """Takes the acknowledgement of a piece. queued_ns: `Credit.queued_ns`."""
         size = self.bytes * GROWTH if queued_ns < PIECE_NS else self.bytes / 2
-        self.bytes = min(PIECE_BYTES, max(LEAST_PIECE_BYTES, int(size)))
+        self.bytes = min(MOST_PIECE_BYTES, max(LEAST_PIECE_BYTES, int(size)))
 
 
 class _Overlay:

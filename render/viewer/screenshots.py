@@ -6,10 +6,8 @@ stays.
 
 from __future__ import annotations
 
-import contextlib
 import io
 import os
-import sys
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -19,7 +17,7 @@ from numpy.typing import NDArray
 
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.process.notices import print_notice
-from twixt.ipc.session.screenshots import ScreenshotRequest
+from twixt.ipc.session.screenshots import ScreenshotRequest, not_written, replace_file
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -196,33 +194,6 @@ def save_png(path: str, pixels: NDArray[np.uint8]) -> None:
     packed.name = path  # the extension of the name selects the format
     try:
         Image.fromarray(pixels).save(packed)
-        _replace(path, packed.getbuffer())
+        replace_file(path, packed.getbuffer())
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise TwixtError(
-            f"cannot write the screenshot {path!r}: {reason}; free disk space, or name another file"
-        ) from None
-
-
-def _replace(path: str, content: memoryview) -> None:
-    """Writes a file under another name in the same folder, and renames it. Raises OSError, and removes that file."""
-    if os.path.exists(path) and not os.path.isfile(path):  # such as a pipe, which cannot be replaced
-        flags = os.O_WRONLY
-        if sys.platform != "win32":
-            flags |= os.O_NONBLOCK  # to open a pipe that nobody reads fails
-        descriptor = os.open(path, flags)
-        if sys.platform != "win32":
-            os.set_blocking(descriptor, True)
-        with open(descriptor, "wb") as file:
-            file.write(content)
-        return
-    path = os.path.realpath(path)  # a link stays a link
-    unfinished = os.path.join(os.path.dirname(path), f".twixt-{os.getpid()}-{time.perf_counter_ns()}.png")
-    try:
-        with open(unfinished, "wb") as file:
-            file.write(content)
-        os.replace(unfinished, path)
-    except OSError:
-        with contextlib.suppress(OSError):
-            os.unlink(unfinished)
-        raise
+        raise not_written(path, error) from None

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from tests.displays.rigs import xvfb
 from tests.end_to_end.processes import Run, Starter, starter
@@ -47,9 +49,10 @@ class Knobs(World):
         self.bodies.position[0] = self.x.value, float(self.up.value), self.kicks
 """
 
-# A program that draws over the picture. Its image is red, its figure has a line of pure green.
+# A program that draws over the picture. Its image is red, its figure has a line of pure green. It asks for
+# pictures if there is a file `ask`.
 PICTURES = """
-import numpy as np, twixt
+import os, numpy as np, twixt
 from twixt import OverlayFigure, OverlayImage, OverlayLine, OverlayText, Scene, Sphere
 
 red = np.full((20, 30, 3), (255, 0, 0), np.uint8)
@@ -61,6 +64,10 @@ with twixt.show(Scene([Sphere(0.2, label="the ball")]), 0.01, name="pictures", v
     for t in view.real_time():
         view.plot("energy", kinetic=t % 0.5, potential=3)
         view.publish(position=[[0, 0, t % 1]])
+        if os.path.exists("ask"):
+            os.remove("ask")
+            shots = view.screenshot("bare.png"), view.screenshot("panels.png", overlay=True)
+            print("written:", [shot.wait(30) for shot in shots], flush=True)
 """
 
 
@@ -146,6 +153,11 @@ def test_keys_and_buttons_pause_step_and_change_what_is_drawn(rig: Rig) -> None:
     page.wait_for("twixt.state.clock.mode === 'paused' && twixt.status.paused")
     page.wait_for("document.querySelector('[data-action=pause]').ariaPressed === 'true'")
     page.wait_for("twixt.state.clock.reason === 'physics is paused'")
+    # A picture that stands is drawn again after the browser has lost the GPU.
+    page.evaluate("twixt.lose = twixt.renderer.gl.getExtension('WEBGL_lose_context'), twixt.lose.loseContext()")
+    page.wait_for("twixt.renderer.isLost")
+    page.evaluate("twixt.before = twixt.renderer.fence, twixt.lose.restoreContext()")
+    page.wait_for("!twixt.renderer.isLost && twixt.renderer.fence !== null && twixt.renderer.fence !== twixt.before")
     drawn_ns = page.evaluate("twixt.frameLog.rows(0).at(-1).drawNs")
     page.evaluate("document.querySelector('[data-action=step]').click()")
     page.wait_for(f"twixt.frameLog.rows(0).at(-1).drawNs === twixt.plan.simNs && twixt.plan.simNs > {drawn_ns}")
@@ -185,7 +197,7 @@ def test_keys_and_buttons_pause_step_and_change_what_is_drawn(rig: Rig) -> None:
     page.send_key("h")
     assert page.evaluate("getComputedStyle(document.getElementById('card')).display") == "none"
     page.send_key("h")
-    page.evaluate("document.querySelector('[data-action=screenshot]').click()")
+    page.send_key("F12")
     page.wait_for("/twixt-.*png saved/.test(document.getElementById('note').textContent)")
     assert rig.faults == []
 
@@ -304,7 +316,7 @@ def test_sliders_switches_and_buttons_of_the_program_reach_it(rig: Rig) -> None:
 
 
 def test_texts_images_figures_plots_and_labels_of_a_program_are_on_the_page(rig: Rig) -> None:
-    rig.start.script(PICTURES)
+    program = rig.start.script(PICTURES)
     rig.open("pictures")
     page = rig.page
     pixel = "(canvas, x, y) => [...canvas.getContext('2d').getImageData(x, y, 1, 1).data].join()"
@@ -320,6 +332,18 @@ def test_texts_images_figures_plots_and_labels_of_a_program_are_on_the_page(rig:
     page.wait_for("document.querySelector('#over .labels span')?.textContent === 'the ball'")
     page.send_key("t")
     page.wait_for("twixt.trails?.[1].dots().length > 10")
+    (rig.start.folder / "ask").touch()
+    program.hear("written: [True, True]")
+    bare, panels = (np.asarray(Image.open(rig.start.folder / f"{name}.png"))[..., :3] for name in ("bare", "panels"))
+    assert list(bare.shape) == list(panels.shape) == page.evaluate("[innerHeight, innerWidth, 3]")
+    place = "document.querySelector('#over .images canvas').getBoundingClientRect()"
+    x, y = page.evaluate(f"(({{x, y}}) => [x + 3, y + 3])({place})")
+    assert bare[round(y), round(x)].tolist() == [255, 0, 0]
+    assert ((bare[..., 1] > 200) & (bare[..., ::2].max(-1) < 60)).sum() > 20, "the figure's line"
+    sides = "(({left, top, right, bottom}) => [left, top, right, bottom])"
+    place = "document.getElementById('name').getBoundingClientRect()"
+    x, y, right, bottom = map(round, page.evaluate(f"{sides}({place})"))
+    assert panels[y:bottom, x:right].std() > bare[y:bottom, x:right].std() + 20, "the card's title"
     # H hides the panels, but not what the program draws.
     page.send_key("h")
     page.wait_for("getComputedStyle(document.getElementById('side')).display === 'none'")

@@ -11,8 +11,10 @@ import pytest
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.session import wire
 from twixt.ipc.session.screenshots import (
+    BY_A_PAGE,
     LONGEST_PATH,
     MOST_REQUESTS,
+    NO_PICTURES,
     ScreenshotRequest,
     ScreenshotRequests,
     screenshot_path,
@@ -166,3 +168,21 @@ def test_the_text_of_a_failure_is_printable(capsys: pytest.CaptureFixture[str]) 
     requests.answer(viewer, answer)
     assert screenshot.error == " [31mred line"
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_window_gets_them_before_a_page_and_a_guest_without_pictures_never(channel: Any, until: Until) -> None:
+    host = channel.open(4)
+    without, page = channel.attach(pictures=NO_PICTURES), channel.attach(pictures=BY_A_PAGE)
+    host.screenshots.add("/page.png", 0, False)
+    until(lambda: (page.poll(), page.received.screenshots)[1])
+    window = channel.attach()
+    host.screenshots.add("/window.png", 0, False)
+    until(lambda: (window.poll(), window.received.screenshots)[1])
+    window.close()
+    last = host.screenshots.add("/page.png", 0, False)
+    until(lambda: (page.poll(), len(page.received.screenshots) == 2)[1])
+    page.close()
+    until(lambda: last.is_done)
+    without.poll()
+    assert without.received.screenshots == []
+    host.end()
