@@ -27,11 +27,11 @@ from twixt.relay.serve.access import Access
 from twixt.relay.serve.connection import CountedListener, Opening, PageConnection, number_of
 from twixt.relay.serve.controller import Controller
 from twixt.relay.serve.pages import Answer, Pages, last_component
-from twixt.relay.serve.presentation import Presentation
 from twixt.relay.serve.simulation import Simulation
 from twixt.relay.serve.viewer import Viewer
 from twixt.relay.stream import messages
 from twixt.relay.stream.messages import MOST_BYTES, ROLES, Hello, MessageError
+from twixt.relay.stream.presentation import Presentation
 
 # Largest number of pages.
 MOST_VIEWERS = 32

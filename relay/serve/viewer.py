@@ -23,7 +23,6 @@ from twixt.relay.serve import tcp
 from twixt.relay.serve.access import is_loopback
 from twixt.relay.serve.connection import PageConnection
 from twixt.relay.serve.controller import Controller
-from twixt.relay.serve.presentation import Presentation
 from twixt.relay.serve.simulation import Simulation
 from twixt.relay.stream import messages
 from twixt.relay.stream.contents import MissingContents
@@ -40,6 +39,7 @@ from twixt.relay.stream.messages import (
     Taken,
 )
 from twixt.relay.stream.overlays import MissingOverlays, PieceSize, newest_of
+from twixt.relay.stream.presentation import Presentation
 from twixt.relay.stream.repeats import Repeats
 
 # Shortest intervals between two status messages and between two presented cameras, in ns.
