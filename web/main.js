@@ -8,7 +8,7 @@
  */
 
 import {PresentedCameras, View} from "./camera.js";
-import {ClockMap, Connection} from "./connection.js";
+import {ClockMap, Connection, earlySockets, socketAddress} from "./connection.js";
 import {Contents} from "./contents.js";
 import {clockColumns, FrameLog, pairColumns, RefreshInterval} from "./frame_log.js";
 import {TrailDots, Trails} from "./marks.js";
@@ -110,7 +110,8 @@ class Page {
       this.#panel.fail(error.message);
     }
     this.connection = new Connection({
-      address: address(),
+      address: socketAddress(),
+      early: earlySockets,
       token: () => location.hash.slice(1),
       decode: (...given) => this.decoder.decode(...given),
       digests: () => this.contents.begin(),
@@ -427,11 +428,11 @@ class Page {
     }
     this.view.advance(presentMs, {scene, newest, poses, placesOf}, widthPx, heightPx, this.input.isHeld);
     const camera = this.view.matrices(widthPx, heightPx);
-    this.input.frameDrawn(this.#timestampMs);  // before the drawing, so that no pull waits for it
     const {level} = this.quality;
     pictures.forEach((one, at) => (
       Object.assign(one, {level, camera, widthPx, heightPx, canvasPx, leftPx: at * (widthPx + LINE_PX)})));
     Object.assign(this.view.seen, {canvasPx, leftPx: pictures.at(-1).leftPx});
+    this.input.frameDrawn(this.#timestampMs);  // before the drawing, so that no pull waits for it
     const isRequested = this.#request?.tick <= pictures[0].older.tick;
     const wantsPicture = this.#wantsScreenshot || isRequested;
     if (wantsPicture || pictures.length !== this.#drawn.length || !pictures.every(isSame, this.#drawn)) {
@@ -572,12 +573,6 @@ function isSame({camera, poses, layers, ...asked}, at) {
 
 function after(choices, chosen) {
   return choices[(choices.indexOf(chosen) + 1) % choices.length];
-}
-
-/** Address of the WebSockets, whatever path prefix a proxy has added to the page's. */
-function address() {
-  const url = new URL("ws", location);
-  return Object.assign(url, {protocol: url.protocol.replace("http", "ws"), hash: "", search: ""}).href;
 }
 
 function isServed() {

@@ -99,17 +99,18 @@ class Server:
 
     async def listen(self, listening: socket.socket, tls: ssl.SSLContext | None) -> WebSocketServer:
         """Begins to serve on a listening socket, which the server closes."""
-        opening = self._opening
+        opening, answer = self._opening, self._answer
 
         class Connection(PageConnection):
             OPENING = opening
+            ANSWER = staticmethod(answer)
 
         return await serve(
             self._handle,
             sock=CountedListener(listening, opening),
             ssl=tls,
             compression=None,
-            process_request=self._process_request,
+            process_request=lambda _connection, request: answer(request),
             server_header=None,
             open_timeout=HELLO_S,
             ping_interval=PING_S,
@@ -125,7 +126,7 @@ class Server:
         """Closes the connections of all pages."""
         await asyncio.gather(*(viewer.close(code, reason) for viewer in self._viewers))
 
-    def _process_request(self, _connection: ServerConnection, request: Request) -> Response | None:
+    def _answer(self, request: Request) -> Response | None:
         """Answers a request for a file of the page; returns None for a WebSocket that may open."""
         try:
             host, origin = request.headers.get("Host"), request.headers.get("Origin")
