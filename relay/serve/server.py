@@ -31,6 +31,7 @@ from twixt.relay.serve.simulation import Simulation
 from twixt.relay.serve.viewer import Viewer
 from twixt.relay.stream import messages
 from twixt.relay.stream.messages import MOST_BYTES, ROLES, Hello, MessageError
+from twixt.relay.stream.presentation import Presentation
 
 # Largest number of pages.
 MOST_VIEWERS = 32
@@ -67,6 +68,7 @@ class Server:
         self._simulation, self._access, self._pages = simulation, access, pages
         self._controllers: set[Controller] | None = set() if may_control else None
         self._viewers: dict[Viewer, None] = {}  # the one that is open longest first
+        self._presentation = Presentation(self._tell_presented)
         self._halves: dict[str, _Half] = {}
         self._nonces: OrderedDict[tuple[str, str], None] = OrderedDict()
         self._opening: Opening = OrderedDict()
@@ -85,6 +87,10 @@ class Server:
         """Tells all pages that something new was received."""
         for viewer in self._viewers:
             viewer.wake()
+
+    def _tell_presented(self) -> None:
+        for viewer in self._viewers:
+            viewer.wake_control()
 
     def picture_page(self) -> Viewer | None:
         """The page that makes screenshots: of the visible ones one that controls, else the one that is open longest."""
@@ -191,7 +197,9 @@ class Server:
             return
         pair = {hello.role: _Half(connection, hello, other.done), other.hello.role: other}
         stream, control = (pair[role] for role in ROLES)
-        viewer = Viewer(self._simulation, stream.connection, control.connection, stream.hello, self._controllers)
+        viewer = Viewer(
+            self._simulation, stream.connection, control.connection, stream.hello, self._controllers, self._presentation
+        )
         self._viewers[viewer] = None
         try:
             await viewer.run()
