@@ -65,12 +65,14 @@ EVENNESS_TABLES = ("free", "busy", "sway")
 VIEW_SCENES = (
     "one-ball", "explosion", "pile", "orbit", "planet", "teleporter", "swarm", "runner", "flat", "two-groups", "fountain"
 )  # fmt: skip
-# Worlds, links and rates of `web.web_bench`.
+# Worlds, links and rates of `web.cases`.
 WEB_NAMES = {
     "worlds": ("metronome", "runner", "balls"),
-    "links": ("loopback", "80+-20 ms", "0.1 % loss", "5 % loss", "20 Mbit/s"),
+    "links": ("loopback", "delay and drop", "80+-20 ms", "0.1 % loss", "5 % loss", "20 Mbit/s", "20 Mbit/s by ssh"),
     "rates": ("60", "20", "5"),
 }
+# Groups of `web.server_bench`.
+WEB_SERVER_GROUPS = ("loop", "server", "stop")
 # Cases of `events.events_bench`.
 EVENT_CASES = ("trouble", "stop", "overflow", "reset", "million")
 
@@ -327,13 +329,44 @@ add(
     """Evenness of the browser view in a Chromium, over links with delay, loss and little bandwidth.
 
     \b
-    All cases take twenty minutes. The links need Linux and root. The bench starts an Xvfb. A short run:
+    All cases take 25 minutes. Without --rates, only those that matter for a world and a link. The links need Linux
+    and root. The bench starts an Xvfb. A short run:
     python -m bench web --worlds metronome --links loopback --rates 60
     """,
-    seconds(12.0, least=1, about="seconds of each run"),
+    seconds(12.0, least=1, about="seconds of each run; with loss, five times as long"),
     *(names_option(f"--{name}", known) for name, known in WEB_NAMES.items()),
-    option("--screen/--no-screen", default=True, help="also measure by the pixels of the screen"),
+    option("--screen/--no-screen", default=True, help="also measure metronome by the pixels of the screen"),
+    option("--congestion", default="cubic", show_default=True, help="TCP's congestion control, such as bbr"),
     option("--quick", is_flag=True, help="test with one world, one rate and two links that the bench works"),
+    TO_JSON,
+    TO_PAGE,
+)
+add(
+    "web_server",
+    "web.server_bench:run",
+    """Cost of the browser view: slowdown of a loop, processor time, bytes and memory of the server.
+
+    \b
+    All groups take five minutes. Run no other programs during that time. A short run:
+    python -m bench web_server --turns 1 --only server
+    """,
+    seconds(1.0, least=0.1, about="seconds of a turn; twice that for a paced loop"),
+    turns(5, about="turns of each case"),
+    names_option("--only", WEB_SERVER_GROUPS),
+    option("--chromium", is_flag=True, help="also measure loops with a page in a Chromium"),
+    option("--quick", is_flag=True, help="test with one short turn of each case that the bench works"),
+    TO_JSON,
+    TO_PAGE,
+)
+add(
+    "pull",
+    "web.pull_bench:run",
+    """Time from an act of the mouse in a browser's page to the step of physics that applies the pull.
+
+    The bench takes a minute. It starts an Xvfb and a Chromium.
+    """,
+    option("--drags", type=click.IntRange(1, 10_000), default=40, show_default=True, help="drags at each rate"),
+    option("--quick", is_flag=True, help="test with few drags that the bench works"),
     TO_JSON,
     TO_PAGE,
 )

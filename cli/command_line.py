@@ -188,13 +188,16 @@ def _beside(name: str, config: Config) -> Iterator[None]:
 )
 def view(name: str | None, wait: bool, web: bool, **values: Any) -> int:
     """Attach a viewer to a running simulation."""
+    config = _config(**values)
     if web:
+        from twixt.relay.serve.owned import page_options, report_ignored
         from twixt.relay.serve.process import ServeOptions, serve
 
-        return serve(ServeOptions(name=name, seconds=values["seconds"]))
+        report_ignored(config)
+        return serve(ServeOptions(name=name, seconds=config.seconds, page=page_options(config)))
     from twixt.render.viewer.process import view as render
 
-    return render(_config(**values), name, owned=False, wait=wait)
+    return render(config, name, owned=False, wait=wait)
 
 
 @commands.command(
@@ -230,7 +233,7 @@ def view(name: str | None, wait: bool, web: bool, **values: Any) -> int:
         default=None,
         help="let pages pause, step and reset the simulation, move its sliders, pull its bodies and send it keys and clicks [default: only if --host is this machine]",
     ),
-    option("--seconds", type=click.FloatRange(min=0, min_open=True), metavar="S", help="end after S seconds"),
+    option("--seconds", type=float, metavar="S", help="end after S seconds"),
 )
 def serve(cert: str | None, plain: bool, **values: Any) -> int:
     """Show a running simulation in a browser. Prints a link to the page."""

@@ -13,12 +13,12 @@ import {NEVER_NS, roundEven} from "./stream.js";
 
 export const PREFERENCES = ["latency", "balanced", "smooth"];
 const MAX_BUFFER_MS = 60_000;
-const TOLERANCE = 1; // number of snapshots in reserve, in addition to the one that is expected next
+const TOLERANCE = 1;  // number of snapshots in reserve, in addition to the one that is expected next
 const CATCH_UP = 0.02, SLOW_DOWN = 0.04;
-const THRESHOLD = 1; // number of intervals of drift up to which the playback speed stays 1
-const DRIFT_OVER_NS = 1_000_000_000, DEVIATION_OVER_NS = 2_000_000_000; // averaging times
-const STOP_NS = 1_000_000_000, STOP_INTERVALS = 4; // a longer gap between snapshots is a stop, not jitter
-const FIRST_GAPS = 3; // number of first gaps in which the clock is never ahead of the wanted delay
+const THRESHOLD = 1;  // number of intervals of drift up to which the playback speed stays 1
+const DRIFT_OVER_NS = 1_000_000_000, DEVIATION_OVER_NS = 2_000_000_000;  // averaging times
+const STOP_NS = 1_000_000_000, STOP_INTERVALS = 4;  // a longer gap between snapshots is a stop, not jitter
+const FIRST_GAPS = 3;  // number of first gaps in which the clock is never ahead of the wanted delay
 const SET_TAU_NS = 500_000_000, SET_FAR_NS = 60_000_000, SET_FAR_INTERVALS = 1.2, SET_SPEED = 0.25;
 
 /** The user's choices: response of `auto` to stalls, and delay of `buffered` in ms (null: from measured jitter). */
@@ -183,25 +183,25 @@ class ArrivalJitter {
       const share = Math.min(1, intervalNs / DEVIATION_OVER_NS);
       const offNs = gapNs - this.#meanNs;
       this.#meanNs += share * offNs;
-      this.#variance = (1 - share) * (this.#variance + share * offNs * offNs); // West 1979
+      this.#variance = (1 - share) * (this.#variance + share * offNs * offNs);  // West 1979
     }
     this.#arrivalNs = arrivalNs;
   }
 }
 
-const SLEW = 0.03, SLEW_TAU_NS = 500_000_000; // the playback speed is within 1 +- SLEW while the excess is small
-const DEBT_NS = 60_000_000, DEBT_INTERVALS = 1.2, DEBT_SPEED = 0.5; // a larger excess is a debt
-const SLOW_FRAME_NS = 100_000_000; // a longer frame is not seen as motion
-const ROOM_NS = 33_000_000, ROOM_INTERVALS = 0.5; // time behind the newest snapshot of the preference `balanced`
-const ESTIMATE_EVERY = 4; // arrivals
-const DEBT_MEMORY_NS = 1_000_000_000; // offsets of this time before a dropped debt are discarded
+const SLEW = 0.03, SLEW_TAU_NS = 500_000_000;  // the playback speed is within 1 +- SLEW while the excess is small
+const DEBT_NS = 60_000_000, DEBT_INTERVALS = 1.2, DEBT_SPEED = 0.5;  // a larger excess is a debt
+const SLOW_FRAME_NS = 100_000_000;  // a longer frame is not seen as motion
+const ROOM_NS = 33_000_000, ROOM_INTERVALS = 0.5;  // time behind the newest snapshot of the preference `balanced`
+const ESTIMATE_EVERY = 4;  // arrivals
+const DEBT_MEMORY_NS = 1_000_000_000;  // offsets of this time before a dropped debt are discarded
 // Brake
-const GAIN_PER_NS = 24e-9; // largest acceleration after a stop
+const GAIN_PER_NS = 24e-9;  // largest acceleration after a stop
 const STOPPED = 0.1, STOOD_NS = 30_000_000, STARTED = 1.3;
 const FULL_BRAKING = 0.75, LEAST_SPEED = 0.4, KEPT_SHARE = 0.4, REMAINDER_NS = 200_000;
 // SteadyRate
-const EVEN = 0.03, UNEVEN = 0.08; // limits of the relative change of the interval
-const UNSEEN_NS = 1_000_000, SEEN_NS = 4_000_000; // limits of this change in wall time
+const EVEN = 0.03, UNEVEN = 0.08;  // limits of the relative change of the interval
+const UNSEEN_NS = 1_000_000, SEEN_NS = 4_000_000;  // limits of this change in wall time
 const RELEASE_TAU_NS = 1_500_000_000, RATE_TAU_NS = 30_000_000;
 const MEANS_OVER_NS = [500_000_000, 2_000_000_000];
 const PULL_TAU_NS = 1_000_000_000, PULL_MAX = 0.5;
@@ -213,10 +213,10 @@ export class AutoMode {
   #preferences;
   #estimator = new OffsetEstimator();
   #drawDelay = new LeastDrawDelay();
-  #drawDueNs = null; // due time of the last draw time
+  #drawDueNs = null;  // due time of the last draw time
   #newestSimNs = null;
   #newestDueNs = 0;
-  #shortfallNs = 0; // at the last frame: present time minus due time of the newest snapshot
+  #shortfallNs = 0;  // at the last frame: present time minus due time of the newest snapshot
   #wantedNs = 0;
   #unestimated = 0;
   #slips = 0;

@@ -22,12 +22,12 @@ const FORGET_MS = 30_000;
 const JUMP_NS = 20_000_000;
 
 export class ClockMap {
-  #atMs = 0; // page's instant of the last trip; the next four are those of this instant
-  #lowNs = -Infinity; // bounds of the offset (server's clock minus page's clock)
+  #atMs = 0;  // page's instant of the last trip; the next four are those of this instant
+  #lowNs = -Infinity;  // bounds of the offset (server's clock minus page's clock)
   #highNs = Infinity;
   #offsetNs = 0;
   #targetNs = 0;
-  #trips = 0; // since the beginning, a silence or a jump
+  #trips = 0;  // since the beginning, a silence or a jump
 
   /**
    * Records a round trip. Trips with a value that is not finite, and trips of negative length, are ignored.
@@ -124,6 +124,7 @@ export class Connection {
   #pings = new Map();
   #pingId = 0;
   #isWelcome = false;
+  #received = 0;
   #applied = 0;
   #acknowledged = 0;
   #awaitsFrame = false;
@@ -136,7 +137,8 @@ export class Connection {
    * @param {object} options
    * @param {string} options.address  address of both WebSockets
    * @param {() => string} options.token  secret of the link
-   * @param {(buffer: ArrayBuffer) => object} options.decode  decodes a message of the stream
+   * @param {(buffer: ArrayBuffer, after: number) => ?object} options.decode  decodes a message of the stream; null if
+   *     its number is not above `after`
    * @param {() => string[]} options.digests  digests of the contents that the page has
    * @param {(welcome: object) => void} options.onWelcome  before any other message of a connection
    * @param {(message: object, arrivalMs: number) => void} options.onStream
@@ -244,7 +246,7 @@ export class Connection {
     if (!token) return this.#become("refused", "no-token");
     this.#attemptMs = nowMs();
     this.#reason = null;
-    this.#applied = this.#acknowledged = this.#piece = 0;
+    this.#received = this.#applied = this.#acknowledged = this.#piece = 0;
     this.#awaitsFrame = false;
     const hello = {kind: "hello", protocol: PROTOCOL, token, nonce: hexOf(randomBytes(NONCE_BYTES))};
     for (const role of ROLES) {
@@ -265,7 +267,11 @@ export class Connection {
       if (typeof data === "string") return this.#receiveText(JSON.parse(data), arrivalMs);
       this.messages += 1;
       this.bytes += data.byteLength;
-      this.#options.onStream(this.#options.decode(data), arrivalMs);
+      // On a link that loses packets, a message comes on both connections, and counts when it comes first.
+      const message = this.#options.decode(data, this.#received);
+      if (message === null) return;
+      this.#received = message.number;
+      this.#options.onStream(message, arrivalMs);
     } catch (error) {
       this.#reason ??= {reason: "damaged", text: error.message};
       this.#lose();

@@ -48,18 +48,18 @@ export function bisectRight(ordered, value) {
   return first;
 }
 
-export const MEMORY_NS = 10_000_000_000; // a required offset is remembered for this time
+export const MEMORY_NS = 10_000_000_000;  // a required offset is remembered for this time
 const BUCKET_NS = 500_000_000;
-const FEW = 4; // with fewer samples, the largest required offset is used instead of the second largest
-const STALL_NS = 250_000_000, STALL_INTERVALS = 2.5; // excess over the median that shows a stall
+const FEW = 4;  // with fewer samples, the largest required offset is used instead of the second largest
+const STALL_NS = 250_000_000, STALL_INTERVALS = 2.5;  // excess over the median that shows a stall
 const STALL_OVER_NS = 3_000_000_000, FALLING_NS = 250_000_000, FALLING_INTERVALS = 4, FALL_NS = 1_000_000;
 const STALL_MEMORY_NS = 240_000_000_000, MAX_STALL_OFFSET_NS = 2_000_000_000;
 const MARGIN_NS = 300_000, SCATTER_FACTOR = 0.5, SCATTER_MARGIN_MAX_NS = 12_000_000;
 const MEDIAN_OF = 31;
 const LONG_AGO_NS = -(2 ** 70);
-const UNDERRUNS_PER_S = 0.15; // number of underruns that lost snapshots may cause
+const UNDERRUNS_PER_S = 0.15;  // number of underruns that lost snapshots may cause
 const LOSS_MEMORY_NS = 40_000_000_000, LEAST_NS = 2_000_000_000;
-const MOST_INTERVALS = 8; // longer gaps are stalls, not losses
+const MOST_INTERVALS = 8;  // longer gaps are stalls, not losses
 const LATENESSES = 128;
 
 /**
@@ -71,13 +71,13 @@ const LATENESSES = 128;
 
 /** Estimates the playback offset from the two largest required offsets of each half second of the last ten. */
 export class OffsetEstimator {
-  #buckets = []; // {sinceNs, top: RequiredOffset[]}
+  #buckets = [];  // {sinceNs, top: RequiredOffset[]}
   #recent = [];
   #count = 0;
   #losses = new LossEstimator();
   #longest = new LongestStall();
   #stalledUntilNs = LONG_AGO_NS;
-  #lowestNs = 0; // lowest required offset after the stall began, and the instant of this offset
+  #lowestNs = 0;  // lowest required offset after the stall began, and the instant of this offset
   #fellAtNs = 0;
 
   /** Records an arrival. The frame at `nowNs` was the first frame that could draw the snapshot. */
@@ -167,7 +167,7 @@ function requiredNowNs({offsetNs, gapNs, intervals}, intervalNs) {
 
 /** Largest required offset of the last minutes. Offsets above MAX_STALL_OFFSET_NS are ignored. */
 export class LongestStall {
-  #tops = []; // [instant, largest required offset from then until the next entry]
+  #tops = [];  // [instant, largest required offset from then until the next entry]
 
   get valueNs() { return this.#tops.length ? Math.max(...this.#tops.map(([, offsetNs]) => offsetNs)) : null; }
 
@@ -202,7 +202,7 @@ export class LeastDrawDelay {
 /** Computes the playback offset for lost snapshots, from the gaps of several intervals and the lateness of all. */
 export class LossEstimator {
   #latenessesNs = new QuantileWindow(LATENESSES);
-  #gaps = []; // [instant, length in intervals]
+  #gaps = [];  // [instant, length in intervals]
   #sinceNs = null;
   #nowNs = 0;
 

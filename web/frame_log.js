@@ -26,7 +26,7 @@ const NUMBERS = [
   "usedPublishedNs", "newestTick", "newestSimNs", "newestDueNs", "newestPublishedNs", "worldEpoch", "planNumber",
   "newestArrivalNs", "planRate", "ageBoundMs", "refreshMs", "workMs", "latenessMs", "messages", "bytes", "held",
 ];
-const TEXTS = ["mode", "reason", "clockMode", "method"];
+const TEXTS = ["mode", "reason", "clockMode", "method", "quality"];
 
 /** The rows of the last `KEPT_FRAMES` frames. */
 export class FrameLog {

@@ -16,13 +16,13 @@ import {Overlay, pictureOf} from "./overlay.js";
 import {nextScale, onlyInWindow, Panel} from "./panel.js";
 import {MODES, PlaybackClock} from "./playback_clock.js";
 import {DrawnPoses, ParentLog, publishedPlaces} from "./pose.js";
-import {Renderer} from "./renderer.js";
+import {LEVELS, QualityLadder, Renderer} from "./renderer.js";
 import {Scene} from "./scene.js";
 import {SnapshotStore, Standstill} from "./snapshots.js";
 import {UserInput} from "./user_input.js";
 import {Decoder} from "./wire.js";
 
-const METHODS = ["auto", "hermite", "linear", "none"];
+const METHODS = ["auto", "hermite", "linear", "none", "latest"];
 const CLOCKS = Object.keys(MODES);
 const PREFERENCES = ["latency", "balanced", "smooth"];
 // Snapshots that wait for their scene: with more, they are drawn with the present scene.
@@ -35,8 +35,12 @@ const PANEL_MS = 250;
 // Figures on the panel are of the last seconds.
 const SHOWN_S = 5;
 const idle = window.requestIdleCallback ?? setTimeout;
-// More pixels than this for a CSS pixel cost, and cannot be seen.
-const MOST_DENSITY = 2;
+// With the quality "full" in the page's address, the quality level never changes.
+const IS_HELD = new URLSearchParams(location.search).get("quality") === LEVELS[0].name;
+// A picture that takes longer than this is not waited for: perhaps the driver does not tell when it is drawn.
+const MOST_BUSY_MS = 5000;
+// Width of the black line between the halves of a split view.
+const LINE_PX = 2;
 // Bytes of a picture in one message.
 const PIECE_BYTES = 4096;
 
@@ -45,6 +49,7 @@ class Page {
   frameLog = new FrameLog();
   store = new SnapshotStore();
   clock = new PlaybackClock();
+  leftClock = this.clock;  // of the left half of a split view
   clockMap = new ClockMap();
   contents = new Contents();
   connection;
@@ -53,12 +58,17 @@ class Page {
   view = new View();
   overlay = new Overlay(document);
   method = METHODS[0];
+  isSplit = false;
+  // Method of the left half: what a viewer draws that does not interpolate. "": that of the right half.
+  #leftMethod = "latest";
   status = {};
   plan = null;
   isPaused = false;
   timeScale = 1;
   decoder = new Decoder();
+  quality = new QualityLadder();
   #refresh = new RefreshInterval();
+  #pictureMs = null;  // instant at which the last picture was handed to the GPU; null if the last frame drew none
   #panel;
   #parents = new ParentLog();
   #canvas = document.getElementById("view");
@@ -70,12 +80,14 @@ class Page {
   #isStale = false;
   #standstill = new Standstill();
   #isResting = false;  // no frames were made, and nothing fresh was drawn since
-  #pair = null;
-  shown = null;  // scene, poses and draw time of the last frame
+  #pair = null;  // of the last frame, in the right half
+  #timesNs = null;  // draw times of the left and of the right half
+  shown = null;  // scene, poses and draw time of the last frame, in the right half
   #drawNs = null;
-  trails = null;  // null: off
+  trails = null;  // of the left and of the right half; null: off
+  #trailSeconds = 1;
   #dots = null;
-  #drawn = {};
+  #drawn = [];  // the pictures of the last frame that was drawn
   #timestampMs = null;
   #panelMs = -Infinity;
   #taken = {messages: 0, bytes: 0};
@@ -95,7 +107,7 @@ class Page {
     this.connection = new Connection({
       address: address(),
       token: () => location.hash.slice(1),
-      decode: (buffer) => this.decoder.decode(buffer),
+      decode: (...given) => this.decoder.decode(...given),
       digests: () => this.contents.begin(),
       onWelcome: (welcome) => this.#begin(welcome),
       onStream: (message, arrivalMs) => this.#take(message, arrivalMs),
@@ -113,6 +125,7 @@ class Page {
     const see = () => {
       if (document.visibilityState === "visible") this.input.begin();
       else this.input.letGo();
+      this.quality.forget();
       this.connection.setVisible(document.visibilityState === "visible");
     };
     document.addEventListener("visibilitychange", see);
@@ -135,6 +148,7 @@ class Page {
       ...this.connection.state, welcome: this.connection.welcome, clock: this.clock.state, clockMode: this.clock.mode,
       method: this.method, roundTripMs: this.connection.roundTripMs, boundMs: this.clockMap.boundMs,
       refreshMs: this.#refresh.ms, held: this.store.count, heldBytes: this.store.bytes, thinned: this.store.thinned,
+      quality: this.quality.level.name,
       waiting: this.#waiting.length, sceneVersion: this.scene?.version ?? null,
     };
   }
@@ -165,12 +179,23 @@ class Page {
   }
 
   /** Applies the options of the run. The user may have changed them when another connection begins. */
-  #beginWith({interpolation, clock, prefer, buffer_ms: bufferMs = null, overlay, keys, camera}) {
-    if (METHODS.includes(interpolation)) this.method = interpolation;
-    else if (interpolation) this.#remarks.push(`${interpolation} runs only in the window`);
-    if (CLOCKS.includes(clock)) this.clock.select(clock);
-    if (PREFERENCES.includes(prefer)) this.clock.prefer = prefer;
-    this.clock.bufferMs = bufferMs;
+  #beginWith({interpolation, clock, prefer, buffer_ms: bufferMs = null, split, trails, overlay, keys, camera}) {
+    const [[leftMethod, leftClock], [rightMethod, rightClock]] = split ?? [["latest"], []];
+    const known = (method) => {
+      if (METHODS.includes(method)) return method;
+      if (method) this.#remarks.push(`${method} runs only in the window`);
+      return "";
+    };
+    this.method = known(rightMethod || interpolation) || this.method;
+    this.#leftMethod = known(leftMethod);
+    this.isSplit = split !== undefined;
+    const made = (mode) => new PlaybackClock(mode || CLOCKS[0], prefer, bufferMs);
+    this.clock = this.leftClock = made(rightClock || clock);
+    if (leftClock) this.leftClock = made(leftClock);
+    if (trails) {
+      this.#trailSeconds = trails === "all" ? Infinity : Number(trails);
+      this.#switchTrails();
+    }
     if (overlay === false) this.#panel.setBare(true);
     this.input.keyboard.hasKeys = keys !== false;
     this.view.mayFollow = camera !== "still";
@@ -201,7 +226,7 @@ class Page {
     } else if (message.kind === "content" && this.contents.add(message) && this.scene !== null) {
       this.scene.refresh();
       this.renderer.setScene(this.scene);
-      this.#drawn = {};
+      this.#drawn = [];
     } else if (message.kind === "overlay") {
       this.overlay.take(message);
     }
@@ -214,7 +239,8 @@ class Page {
     this.scene = new Scene(message, this.contents);
     this.#parents.add(this.scene);
     this.renderer.setScene(this.scene);
-    this.#drawn = {};
+    this.quality.forget();
+    this.#drawn = [];
     const remarks = [...this.#remarks, ...onlyInWindow(message.head, METHODS), this.contents.trouble];
     this.#panel.remark(remarks.filter(Boolean));
     if (isFirst || message.cameraVersion !== this.cameraVersion) {
@@ -241,11 +267,12 @@ class Page {
     if (this.#standstill.endsWith(snapshot) || this.#isStale) this.#cut();
     if (snapshot.worldEpoch > this.#newestEpoch) {
       this.#newestEpoch = snapshot.worldEpoch;
-      this.trails?.clear();
+      this.trails?.forEach((trails) => trails.clear());
       this.input.forget();
     }
     const arrivalNs = snapshot.arrivalNs = this.clockMap.toServerNs(arrivalMs);
-    this.clock.observe(snapshot.simNs, snapshot.dueNs, arrivalNs, snapshot.worldEpoch, snapshot.planNumber);
+    const {simNs, dueNs, worldEpoch, planNumber} = snapshot;
+    for (const clock of this.#clocks) clock.observe(simNs, dueNs, arrivalNs, worldEpoch, planNumber);
     if (this.store.add(snapshot)) this.renderer.upload(snapshot);
     this.connection.applied(message);
   }
@@ -254,9 +281,14 @@ class Page {
   #cut() {
     this.#isStale = false;
     this.store.clear();
-    const {mode, prefer, bufferMs} = this.clock;
-    this.clock = new PlaybackClock(mode, prefer, bufferMs);
-    if (this.plan !== null) this.clock.replan(this.plan);
+    const anew = ({mode, prefer, bufferMs}) => new PlaybackClock(mode, prefer, bufferMs), {clock, leftClock} = this;
+    this.clock = this.leftClock = anew(clock);
+    if (leftClock !== clock) this.leftClock = anew(leftClock);
+    if (this.plan !== null) for (const one of this.#clocks) one.replan(this.plan);
+  }
+
+  get #clocks() {
+    return new Set([this.leftClock, this.clock]);
   }
 
   #control(message) {
@@ -265,7 +297,7 @@ class Page {
         number: message.number, worldEpoch: message.world_epoch + this.#worldsBefore, wallNs: message.wall_ns,
         simNs: this.decoder.simNs(message.sim_time_ns), rate: message.rate,
       };
-      this.clock.replan(this.plan);
+      for (const clock of this.#clocks) clock.replan(this.plan);
       // A plan without an instant is no pause: the simulation waits for its first viewer.
       this.isPaused = message.rate === 0 && message.wall_ns !== -Number(this.#originNs);
       this.timeScale = message.rate || this.timeScale;
@@ -297,6 +329,7 @@ class Page {
     this.#isResting ||= gapMs > STALE_MS;
     this.#isStale ||= this.store.count > 0 && (gapMs > STALE_MS || !this.clockMap.isReady);
     this.#enterWaiting();
+    if (this.#isFenced(timestampMs, beginMs)) return;
     const presentNs = this.clockMap.toServerNs(timestampMs + this.#refresh.ms);
     if (this.store.count && this.renderer !== null) this.#draw(presentNs);
     this.overlay.draw();
@@ -309,32 +342,15 @@ class Page {
     }
   }
 
-  #draw(presentNs) {
-    if (!this.#isStale || this.#pair === null) {
-      const drawNs = this.clock.advanceTo(presentNs);
-      this.#pair = this.store.at(drawNs);
-      for (const snapshot of this.store.dropBefore(drawNs)) this.renderer.release(snapshot);
-    }
-    const {before, older, newer, share, drawNs} = this.#pair, {scene, method} = this, {newest} = this.store;
-    const {parentsOf} = this.#parents, [widthPx, heightPx] = this.#size();
-    const poses = new DrawnPoses(this.#pair, method, parentsOf), placesOf = () => publishedPlaces(newest, parentsOf);
-    this.shown = {scene, poses, drawNs};
-    const presentMs = this.#timestampMs + this.#refresh.ms;
-    this.view.advance(presentMs, {scene, newest, poses, placesOf}, widthPx, heightPx, this.input.isHeld);
-    const camera = this.view.matrices(widthPx, heightPx);
-    const asked = {before, older, newer, share, method, camera, widthPx, heightPx, poses: parentsOf && poses};
-    const isRequested = this.#request?.tick <= older.tick;
-    if (this.#wantsScreenshot || isRequested || !isSame(asked, this.#drawn)) {
-      this.renderer.draw(asked);
-      this.overlay.label(scene, poses, asked);
-      this.#drawTrails(presentMs, poses, asked);
-      if (this.#drawn.camera === undefined) idle(() => this.renderer.prepare());
-    }
-    this.#drawn = asked;
-    this.input.frameDrawn(this.#timestampMs);
-    if (this.#wantsScreenshot) pictureOf(this.#canvas, true).then((picture) => this.#panel.save(picture));
-    this.#wantsScreenshot = false;
-    if (isRequested) this.#answer(older.tick);
+  /** Chooses the quality level. True if this frame draws no picture, because the GPU still draws the last one. */
+  #isFenced(timestampMs, beginMs) {
+    const {quality, renderer} = this;
+    if (renderer === null || IS_HELD) return false;
+    const busyMs = this.#pictureMs === null ? null : renderer.isBusy ? beginMs - this.#pictureMs : 0;
+    quality.frame(timestampMs, this.#refresh.ms, busyMs, {...renderer.has, density: devicePixelRatio > 1});
+    const isFenced = quality.level.isFenced && busyMs > 0 && busyMs < MOST_BUSY_MS;
+    if (!isFenced) this.#pictureMs = null;
+    return isFenced;
   }
 
   async #answer(tick) {
@@ -353,15 +369,69 @@ class Page {
     this.#picture.from = end;
   }
 
-  #drawTrails(presentMs, poses, {older, camera, widthPx}) {
+  #draw(presentNs) {
+    if (!this.#isStale || this.#timesNs === null) {
+      const {clock, leftClock} = this, rightNs = clock.advanceTo(presentNs);
+      this.#timesNs = [leftClock === clock ? rightNs : leftClock.advanceTo(presentNs), rightNs];
+    }
+    const {scene, store} = this, {newest} = store, {parentsOf} = this.#parents, [canvasPx, heightPx] = this.#size();
+    const halves = this.isSplit ? [0, 1] : [1], methods = [this.#leftMethod || this.method, this.method];
+    let oldestNs = Infinity;
+    const pictures = halves.map((half) => {
+      const layers = scene.layers.map((layer, at) => {
+        const method = layer.method ?? methods[half], atNs = this.#timesNs[half] - layer.delayNs;
+        const pair = store.at(atNs, half === halves[0] && at === 0);
+        oldestNs = Math.min(oldestNs, atNs);
+        if (method !== "latest") return {...pair, method};
+        return {before: null, older: newest, newer: newest, share: 0, drawNs: newest.simNs, method};
+      });
+      const poses = new DrawnPoses(layers[0], layers[0].method, parentsOf, (body) => layers[scene.layerOf(body)]);
+      return {...layers[0], layers, half, poses};
+    });
+    for (const snapshot of store.dropBefore(oldestNs)) this.renderer.release(snapshot);
+    const {poses, drawNs} = this.#pair = pictures.at(-1);
+    this.shown = {scene, poses, drawNs};
+    const presentMs = this.#timestampMs + this.#refresh.ms, placesOf = () => publishedPlaces(newest, parentsOf);
+    const widthPx = this.isSplit ? Math.max(1, (canvasPx - LINE_PX) >> 1) : canvasPx;
+    this.view.advance(presentMs, {scene, newest, poses, placesOf}, widthPx, heightPx, this.input.isHeld);
+    const camera = this.view.matrices(widthPx, heightPx);
+    this.input.frameDrawn(this.#timestampMs);  // before the drawing, so that no pull waits for it
+    const {level} = this.quality;
+    pictures.forEach((one, at) => (
+      Object.assign(one, {level, camera, widthPx, heightPx, canvasPx, leftPx: at * (widthPx + LINE_PX)})));
+    Object.assign(this.view.seen, {canvasPx, leftPx: pictures.at(-1).leftPx});
+    const isRequested = this.#request?.tick <= pictures[0].older.tick;
+    const wantsPicture = this.#wantsScreenshot || isRequested;
+    if (wantsPicture || pictures.length !== this.#drawn.length || !pictures.every(isSame, this.#drawn)) {
+      for (const one of pictures) {
+        this.renderer.draw(one);
+        this.#drawTrails(presentMs, one);
+      }
+      this.#pictureMs = performance.now();
+      this.overlay.label(scene, pictures);
+      if (!this.#drawn.length) idle(() => this.renderer.prepare());
+    }
+    this.#drawn = pictures;
+    if (this.#wantsScreenshot) pictureOf(this.#canvas, true).then((picture) => this.#panel.save(picture));
+    this.#wantsScreenshot = false;
+    if (isRequested) this.#answer(pictures[0].older.tick);
+  }
+
+  #switchTrails() {
+    this.trails = this.trails === null ? [1, 2].map(() => new Trails(this.#trailSeconds)) : null;
+    this.#drawn = [];
+  }
+
+  #drawTrails(presentMs, {poses, older, camera, canvasPx, half}) {
     if (this.trails === null) return;
+    const trails = this.trails[half];
     this.#dots ??= new TrailDots(this.renderer);
-    this.trails.add(presentMs, poses, older);
-    this.#dots.draw(this.trails.dots(), this.scene, older, camera, widthPx / this.#canvas.clientWidth);
+    trails.add(presentMs, poses, older);
+    this.#dots.draw(trails.dots(), this.scene, older, camera, canvasPx / this.#canvas.clientWidth);
   }
 
   #size() {
-    const density = Math.min(devicePixelRatio, MOST_DENSITY);
+    const density = Math.min(devicePixelRatio, this.quality.level.density);
     const {clientWidth, clientHeight} = this.#canvas;
     return [Math.max(1, Math.round(clientWidth * density)), Math.max(1, Math.round(clientHeight * density))];
   }
@@ -370,6 +440,7 @@ class Page {
     const {messages, bytes} = this.connection, {state} = this.clock, pair = this.#pair;
     const row = {
       timestampMs, presentNs, refreshMs: this.#refresh.ms, ageBoundMs: this.clockMap.boundMs,
+      quality: this.quality.level.name,
       messages: messages - this.#taken.messages, bytes: bytes - this.#taken.bytes, latenessMs: beginMs - timestampMs,
       ...clockColumns(state, this.plan),
       ...pairColumns(this.store.newest && pair, this.store.newest, this.method, this.#drawNs, this.#isStale),
@@ -386,9 +457,17 @@ class Page {
     return {
       figures, state: this.state, status: this.status, isPaused: this.isPaused, timeScale: this.timeScale,
       modes: this.frameLog.column("mode", SHOWN_S), timestampsMs: this.frameLog.column("timestampMs", SHOWN_S),
-      picked: this.input.picked(), bodies: this.store.newest?.count ?? null, rate: this.store.newest?.rate ?? null,
+      captions: this.#captions(), picked: this.input.picked(), bodies: this.store.newest?.count ?? null,
+      rate: this.store.newest?.rate ?? null,
       bytesPerS: figures.seconds > 0 ? bytes.reduce((sum, value) => sum + value, 0) / figures.seconds : null,
     };
+  }
+
+  /** Captions of the two halves; null without a split view. */
+  #captions() {
+    if (!this.isSplit) return null;
+    const halves = [[this.#leftMethod || this.method, this.leftClock], [this.method, this.clock]];
+    return halves.map(([method, clock]) => `${method}, clock ${clock.mode}`);
   }
 
   // -- the user
@@ -405,13 +484,18 @@ class Page {
         this.clock.select(after(CLOCKS, this.clock.mode));
         this.#panel.note(`clock: ${this.clock.mode}`);
       },
-      prefer: () => this.#panel.note(`prefer: ${(this.clock.prefer = after(PREFERENCES, this.clock.prefer))}`),
+      prefer: () => {
+        const prefer = after(PREFERENCES, this.clock.prefer);
+        for (const clock of this.#clocks) clock.prefer = prefer;
+        this.#panel.note(`prefer: ${prefer}`);
+      },
+      split: () => this.#panel.note(`split view ${(this.isSplit = !this.isSplit) ? "on" : "off"}`),
       frame: () => this.#panel.note(this.view.frameAll() ? "all bodies framed" : "the program has locked the camera"),
       trails: () => {
-        this.trails = this.trails === null ? new Trails() : null;
-        this.#drawn = {};
-        this.#panel.note(this.trails === null ? "no trails" : "trails of the last second");
+        this.#switchTrails();
+        this.#panel.note(`trails ${this.trails === null ? "off" : "on"}`);
       },
+      keys: () => this.input.keyboard.help,
       turn: (index, value) => this.connection.command("control", [index, value]),
       screenshot: () => (this.#wantsScreenshot = true),
     };
@@ -436,10 +520,11 @@ class Page {
 
 }
 
-/** True if a picture that is asked for is the one that was drawn last. */
-function isSame({camera, ...asked}, drawn) {
-  const isEqual = (name) => camera[name].every((value, i) => value === drawn.camera?.[name][i]);
-  return Object.keys(asked).every((name) => asked[name] === drawn[name]) && isEqual("view") && isEqual("projection");
+/** True if a picture that is asked for is the one that was drawn last. this: the pictures that were drawn. */
+function isSame({camera, poses, layers, ...asked}, at) {
+  const drawn = this[at], isEqual = (one, other) => Object.keys(one).every((name) => one[name] === other[name]);
+  return isEqual(asked, drawn) && layers.every((layer, index) => isEqual(layer, drawn.layers[index]))
+    && isEqual(camera.view, drawn.camera.view) && isEqual(camera.projection, drawn.camera.projection);
 }
 
 function after(choices, chosen) {

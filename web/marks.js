@@ -3,7 +3,7 @@
  *
  * Marks are matched by key and blended as in render/interpolation/blending.py. Solids and lines are those of
  * render/draw/marks/mark_solids.py. A solid is a row like those of bodies, so the programs of shapes draw it. Trails
- * are those of render/scene/trails.py, of the last second.
+ * are those of render/scene/trails.py.
  *
  * Always: a picture that stands still adds no dots, and its trails do not age. A body at rest has no dots, and a body
  * that was moved elsewhere loses its dots. Memory and work are bounded, whatever the number of bodies.
@@ -224,10 +224,10 @@ export class Marks {
   }
 }
 
-const SECONDS = 1;
 // Bodies whose positions are stored, and those of them whose dots are drawn: the ones that moved furthest.
 const MOST_BODIES = 256, MOST_DOTTED = 64;
-const MOST_FRAMES = 256;
+// Limits of what is drawn and stored, see render/scene/trails.py.
+const MOST_DOTS = 8192, MOST_FRAMES = 4096;
 const CONTINUITY_MASK = 0xffff;
 const DOT_PX = 5, DOT_BYTES = 16;
 const VERTEX = `#version 300 es
@@ -258,19 +258,31 @@ export function trailRows(count) {
   return Array.from({length: Math.ceil(count / stride)}, (_, at) => at * stride);
 }
 
-/** Dots of one picture. Pure: reads no clock. */
+/**
+ * Dots of one picture in the last `seconds`, which may be Infinity. When no further frame has room, every second one is
+ * removed, and from then on only half as many are kept, besides the newest. Pure: reads no clock.
+ */
 export class Trails {
+  #seconds;
   #rows = [];
   #count = 0;
-  #frames = [];  // the oldest first: {ms, places}
+  #frames = [];  // the oldest first: {ms, places, number}
+  #stride = 1;  // the frames whose numbers are multiples of it are kept
+  #number = 0;
   #drawn = null;
   #epochs = new Map();
   #presentMs = null;
   #nowMs = 0;  // a time that stops when the picture does
 
+  constructor(seconds = 1) {
+    this.#seconds = seconds;
+  }
+
   /** Removes all dots. */
   clear() {
     this.#frames = [];
+    this.#stride = 1;
+    this.#number = 0;
     this.#drawn = null;
     this.#epochs.clear();
   }
@@ -303,24 +315,33 @@ export class Trails {
     if (drawn !== null && places.every((value, at) => Object.is(value, drawn[at]))) return;
     this.#drawn = places.slice();
     this.#nowMs += passedMs;
-    const before = this.#frames.at(-1)?.places;
+    let frames = this.#frames;
+    if (frames.at(-1)?.number % this.#stride) frames.pop();
+    while (frames.length && this.#age(frames[0]) >= 1) frames.shift();
+    if (frames.length + 1 > Math.min(MOST_FRAMES, MOST_DOTS / Math.min(this.#rows.length, MOST_DOTTED))) {
+      this.#stride *= 2;
+      frames = this.#frames = frames.filter(({number}) => number % this.#stride === 0);
+    }
+    const before = frames.at(-1)?.places, isKept = this.#number % this.#stride === 0;
     for (let at = 0; before !== undefined && at < places.length; at += 3) {
       const isAtRest = [0, 1, 2].every((axis) => before[at + axis] === places[at + axis]);
-      if (isAtRest) before.fill(NaN, at, at + 3);
+      if (isAtRest) (isKept ? before : places).fill(NaN, at, at + 3);
     }
-    this.#frames.push({ms: this.#nowMs, places});
-    const isOld = ({ms}) => this.#nowMs - ms >= SECONDS * 1000;
-    while (this.#frames.length > MOST_FRAMES || isOld(this.#frames[0])) this.#frames.shift();
+    frames.push({ms: this.#nowMs, places, number: this.#number++});
   }
 
-  /** @returns {{body: number, position: number[], alpha: number}[]} alpha: 1 for the newest dots, 0 after a second */
+  #age({ms}) {
+    return (this.#nowMs - ms) / (this.#seconds * 1000);
+  }
+
+  /** @returns {{body: number, position: number[], alpha: number}[]} alpha: 1 for the newest dots, 0 for the oldest */
   dots() {
-    const found = [], frames = this.#frames;
+    const found = [];
     for (const row of this.#furthest()) {
-      for (const {ms, places} of frames) {
-        const position = [...places.subarray(3 * row, 3 * row + 3)];
+      for (const frame of this.#frames) {
+        const position = [...frame.places.subarray(3 * row, 3 * row + 3)];
         if (Number.isNaN(position[0])) continue;
-        found.push({body: this.#rows[row], position, alpha: 1 - (this.#nowMs - ms) / (SECONDS * 1000)});
+        found.push({body: this.#rows[row], position, alpha: 1 - this.#age(frame)});
       }
     }
     return found;

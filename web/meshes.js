@@ -292,11 +292,11 @@ export class Meshes {
 
   /**
    * Blends the vertices of the bodies that deform.
-   * @param {{older: object, newer: object?, share: number}} pair from `chosenPair`
+   * @param {function(number): {older: object, newer: object?, share: number}} pairOf from `chosenPair`, of a body
    */
-  begin({older, newer, share}) {
+  begin(pairOf) {
     for (const surface of this.surfaces) {
-      const {mesh, body} = surface;
+      const {mesh, body} = surface, {older, newer, share} = pairOf(body);
       const start = this.#surfaceIn(older, surface);
       const isOne = newer !== null && share > 0 && !((epochOf(older, body) ^ epochOf(newer, body)) & CONTINUITY);
       const end = isOne ? this.#surfaceIn(newer, surface) : null;

@@ -273,9 +273,10 @@ export function labelsOf(scene, poses, asked) {
  * Places the labels that are in the view, the farthest first; at most MOST_LABELS, the nearest ones.
  * @param {ReturnType<typeof labelsOf>} labels
  * @param {{view: ArrayLike<number>, projection: ArrayLike<number>, eye: number[]}} camera
+ * @param {number} leftPx left edge of the picture
  * @returns {{xPx: number, yPx: number, text: string, color: number[], size: number}[]}
  */
-export function placedLabels(labels, {view, projection, eye}, widthPx, heightPx) {
+export function placedLabels(labels, {view, projection, eye}, widthPx, heightPx, leftPx = 0) {
   const found = [];
   for (const {position, reachM, ...label} of labels) {
     const [x, y, z] = position.map((value, axis) => value - eye[axis]);
@@ -286,7 +287,7 @@ export function placedLabels(labels, {view, projection, eye}, widthPx, heightPx)
     const besidePx = Math.min(reachM * projection[0] / w * widthPx / 2, MOST_BESIDE * heightPx);
     found.push({
       ...label, depthM: point[2],
-      xPx: (clip[0] / w + 1) / 2 * widthPx + besidePx, yPx: (1 - clip[1] / w) / 2 * heightPx,
+      xPx: leftPx + (clip[0] / w + 1) / 2 * widthPx + besidePx, yPx: (1 - clip[1] / w) / 2 * heightPx,
     });
   }
   return found.sort((one, other) => one.depthM - other.depthM).slice(-MOST_LABELS);
@@ -373,11 +374,14 @@ export class Overlay {
     if (changed.has("plots")) this.#drawPlots();
   }
 
-  /** Shows the labels of a picture that was drawn. */
-  label(scene, poses, asked) {
+  /** Shows the labels of the pictures that were drawn. */
+  label(scene, pictures) {
     const {clientWidth, clientHeight} = this.#over;
-    const labels = labelsOf(scene, poses, asked);
-    const placed = labels.length ? placedLabels(labels, asked.camera, clientWidth, clientHeight) : [];
+    const placed = pictures.flatMap((asked) => {
+      const labels = labelsOf(scene, asked.poses, asked), perPx = clientWidth / asked.canvasPx;
+      if (!labels.length) return labels;
+      return placedLabels(labels, asked.camera, asked.widthPx * perPx, clientHeight, asked.leftPx * perPx);
+    });
     while (this.#labels.length < placed.length) {
       this.#labels.push(this.#layers.labels.appendChild(this.#make("span", {})));
     }

@@ -11,7 +11,7 @@ const TIME_SCALES = [0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 16, 50, 100];
 // Elements of the page by their ids.
 const IDS = [
   "dot", "name", "link", "strip", "remark", "program", "note", "message", "reload", "control", "scale", "method",
-  "clock", "picked",
+  "clock", "picked", "halves", "help",
 ];
 const PHASES = {
   connecting: "connecting", waiting: "waiting", live: "live", lost: "link lost", refused: "refused", ended: "ended",
@@ -78,6 +78,7 @@ export class Panel {
     this.#document = document;
     this.#element = Object.fromEntries(IDS.map((id) => [id, document.getElementById(id)]));
     this.#actions = {...actions, overlay: () => this.#toggleOverlay(), full: () => this.#toggleFull()};
+    this.#actions.help = () => this.#toggleHelp();
     for (const button of document.querySelectorAll("[data-action]")) {
       button.addEventListener("click", () => this.act(button.dataset.action));
     }
@@ -133,7 +134,7 @@ export class Panel {
   }
 
   /** Shows the figures of the last seconds. */
-  show({figures, state, status, isPaused, timeScale, modes, timestampsMs, bodies, rate, bytesPerS, picked}) {
+  show({figures, state, status, isPaused, timeScale, modes, timestampsMs, bodies, rate, bytesPerS, picked, captions}) {
     if (this.#hasPicture !== (bodies !== null)) {
       this.#hasPicture = bodies !== null;
       this.#showMessage();
@@ -153,12 +154,16 @@ export class Panel {
     this.#figure("trip", Number.isFinite(state.roundTripMs) ? `${number(state.roundTripMs)} ms` : "–");
     this.#figure("bodies", bodies === null ? "–" : bodies.toLocaleString("en"));
     this.#figure("clock", state.clock.mode);
+    this.#figure("quality", state.quality).parentNode.hidden = state.quality === "full";
     this.#element.picked.hidden = picked === null;
     if (picked !== null) {
       this.#figure("picked", picked.label ? `${picked.body} · ${picked.label}` : String(picked.body));
       this.#figure("place", picked.position.map(number).join(", "));
       this.#figure("speed", picked.speed === null ? "–" : `${number(picked.speed)} m/s`);
     }
+    const {halves} = this.#element;
+    halves.hidden = !captions;
+    captions?.forEach((text, half) => set(halves.children[half], text));
     set(this.#element.method, state.method);
     set(this.#element.clock, state.clockMode);
     set(this.#element.scale, `${timeScale}×`);
@@ -195,12 +200,25 @@ export class Panel {
     const element = this.#document.querySelector(`[data-figure="${name}"]`);
     set(element, text);
     element.classList.toggle("is-bad", isBad);
+    return element;
   }
 
   #toggleOverlay() {
     const isBare = !this.#document.body.classList.contains("is-bare");
     this.setBare(isBare);
     this.note(isBare ? "overlay hidden: H shows it" : "overlay shown");
+  }
+
+  /** Shows the keys that have an effect, or hides them. */
+  #toggleHelp() {
+    const {help} = this.#element, make = (tag, ...inside) => {
+      const element = this.#document.createElement(tag);
+      element.append(...inside);
+      return element;
+    };
+    help.hidden = !help.hidden;
+    const keys = this.#actions.keys().filter(({action}) => !CONTROL.includes(action) || !this.#element.control.hidden);
+    help.replaceChildren(...keys.map(({key, text}) => make("div", make("dt", key), make("dd", text))));
   }
 
   async #toggleFull() {

@@ -214,6 +214,7 @@ const cross = ([a, b, c], [x, y, z]) => [b * z - c * y, c * x - a * z, a * y - b
 // The spring between a dragged body and the pointer, see render/input/pointer.py. A page does not know the masses of
 // bodies, so it assumes the density of water.
 
+const STILL = [[0, 0, 0], [0, 0, 0]];
 const RATE_PER_S = 5, DENSITY_KG_M3 = 1000;
 // Share of its bounding sphere that a mesh is assumed to fill.
 const FILLED = 0.1;
@@ -229,6 +230,7 @@ const TURN_PER_HEIGHT = Math.PI;
  */
 export class Grab {
   #before = null;  // from the last pull: draw time, position of the point, orientation
+  #motions = STILL;
 
   /**
    * @param {number} body
@@ -310,15 +312,16 @@ export class Grab {
     return pullFields({...known, target: at, is_turn: true, turn, torque: turned(mass, shape.reach, left, spin)});
   }
 
-  /** Velocity of the point and angular velocity of the body between the last pull and now. */
+  /** Velocity of the point and angular velocity of the body between the frames of the last two pulls. */
   #motion(drawNs, at, orientation) {
     const before = this.#before;
-    this.#before = {drawNs, at, orientation};
-    if (before === null || drawNs <= before.drawNs) return [[0, 0, 0], [0, 0, 0]];
-    const passedS = (drawNs - before.drawNs) / 1e9;
-    return [minus(at, before.at), rotationBetween(before.orientation, orientation)].map((vector) =>
-      vector.map((value) => value / passedS),
-    );
+    if (drawNs !== before?.drawNs) {
+      this.#before = {drawNs, at, orientation};
+      const passedS = before === null ? 0 : (drawNs - before.drawNs) / 1e9;
+      const ways = () => [minus(at, before.at), rotationBetween(before.orientation, orientation)];
+      this.#motions = passedS > 0 ? ways().map((way) => way.map((value) => value / passedS)) : STILL;
+    }
+    return this.#motions;
   }
 
   #turn({xPx, yPx, heightPx, view}) {

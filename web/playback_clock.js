@@ -51,7 +51,7 @@ export class PlaybackClock {
     }
     this.mode = mode;
     this.#modes[mode] ??= new MODES[mode](this.#preferences);
-    this.#mode = this.#modes[mode]; // a mode that was used before has kept its statistics
+    this.#mode = this.#modes[mode];  // a mode that was used before has kept its statistics
     this.#mode.replanned(this.#stream, this.#drawTimeNs, 1);
   }
 
@@ -93,7 +93,7 @@ export class PlaybackClock {
    */
   replan(plan) {
     if (this.#worldEpoch === null || plan.worldEpoch > this.#worldEpoch) {
-      this.#pendingPlan = plan; // the plan waits for the first snapshot of its world
+      this.#pendingPlan = plan;  // the plan waits for the first snapshot of its world
       return;
     }
     const known = this.#stream.plan;

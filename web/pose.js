@@ -51,7 +51,7 @@ const NEAR_PARALLEL_SINE = 1e-3, NO_LENGTH = 1e-30, NO_AXIS_SINE = 1e-12;
  */
 export class DrawnPoses {
   #pair;
-  #method;
+  #pairOf;
   #parentsOf;
   #found = new Map();
 
@@ -60,10 +60,11 @@ export class DrawnPoses {
    * @param {string} method "none", "linear", "hermite" or "auto".
    * @param {?function(Object): Int32Array} parentsOf Function that returns the parent of each body of a snapshot, or
    *   -1, see `ParentLog`; null if no body has a parent.
+   * @param {function(number): Object} pairOf Pair and method of a body's layer.
    */
-  constructor(pair, method, parentsOf = null) {
-    this.#pair = pair;
-    this.#method = method;
+  constructor(pair, method, parentsOf = null, pairOf = () => this.#pair) {
+    this.#pair = {...pair, method};
+    this.#pairOf = pairOf;
     this.#parentsOf = parentsOf;
   }
 
@@ -80,7 +81,8 @@ export class DrawnPoses {
     if (!(body >= 0 && body < this.count)) return null;
     let pose = this.#found.get(body);
     if (pose === undefined) {
-      this.#found.set(body, poseBetween(this.#pair, this.#method, body));  // the pose in a cycle of parents
+      const pair = this.#pairOf(body);
+      this.#found.set(body, poseBetween(pair, pair.method, body));  // the pose in a cycle of parents
       pose = this.#drawn(body);
       this.#found.set(body, pose);
     }
@@ -89,9 +91,9 @@ export class DrawnPoses {
 
   /** Scale of a body along its own axes, from the column `scale3`; the pose's `scale` multiplies it. */
   stretchOf(body) {
-    const {older, newer, share} = this.#pair;
+    const {older, newer, share, method} = this.#pairOf(body);
     const start = stretchIn(older, body);
-    if (newer === null || newer === older || this.#method === "none" || !mayBeBlended(older, newer, body)) return start;
+    if (newer === null || newer === older || method === "none" || !mayBeBlended(older, newer, body)) return start;
     const end = stretchIn(newer, body);
     return start.map((from, axis) => (from * end[axis] < 0 ? from : from + (end[axis] - from) * share));
   }
@@ -99,7 +101,8 @@ export class DrawnPoses {
   /** Largest factor by which a body is drawn larger than its shape. */
   largestScale(body) {
     let most = 0;
-    for (const one of [this.#pair.older, this.#pair.newer]) {
+    const {older, newer} = this.#pairOf(body);
+    for (const one of [older, newer]) {
       if (one === null || body >= one.count) continue;
       const scale = Math.abs(scaleOf(one, body)) * Math.max(...stretchIn(one, body).map(Math.abs));
       if (!(scale <= most)) most = scale;
@@ -113,12 +116,12 @@ export class DrawnPoses {
    * @returns {{x: number, y: number, z: number, roomM: number}}
    */
   roughly(body) {
-    const {older, newer} = this.#pair, at = RECORD_WORDS * body;
+    const {older, newer, method} = this.#pairOf(body), at = RECORD_WORDS * body;
     const [x, y, z] = [older.floats[at], older.floats[at + 1], older.floats[at + 2]];
     let roomM = this.#parentsOf === null ? 0 : Infinity;
     if (newer !== null && newer !== older && body < newer.count) {
       roomM += length(minus(vectorAt(newer, body, 0), [x, y, z]));
-      if (this.#method !== "linear" && isMoving(older, newer, body)) {
+      if (method !== "linear" && isMoving(older, newer, body)) {
         const speeds = length(vectorAt(older, body, VELOCITY)) + length(vectorAt(newer, body, VELOCITY));
         roomM += (MOST_SWING * speeds * (newer.simNs - older.simNs)) / NS_PER_S;
       }
@@ -128,7 +131,8 @@ export class DrawnPoses {
 
   /** True if a body has a parent in one of the two snapshots. The GPU cannot blend it. */
   isChild(body) {
-    return [this.#pair.older, this.#pair.newer].some((one) => one !== null && this.#parentIn(one, body) >= 0);
+    const {older, newer} = this.#pair;
+    return [older, newer].some((one) => one !== null && this.#parentIn(one, body) >= 0);
   }
 
   /**
@@ -158,12 +162,12 @@ export class DrawnPoses {
   #drawn(body) {
     const own = this.#found.get(body);
     if (this.#parentsOf === null) return own;
-    const {older, newer, share} = this.#pair;
+    const {older, newer, share, method} = this.#pair;
     const parent = this.#parentIn(older, body);
     const isOther = newer !== null && body < newer.count && this.#parentIn(newer, body) !== parent;
     if (!isOther) return parent < 0 ? own : placed(own, this.of(parent));
     const start = publishedPose(older, body, this.#parentsOf), end = publishedPose(newer, body, this.#parentsOf);
-    if (this.#method === "none" || !mayBeBlended(older, newer, body) || !end.isDrawable) return start;
+    if (method === "none" || !mayBeBlended(older, newer, body) || !end.isDrawable) return start;
     return {
       ...start, position: straight(start.position, end.position, share), scale: own.scale,
       orientation: slerp(start.orientation, end.orientation, share),

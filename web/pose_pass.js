@@ -2,7 +2,8 @@
  * Poses of all rows of a scene between two snapshots, computed by one pass with transform feedback in each frame.
  *
  * The records of a snapshot are copied into the order of the rows when it arrives: one GPU buffer for each snapshot.
- * The pass reads them with the native viewer's text, and writes one row of four vectors for each part of each body.
+ * The pass reads them with the native viewer's text, and writes one row of four vectors for each part of each body. The
+ * rows of each layer are drawn between its own two snapshots, by its own method.
  */
 
 import {METHODS} from "./glsl.js";
@@ -48,7 +49,8 @@ export function recordsOfRows(words, count, body, into) {
 /**
  * Chooses what is read between two snapshots, as `place` in render/draw/frame/layers.py.
  * @param {{before: object?, older: object, newer: object?, share: number, method: string}} asked
- * @returns {{before: object?, older: object, newer: object?, share: number, gapS: number, beforeGapS: number}}
+ * @returns {{before: object?, older: object, newer: object?, share: number, gapS: number, beforeGapS: number,
+ *   method: string}}
  */
 export function chosenPair({before, older, newer, share, method}) {
   const alpha = Math.min(Math.max(share, 0), 1);
@@ -59,7 +61,7 @@ export function chosenPair({before, older, newer, share, method}) {
   const last = next !== null && method === "auto" && before && before !== first ? before : null;
   return {
     before: last, older: first, newer: next,
-    share: next !== null && method !== "none" ? alpha : 0, gapS, beforeGapS: last ? beforeGapS : 0,
+    share: next !== null && method !== "none" ? alpha : 0, gapS, beforeGapS: last ? beforeGapS : 0, method,
   };
 }
 
@@ -196,31 +198,34 @@ export class PosePass {
   }
 
   /**
-   * Computes the poses between two snapshots. The frame's uniform block must be bound.
-   * @param {{method: string, keepsColor: boolean, keepsScale3: boolean}} asked
-   * @param {{before: object?, older: object, newer: object?, share: number, gapS: number, beforeGapS: number}} pair
-   *   from `chosenPair`
+   * Computes the poses. The frame's uniform block must be bound.
+   * @param {{keepsColor: boolean, keepsScale3: boolean}} discrete
+   * @param {object[]} pairs from `chosenPair`, one for each layer of the rows
    * @param {import("./pose.js").DrawnPoses?} poses of bodies with a parent; null if there are none
    * @returns {{isStretched: boolean, hasTransparent: boolean}} hasTransparent: true if
    *   transparent rows are drawn apart; their poses are in the buffer `transparent`, and no others
    */
-  run(asked, pair, poses = null) {
-    const gl = this.gl;
-    const {older, newer, before} = pair;
-    const isReady = (one) => this.#owns(one) && one.gpu.rows === this.rows;
-    for (const one of [older, newer, before]) if (one && !isReady(one)) this.upload(one);
-    const hasTransparent = older.gpu.transparent !== null || (newer !== null && newer.gpu.transparent !== null);
-    const isStretched = older.gpu.isStretched && (newer === null || newer.gpu.isStretched);
-    this.#writeLayer(pair, asked, hasTransparent);
-    const held = [older, newer ?? older].map((one, at) => (
-      poses === null ? one.gpu : this.#uploadPosed(one, poses, this.posed[at])));
-    this.#pointInputs(...held, (before ?? older).gpu, isStretched);
-    const hasPartScales = isStretched && older.gpu.isOfParts;
-    const switches = poseSwitches(asked.method, isStretched, hasPartScales);
+  run(discrete, pairs, poses = null) {
+    const gl = this.gl, isReady = (one) => this.#owns(one) && one.gpu.rows === this.rows;
+    for (const {older, newer, before} of pairs) {
+      for (const one of [older, newer, before]) if (one && !isReady(one)) this.upload(one);
+    }
+    const both = pairs.flatMap(({older, newer}) => [older.gpu, (newer ?? older).gpu]);
+    const hasTransparent = both.some(({transparent}) => transparent !== null);
+    const isStretched = both.every((one) => one.isStretched), hasPartScales = isStretched && both[0].isOfParts;
     this.drawn = {isStretched, hasPartScales};
     gl.enable(gl.RASTERIZER_DISCARD);
-    this.#pass(switches, this.opaque);
-    if (hasTransparent) this.#pass({...switches, TRANSPARENT: 1}, this.transparent);
+    this.rows.layers.forEach((ranges, layer) => {
+      if (!ranges.length) return;
+      const pair = pairs[layer], {older, newer, before, method} = pair;
+      this.#writeLayer(pair, discrete, hasTransparent);
+      const held = [older, newer ?? older].map((one, at) => (
+        poses === null ? one.gpu : this.#uploadPosed(one, poses, this.posed[at])));
+      this.#pointInputs(...held, (before ?? older).gpu, isStretched);
+      const switches = poseSwitches(method, isStretched, hasPartScales);
+      this.#pass(switches, this.opaque, ranges);
+      if (hasTransparent) this.#pass({...switches, TRANSPARENT: 1}, this.transparent, ranges);
+    });
     gl.disable(gl.RASTERIZER_DISCARD);
     gl.bindVertexArray(null);
     return {isStretched, hasTransparent};
@@ -234,21 +239,23 @@ export class PosePass {
     }
   }
 
-  #pass(switches, into) {
+  #pass(switches, into, ranges) {
     const gl = this.gl;
     const {program} = this.programs.get("poses", switches, POSE_INPUTS, ROW_OUTPUTS);
     gl.useProgram(program);
     gl.bindBuffer(gl.ARRAY_BUFFER, null);
     gl.bindTransformFeedback(gl.TRANSFORM_FEEDBACK, this.feedback);
-    gl.bindBufferBase(gl.TRANSFORM_FEEDBACK_BUFFER, 0, into.buffer);
-    gl.beginTransformFeedback(gl.POINTS);
-    gl.drawArrays(gl.POINTS, 0, this.rows.body.length);
-    gl.endTransformFeedback();
+    for (const [first, count] of ranges) {
+      gl.bindBufferRange(gl.TRANSFORM_FEEDBACK_BUFFER, 0, into.buffer, ROW_BYTES * first, ROW_BYTES * count);
+      gl.beginTransformFeedback(gl.POINTS);
+      gl.drawArrays(gl.POINTS, first, count);
+      gl.endTransformFeedback();
+    }
     gl.bindBufferBase(gl.TRANSFORM_FEEDBACK_BUFFER, 0, null);
     gl.bindTransformFeedback(gl.TRANSFORM_FEEDBACK, null);
   }
 
-  #writeLayer({before, newer, share, gapS, beforeGapS}, {method, keepsColor, keepsScale3}, hasTransparent) {
+  #writeLayer({before, newer, share, gapS, beforeGapS, method}, {keepsColor, keepsScale3}, hasTransparent) {
     const count = this.rows.body.length;
     new Float32Array(this.block, 0, 4).set([share, 0, gapS, beforeGapS]);
     new Int32Array(this.block, 16, 8).set([

@@ -5,8 +5,10 @@
  * kind, material and mesh, so that each draw call has contiguous rows. The functions that give sizes and colours are
  * those of render/draw/bodies/shape_rows.py; the functions that give balls are those of render/draw/frame/framing.py.
  *
- * Always: rows of one group are in the order of their bodies, and of the parts of each body. Pure.
+ * Always: rows of one group and one layer are in the order of their bodies, and of the parts of each body. Pure.
  */
+
+import {METHODS} from "./glsl.js";
 
 const KIND_OF = {
   sphere: "spheres", box: "boxes", plane: "planes", capsule: "capsules", cylinder: "cylinders",
@@ -52,6 +54,7 @@ const FLOWN_OFF_M = 1e7, FLOWN_OFF_SPREADS = 1000, FARTHEST_FRAMED_M = 1e13;
  * @property {Float32Array} local Position in metres and orientation xyzw of the part in its body's frame; 7 a row.
  * @property {Group[]} groups Contiguous rows that are drawn alike.
  * @property {boolean} isPlaced False if every local pose is the identity.
+ * @property {number[][][]} layers For each layer of the scene the ranges of its rows: [first, count].
  * @property {?{color: Uint8Array, inPalette: Uint8Array}} base The scene's own colours, if a part column `color`
  *   replaces them; `color` is then white. See `paintParts`.
  */
@@ -81,6 +84,7 @@ export class Scene {
   #rows = null;
   #parentRows = null;
   #bodyCount = 0;
+  #layerOf = new Map();
 
   /**
    * @param {{version: number, head: Object, shapeIndex: Uint16Array, indices: Uint32Array}} message From `wire.js`.
@@ -100,7 +104,29 @@ export class Scene {
       const bodies = message.indices.subarray(at, (at += members[index]));
       return {name, interpolation, delayMs, bodies};
     });
+    this.#makeLayers();
     this.refresh();
+  }
+
+  /**
+   * Divides the bodies into layers: those of groups with a method or a delay of their own, and before them all others.
+   * As in the window, a body with a parent belongs to the others.
+   */
+  #makeLayers() {
+    const free = [...METHODS, "latest"], children = new Set(this.#children);
+    /** @type {{method: ?string, delayNs: number}[]} Method null: that of the picture. */
+    this.layers = [{method: null, delayNs: 0}];
+    for (const {interpolation, delayMs, bodies} of this.groups) {
+      const method = free.includes(interpolation) ? interpolation : null, delayNs = Math.round(delayMs * 1e6);
+      let at = this.layers.findIndex((one) => one.method === method && one.delayNs === delayNs);
+      if (at < 0) at = this.layers.push({method, delayNs}) - 1;
+      for (const body of at ? bodies : []) if (!children.has(body)) this.#layerOf.set(body, at);
+    }
+  }
+
+  /** Index in `layers` of the layer of a body. */
+  layerOf(body) {
+    return this.#layerOf.get(body) ?? 0;
   }
 
   /** Computes everything again that depends on the contents. Call it after a mesh or a texture is complete. */
@@ -247,24 +273,34 @@ export class Scene {
     const rows = {
       count, body: new Uint32Array(count), part: new Uint32Array(count), form: new Float32Array(4 * count),
       color: new Uint8Array(4 * count), local: new Float32Array(7 * count), groups, isPlaced: false, base: null,
+      layers: this.layers.map(() => []),
     };
-    let partIndex = 0;
-    for (let body = 0; body < bodyCount; body++) {
-      const parts = this.#partsOf[this.shapeOf(body)];
-      const inTurn = PALETTE[body % PALETTE.length];
-      for (const {shape, local, group} of parts) {
-        const row = next[group]++;
-        rows.body[row] = body;
-        rows.part[row] = partIndex++;
-        rows.form.set(shape.half, 4 * row);
-        rows.form[4 * row + 3] = shape.inPalette ? 1 : 0;
-        rows.color.set(shape.inPalette ? inTurn : shape.rgba, 4 * row);
-        if (shape.inPalette) rows.color[4 * row + 3] = OPAQUE;
-        rows.local.set(local, 7 * row);
-        rows.isPlaced ||= local !== IN_PLACE;
+    rows.layers.forEach((ranges, layer) => {
+      const began = next.slice();
+      let partIndex = 0;
+      for (let body = 0; body < bodyCount; body++) {
+        const parts = this.#partsOf[this.shapeOf(body)], inTurn = PALETTE[body % PALETTE.length];
+        if (this.layerOf(body) === layer) {
+          parts.forEach(({shape, local, group}, part) => {
+            const row = next[group]++;
+            rows.body[row] = body;
+            rows.part[row] = partIndex + part;
+            rows.form.set(shape.half, 4 * row);
+            rows.form[4 * row + 3] = shape.inPalette ? 1 : 0;
+            rows.color.set(shape.inPalette ? inTurn : shape.rgba, 4 * row);
+            if (shape.inPalette) rows.color[4 * row + 3] = OPAQUE;
+            rows.local.set(local, 7 * row);
+            rows.isPlaced ||= local !== IN_PLACE;
+          });
+        }
+        partIndex += parts.length || 1;  // a compound without parts has one row in part columns
       }
-      if (!parts.length) partIndex++;  // a compound without parts has one row in part columns
-    }
+      began.forEach((first, group) => {
+        const added = next[group] - first, last = ranges.at(-1);
+        if (added && last && last[0] + last[1] === first) last[1] += added;
+        else if (added) ranges.push([first, added]);
+      });
+    });
     if (this.head.part_columns.includes("color")) makeWhite(rows);
     return rows;
   }

@@ -40,7 +40,7 @@ export class SnapshotStore {
   #bytes = 0;
   #worldEpoch = -Infinity;
   #released = [];
-  #inUse = null;  // the older and the newer snapshot of the last pair
+  #inUse = [];  // the older and the newer snapshot of each pair of the last frame
 
   get newest() {
     return this.#entries.at(-1) ?? null;
@@ -64,13 +64,13 @@ export class SnapshotStore {
       this.clear();
       this.#worldEpoch = snapshot.worldEpoch;
     }
-    if (this.#inUse !== null && snapshot.simNs < this.#inUse[0].simNs) return false;
+    if (this.#inUse.length && this.#inUse.every(({simNs}) => snapshot.simNs < simNs)) return false;
     const entries = this.#entries, index = after(entries, snapshot.simNs);
     const known = index && entries[index - 1].simNs === snapshot.simNs ? entries[index - 1] : null;
     if (known !== null) {
       if (snapshot.tick <= known.tick) return false;
       entries[index - 1] = snapshot;
-      if (this.#inUse !== null) this.#inUse = this.#inUse.map((used) => (used === known ? snapshot : used));
+      this.#inUse = this.#inUse.map((used) => (used === known ? snapshot : used));
       this.#bytes += bytesOf(snapshot) - bytesOf(known);
       this.#released.push(known);
       return true;
@@ -85,16 +85,17 @@ export class SnapshotStore {
    * The snapshots around a draw time, which become the pair in use. Outside the held times, the first or the last
    * snapshot is drawn alone: then `newer` is `older`, and `share` is 0.
    * @param {number} drawNs  simulated time
+   * @param {boolean} isFirst  false if the frame also draws the pairs of the calls before
    * @returns {{before: object | null, older: object, newer: object, share: number, drawNs: number} | null} `drawNs`:
    *     the simulated time that is really drawn; null if nothing is held
    */
-  at(drawNs) {
+  at(drawNs, isFirst = true) {
     const entries = this.#entries;
     if (!entries.length) return null;
     const index = Math.max(0, after(entries, drawNs) - 1);
     const older = entries[index], before = index ? entries[index - 1] : null;
     const next = drawNs < older.simNs ? undefined : entries[index + 1];
-    this.#inUse = [older, next ?? older];
+    this.#inUse = [...(isFirst ? [] : this.#inUse), older, next ?? older];
     if (next === undefined) return {before, older, newer: older, share: 0, drawNs: older.simNs};
     return {before, older, newer: next, share: (drawNs - older.simNs) / (next.simNs - older.simNs), drawNs};
   }
@@ -116,7 +117,7 @@ export class SnapshotStore {
     this.#released.push(...this.#entries);
     this.#entries = [];
     this.#bytes = 0;
-    this.#inUse = null;
+    this.#inUse = [];
   }
 
   #isFull() {
@@ -126,7 +127,7 @@ export class SnapshotStore {
 
   #dropOne(added) {
     const entries = this.#entries, last = entries.length - 1;
-    if (this.#inUse === null || entries[0].simNs < this.#inUse[0].simNs) {
+    if (this.#inUse.every(({simNs}) => entries[0].simNs < simNs)) {
       this.#remove(0);
       return true;
     }

@@ -131,11 +131,12 @@ export function sizesIn(rows, snapshot, { camera: {view, projection, eye, orthog
  * Chooses the program of software rendering, as `choose` in sphere_detail.py.
  * @param {{typicalPx: number, coveredPx: number, count: number}} sizes
  * @param {{name: string, largestPx: number}?} last the choice for the previous picture
+ * @param {boolean} [mayBeFine] false to choose a plain program
  * @returns {{name: string, largestPx: number}}
  */
-export function chosenDetail({typicalPx, coveredPx, count}, last) {
+export function chosenDetail({typicalPx, coveredPx, count}, last, mayBeFine = true) {
   const affordablePx = FINEST_PX * (last?.name === FINEST.name ? KEPT : 1);
-  if (coveredPx + count * BODY_PX <= affordablePx) return FINEST;
+  if (mayBeFine && coveredPx + count * BODY_PX <= affordablePx) return FINEST;
   const mostPx = count < MANY_BODIES ? FEWER_LOD_2_PX : Infinity;
   for (const [name, widest] of PLAIN_LODS) {
     const limitPx = name === "lod 2" ? Math.min(widest ?? Infinity, mostPx) : widest ?? Infinity;
@@ -151,6 +152,8 @@ export class SphereDetail {
   /** @param {boolean} isSoftware true if no GPU draws */
   constructor(isSoftware) {
     this.isSoftware = isSoftware;
+    this.isFine = false;  // true if a lower quality level may draw with another program
+    this.wasFine = true;
     this.rows = null;
     this.pictures = 0;
     this.last = null;
@@ -160,18 +163,22 @@ export class SphereDetail {
    * @param {object} rows
    * @param {{older: object, newer: object?, gapS: number}} pair snapshots with their rows on the GPU
    * @param {{camera: object, widthPx: number, heightPx: number}} picture
+   * @param {boolean} [mayBeFine] false at a low quality level: then spheres are drawn as in software rendering
    * @returns {[string, number, number][]} programs, each with the range of widths in px that it draws
    */
-  passes(rows, {older, newer, gapS}, picture) {
+  passes(rows, {older, newer, gapS}, picture, mayBeFine = true) {
     const extents = [older, newer ?? older].map(({gpu}) => gpu.extent);
     const isBelow = (largestPx) => areSmall(extents, gapS, picture, largestPx);
-    if (!this.isSoftware) {
+    if (!this.isSoftware && mayBeFine) {
+      this.isFine = rows.groups.some(({kind}) => kind === "spheres");
       const large = ["large spheres", 0, LARGEST_POINT_PX];
       return [["spheres", 0, LARGEST_POINT_PX], ...(isBelow(LARGEST_POINT_PX) ? [] : [large])];
     }
-    if (this.rows !== rows || this.pictures++ % CHOSEN_PICTURES === 0) {
-      this.last = chosenDetail(sizesIn(rows, older, picture), this.last);
-      this.rows = rows;
+    if (this.rows !== rows || this.wasFine !== mayBeFine || this.pictures++ % CHOSEN_PICTURES === 0) {
+      const sizes = sizesIn(rows, older, picture);
+      this.isFine = sizes.count > 0 && (!this.isSoftware || chosenDetail(sizes, this.last) === FINEST);
+      this.last = chosenDetail(sizes, this.last, mayBeFine);
+      [this.rows, this.wasFine] = [rows, mayBeFine];
     }
     const {name, largestPx} = this.last;
     const found = [[name, 0, largestPx]];
@@ -208,12 +215,13 @@ const groupOf = (groups, row) => groups.find(({first, count}) => row >= first &&
 /**
  * Returns the transparent rows from back to front, as `back_to_front` in render/draw/transparency.py. They are sorted
  * by the distance of their centres, and planes divide the order.
- * @param {{rows: object, older: object, newer: object?, camera: object}} picture snapshots with their rows on the GPU
+ * @param {{rows: object, pairs: object[], pairOf: function(number): object, camera: object}} picture pairs: of all
+ *   layers, snapshots with their rows on the GPU. pairOf: that of a body
  * @param {{place: number[]}[]} marks transparent solids of marks, relative to the eye
  * @returns {object[]} groups of one row each, or `{mark}`; if there are more than MOST_SORTED, whole groups, unsorted
  */
-export function backToFront({rows, older, newer, camera}, marks) {
-  const lists = [older.gpu.transparent ?? [], newer?.gpu.transparent ?? []];
+export function backToFront({rows, pairs, pairOf, camera}, marks) {
+  const lists = pairs.flatMap(({older, newer}) => [older.gpu.transparent ?? [], newer?.gpu.transparent ?? []]);
   const ofMarks = marks.map((_, mark) => ({mark}));
   if (Math.max(marks.length, ...lists.map(({length}) => length)) > MOST_SORTED) return [...rows.groups, ...ofMarks];
   const listed = [...new Set(lists.flat())];
@@ -221,6 +229,7 @@ export function backToFront({rows, older, newer, camera}, marks) {
   const toEye = [view[8], view[9], view[10]];
   const nearnessOf = (place) => (orthographic ? dot(place, toEye) : -dot(place, place));
   const found = new Map(listed.map((row) => {
+    const {older, newer} = pairOf(rows.body[row]);
     const part = placedPart(rows, row, newer !== null && rows.body[row] < newer.count ? newer : older);
     const place = part.position.map((value, axis) => value - eye[axis]);
     return [row, {place, normal: rotate(part.turn, [0, 0, 1]), nearness: nearnessOf(place)}];
@@ -415,15 +424,12 @@ export class Solids {
   }
 
   /** Draws points into the guarded viewport, because a point vanishes when its middle leaves the viewport. */
-  #drawPoints(count, {widthPx, heightPx}, isPlain) {
+  #drawPoints(count, {leftPx, widthPx, heightPx}, isPlain) {
     const gl = this.gl;
     if (isPlain) gl.disable(gl.BLEND);
-    gl.enable(gl.SCISSOR_TEST);
-    gl.scissor(0, 0, widthPx, heightPx);
-    gl.viewport(-GUARD_PX, -GUARD_PX, widthPx + 2 * GUARD_PX, heightPx + 2 * GUARD_PX);
+    gl.viewport(leftPx - GUARD_PX, -GUARD_PX, widthPx + 2 * GUARD_PX, heightPx + 2 * GUARD_PX);
     gl.drawArrays(gl.POINTS, 0, count);
-    gl.viewport(0, 0, widthPx, heightPx);
-    gl.disable(gl.SCISSOR_TEST);
+    gl.viewport(leftPx, 0, widthPx, heightPx);
     gl.enable(gl.BLEND);
   }
 }

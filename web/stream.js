@@ -11,11 +11,11 @@ import {bisectLeft, bisectRight} from "./estimator.js";
 /** Due time (ns) of snapshots that a paused plan holds back. */
 export const FAR_NS = 2 ** 70;
 export const NEVER_NS = -FAR_NS;
-const RATE_BEYOND_NS = 300_000_000; // averaging time of the rate at which playback extrapolates
-const KEPT = 1024; // number of vertices at which the older half of the map is thinned
-const INTERVAL_GAPS = 9; // the interval is the median of this many gaps
-const EVENNESS_GAPS = 16, EVEN_CHANGES = 10; // the unevenness is the change with this index, of 15 sorted changes
-const SCATTER_SHARE = 0.02; // weight of one snapshot in the mean change of lateness
+const RATE_BEYOND_NS = 300_000_000;  // averaging time of the rate at which playback extrapolates
+const KEPT = 1024;  // number of vertices at which the older half of the map is thinned
+const INTERVAL_GAPS = 9;  // the interval is the median of this many gaps
+const EVENNESS_GAPS = 16, EVEN_CHANGES = 10;  // the unevenness is the change with this index, of 15 sorted changes
+const SCATTER_SHARE = 0.02;  // weight of one snapshot in the mean change of lateness
 const REST_GAPS = 4, REST_NS = 200_000_000, ALIKE = 2;
 const SLIP_GAPS = 2, SLIP_ON_TIME = 0.25;
 
@@ -35,19 +35,19 @@ export class Stream {
   #due = [];
   #sim = [];
   #planNumber = [];
-  #rate = 1; // the last rate of a plan that was not 0
-  #anchorNs = 0; // beginning and factor of the last plan that was not a pause
+  #rate = 1;  // the last rate of a plan that was not 0
+  #anchorNs = 0;  // beginning and factor of the last plan that was not a pause
   #stretch = 1;
 
   constructor(reachNs = 0) {
     this.plan = null;
     this.rhythm = new Rhythm();
-    this.longestWaitNs = NEVER_NS; // longest time that a snapshot was overdue when the next one arrived
-    this.widestGap = 1; // widest gap in snapshots (lost ones count), since its last reset
+    this.longestWaitNs = NEVER_NS;  // longest time that a snapshot was overdue when the next one arrived
+    this.widestGap = 1;  // widest gap in snapshots (lost ones count), since its last reset
     this.newestArrivalNs = 0;
-    this.reachNs = reachNs; // simulated time that may be drawn beyond the newest snapshot
-    this.stands = false; // true: the newest snapshot did not advance simulated time
-    this.heldSinceNs = null; // instant from which a paused plan holds simulated time
+    this.reachNs = reachNs;  // simulated time that may be drawn beyond the newest snapshot
+    this.stands = false;  // true: the newest snapshot did not advance simulated time
+    this.heldSinceNs = null;  // instant from which a paused plan holds simulated time
   }
 
   get length() { return this.#sim.length; }
@@ -140,7 +140,7 @@ export class Stream {
   /** Maps everything anew that is not drawn yet. Returns the factor by which intervals of wall time became longer. */
   replan(plan, drawTimeNs) {
     let stretch = 1;
-    const anchorNs = this.heldSinceNs ?? plan.wallNs; // due time of the plan's simulated time on the old map
+    const anchorNs = this.heldSinceNs ?? plan.wallNs;  // due time of the plan's simulated time on the old map
     if (plan.rate > 0) {
       if (this.plan !== null) stretch = this.#rate / plan.rate;
       if (this.length && this.heldSinceNs === null) this.#restBefore(plan);
@@ -273,18 +273,18 @@ export class Stream {
 
 /** Interval, evenness and scatter of the latest snapshots. Gaps are in ns: of due times, and of simulated time. */
 export class Rhythm {
-  #gaps = []; // [dueGapNs, simGapNs]
+  #gaps = [];  // [dueGapNs, simGapNs]
   #latenessNs = null;
-  #rest = null; // the last gap, if it was a rest
+  #rest = null;  // the last gap, if it was a rest
 
   constructor() {
-    this.simIntervalNs = 0; // recent medians; 0 if fewer than two snapshots are known
+    this.simIntervalNs = 0;  // recent medians; 0 if fewer than two snapshots are known
     this.intervalNs = 0;
-    this.slopeChange = 0; // usual relative change of the due time per simulated time; 0: all steps are even
-    this.meanGapNs = 0; // of the last EVENNESS_GAPS due gaps
+    this.slopeChange = 0;  // usual relative change of the due time per simulated time; 0: all steps are even
+    this.meanGapNs = 0;  // of the last EVENNESS_GAPS due gaps
     this.longestGapNs = 0;
-    this.scatterNs = 0; // usual change of lateness from one snapshot to the next
-    this.slips = 0; // number of times that the physics process dropped a debt and moved its due times
+    this.scatterNs = 0;  // usual change of lateness from one snapshot to the next
+    this.slips = 0;  // number of times that the physics process dropped a debt and moved its due times
   }
 
   /** Length of a gap in usual gaps: by simulated time or by due time, whichever is smaller; 1 if nothing is known. */

@@ -25,10 +25,12 @@
 import {firstHit, Grab, pixelOf, pullFields, rayOf} from "./picking.js";
 
 const SHIFT = 1, CTRL = 2, ALT = 4, SUPER = 8;
-// Keys of the page as in the window, each with the name of its action.
+// Keys of the page, each with the name of its action and its line of help: those of the window, and two for the help.
 const BINDINGS = {
-  " ": "pause", ".": "step", "[": "slower", "]": "faster", r: "reset", i: "method", c: "clock", p: "prefer",
-  f: "frame", h: "overlay", t: "trails", f12: "screenshot",
+  i: ["method", "interpolation"], c: ["clock", "clock"], p: ["prefer", "prefer"], v: ["split", "split view"],
+  t: ["trails", "trails"], f: ["frame", "frame all"], " ": ["pause", "pause / continue"], ".": ["step", "one step"],
+  "[": ["slower", "slower"], "]": ["faster", "faster"], r: ["reset", "reset"], h: ["overlay", "hide overlay"],
+  f12: ["screenshot", "screenshot"], f1: ["help", "these keys"], "?": ["help", "these keys"],
 };
 // Keys that change the simulation. In a user's own loop they belong to the program.
 const ASK_PHYSICS = ["pause", "step", "slower", "faster", "reset"];
@@ -150,11 +152,17 @@ export class Keyboard {
     return released;
   }
 
+  /** The keys that have an effect now: {key, action, text}. */
+  get help() {
+    return Object.entries(BINDINGS).filter(([key]) => this.#actionOf(key)).map(([key, [action, text]]) => (
+      {key: key === " " ? "Space" : key.toUpperCase(), action, text}));
+  }
+
   /** The page's action of a key: by its character, or by its place on a US keyboard. */
   #actionOf(character, place) {
     const name = [character, place === "space" ? " " : place].find((one) => Object.hasOwn(BINDINGS, one));
     if (!this.hasKeys || name === undefined || this.#isOwned(name === " " ? "space" : name)) return null;
-    const action = BINDINGS[name];
+    const [action] = BINDINGS[name];
     const isPrograms = this.#isOwnLoop && this.#listens && ASK_PHYSICS.includes(action) && action !== "reset";
     return isPrograms ? null : action;
   }
@@ -223,6 +231,7 @@ export class Hands {
     canvas.addEventListener("contextmenu", (event) => event.preventDefault());
     canvas.addEventListener("pointerdown", (event) => this.#press(event));
     canvas.addEventListener("pointermove", (event) => this.#move(event));
+    canvas.addEventListener("pointerrawupdate", (event) => this.#pullTo(event));
     canvas.addEventListener("pointerup", (event) => this.#release(event));
     canvas.addEventListener("pointercancel", (event) => this.#cancel(event));
     canvas.addEventListener("lostpointercapture", (event) => this.#cancel(event));
@@ -272,7 +281,7 @@ export class Hands {
     return seen === null ? {pointerPx: null, pointer: null} : {pointerPx: [seen.xPx, seen.yPx], pointer: seen.pointer};
   }
 
-  /** Reports the pull if it has changed. Call it after each frame. */
+  /** Reports the pull if it has changed. Call it with each frame; what the pointer does is reported at once. */
   report(nowMs) {
     this.#grabLongTouch(nowMs);
     const drawn = this.#page.drawn(), grab = this.#grab ?? this.#selected;
@@ -300,6 +309,7 @@ export class Hands {
     this.#pressed = {at, event, button: event.button, limitPx: isTouch ? TAP_PX : CLICK_PX, mayGrab: isTouch};
     if (event.ctrlKey || event.metaKey) this.#begin(event, null);
     else if (this.draggable.size && event.button === 0) this.#begin(event, this.draggable);
+    if (this.#grab !== null) this.report(event.timeStamp);
   }
 
   /** Begins a drag of a body. only: the bodies that may be dragged; null: all, or the selected one. */
@@ -351,11 +361,21 @@ export class Hands {
     else view.orbitBy(dx, dy, heightPx);
   }
 
+  /** Reports the pull before the next frame. Chromium holds a `pointermove` back until then. */
+  #pullTo(event) {
+    if (this.#grab === null || event.pointerId !== this.#grabPointer) return;
+    this.#pointerPx = this.#at(event);
+    this.report(event.timeStamp);
+  }
+
   #release(event) {
     const at = this.#at(event), pressed = this.#pressed;
     this.#pointers.delete(event.pointerId);
-    if (event.pointerId === this.#grabPointer) this.#end();
     this.#pressed = null;
+    if (event.pointerId === this.#grabPointer) {
+      this.#end();
+      this.report(event.timeStamp);
+    }
     if (pressed === null || pressed.button !== event.button) return;
     if (Math.hypot(at[0] - pressed.at[0], at[1] - pressed.at[1]) <= pressed.limitPx) this.#click(event, at);
   }
@@ -398,14 +418,18 @@ export class Hands {
     this.#grab = this.#grabPointer = null;
   }
 
-  /** The pointer on the last picture: its place in px of the picture, its ray, and the point at the target's depth. */
+  /**
+   * The pointer on the last picture: its place in px of the canvas, its ray, and the point at the target's depth. Null
+   * in the left half of a split view.
+   */
   #seen() {
     const {seen} = this.#page.view;
     if (seen === null || this.#pointerPx === null) return null;
-    const {matrices, viewport, widthPx, heightPx} = seen;
-    const xPx = (this.#pointerPx[0] * widthPx) / Math.max(this.#canvas.clientWidth, 1);
+    const {matrices, viewport, widthPx, heightPx, leftPx = 0, canvasPx = widthPx} = seen;
+    const xPx = (this.#pointerPx[0] * canvasPx) / Math.max(this.#canvas.clientWidth, 1);
     const yPx = (this.#pointerPx[1] * heightPx) / Math.max(this.#canvas.clientHeight, 1);
-    const ray = rayOf(matrices, viewport, xPx, yPx, heightPx), {view, target} = matrices;
+    if (xPx < leftPx) return null;
+    const ray = rayOf(matrices, viewport, xPx - leftPx, yPx, heightPx), {view, target} = matrices;
     const backward = [view[8], view[9], view[10]];
     const along = (vector) => backward.reduce((sum, value, axis) => sum + value * vector[axis], 0);
     const distanceM = (along(target) - along(ray.origin)) / along(ray.direction);
@@ -489,10 +513,11 @@ export class UserInput {
   /** Draws a dot at the selected or pulled point, and a line from it to the pointer. */
   #drawPull() {
     const grabbed = this.#hands.grabbed, element = this.#pull, [line, dot] = element.children;
-    const {matrices, viewport, widthPx, heightPx} = this.#page.view.seen, {clientWidth, clientHeight} = this.#canvas;
+    const {matrices, viewport, leftPx, canvasPx, heightPx} = this.#page.view.seen;
+    const {clientWidth, clientHeight} = this.#canvas;
     const place = (point) => {
       const pixel = point && pixelOf(matrices, viewport, point, heightPx);
-      return pixel && [(pixel[0] * clientWidth) / widthPx, (pixel[1] * clientHeight) / heightPx];
+      return pixel && [((pixel[0] + leftPx) * clientWidth) / canvasPx, (pixel[1] * clientHeight) / heightPx];
     };
     const at = place(grabbed?.at), target = place(grabbed?.target);
     element.toggleAttribute("hidden", !at);
@@ -510,7 +535,7 @@ export class UserInput {
     if (!look.wasMoved || !this.keyboard.isOwnLoop || timestampMs - look.ms < LOOK_MS) return;
     const fields = {
       camera: this.#page.view.orbit.toHead(), camera_version: Math.max(0, this.#page.cameraVersion),
-      size_px: [seen.widthPx, seen.heightPx], is_moved: isMoved,
+      size_px: [seen.canvasPx, seen.heightPx], is_moved: isMoved,
     };
     const text = JSON.stringify(fields);
     if (text === look.text || !this.#page.connection.action("look", fields)) return;

@@ -91,7 +91,7 @@ export class LeanDecoder {
       [this.#colors, this.#flagsAndScales, this.#corrections] = [0, 1, 2].map(() => new Uint32Array(count));
     }
     const colors = new Uint32Array(buffer, at, changed);
-    const halves = new Uint16Array(buffer, at + 4 * changed, 3 * changed); // scales, flags, corrections
+    const halves = new Uint16Array(buffer, at + 4 * changed, 3 * changed);  // scales, flags, corrections
     for (let index = 0; index < changed; index++) {
       const row = changedRows ? changedRows[index] : index;
       this.#colors[row] = colors[index];
@@ -198,14 +198,17 @@ export class Decoder {
   /**
    * Decodes one message of the stream.
    * @param {ArrayBuffer} buffer  the message
-   * @returns {object} a message with `kind` "columns", "scene", "content", "snapshot" or "overlay", and its `number`
+   * @param {number} after  number of a message; one that is not newer is not decoded
+   * @returns {?object} a message with `kind` "columns", "scene", "content", "snapshot" or "overlay", and its `number`;
+   *     null if it is not newer
    * @throws {Error} if the bytes are damaged
    */
-  decode(buffer) {
+  decode(buffer, after = 0) {
     if (buffer.byteLength < PREFIX_BYTES) throw damaged(`it has ${buffer.byteLength} bytes`);
     const view = new DataView(buffer);
     const kind = view.getUint8(0), codec = view.getUint8(1), layout = view.getUint16(2, true);
     const number = view.getUint32(4, true);
+    if (number <= after) return null;
     switch (kind) {
       case COLUMNS: return {kind: "columns", number, layout, columns: this.#columns(buffer, layout)};
       case SCENE: return {kind: "scene", number, ...sceneOf(buffer, view)};

@@ -132,8 +132,9 @@ def why_no_link() -> str:
 
 
 @contextmanager
-def link(shape: LinkShape, seed: int = 0) -> Iterator[Link]:
-    """Runs a link between two new network namespaces. Raises TwixtError."""
+def link(shape: LinkShape, congestion: str = "cubic", seed: int = 0) -> Iterator[Link]:
+    """Runs a link between two new network namespaces. congestion: TCP's congestion control at both ends. Raises
+    TwixtError."""
     if why := why_no_link():
         raise TwixtError(why)
     with ExitStack() as ends:
@@ -150,6 +151,7 @@ def link(shape: LinkShape, seed: int = 0) -> Iterator[Link]:
             _run(*_inside(pid), "ip", "link", "set", "lo", "up")
             _run(*_inside(pid), "ip", "addr", "add", own, "peer", other, "dev", device)
             _run(*_inside(pid), "ip", "link", "set", device, "up")
+            _run(*_inside(pid), "ip", "route", "change", other, "dev", device, "src", own, "congctl", congestion)
         yield Link(_inside(pids[0]), _inside(pids[1]), forwarder)
 
 

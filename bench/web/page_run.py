@@ -20,6 +20,8 @@ from twixt.render.measure.run_figures import measure
 
 # Longest wait for the first picture, in seconds: over a link with loss, it is retransmissions.
 PICTURE_LIMIT_S = 60.0
+# Number and bytes of the messages of the stream so far.
+RECEIVED = "[twixt.connection.messages, twixt.connection.bytes]"
 # Size and speed of the bar of the empty page. A slow bar would be shifted by its rounding to whole pixels.
 BAR_PX, BAR_PX_S = 24, 1200.0
 # An empty page that does nothing but read the timestamps of its frames, and moves a bar by them if asked to.
@@ -41,10 +43,11 @@ EMPTY = f"""(isBarShown, seconds) => new Promise((resolve) => {{
 
 
 def run(
-    url: str, seconds: float, start_up_s: float, display: str | None, size_px: Sequence[int], is_watched: bool
-) -> None:
-    """Measures the page at `url`, and before and after it an empty page for half of the time. is_watched: True if
-    somebody watches the display: then the empty page moves a bar, and the page of twixt shows nothing over its
+    url: str, seconds: float, empty_s: float, start_up_s: float, display: str | None, size_px: Sequence[int],
+    is_watched: bool,
+) -> None:  # fmt: skip
+    """Measures the page at `url` for `seconds`, and before and after it an empty page for `empty_s`. is_watched: True
+    if somebody watches the display: then the empty page moves a bar, and the page of twixt shows nothing over its
     picture."""
     say = json_writer()
     # without a secure context, the clock of a page would have steps of 0.1 ms
@@ -58,7 +61,7 @@ def run(
         def show_empty() -> None:
             page.open("about:blank")
             say({"empty": "begin", "at_ns": time.perf_counter_ns()})
-            stamps_ms = page.evaluate(f"({EMPTY})({str(is_watched).lower()}, {seconds / 2})", seconds + PICTURE_LIMIT_S)
+            stamps_ms = page.evaluate(f"({EMPTY})({str(is_watched).lower()}, {empty_s})", empty_s + PICTURE_LIMIT_S)
             say({"empty": "end", "at_ns": time.perf_counter_ns()})
             empty_ms.extend(np.diff(stamps_ms).tolist())
 
@@ -74,22 +77,25 @@ def run(
         log = FrameLog()
         reader = LogReader(page, log)
         reader.skip()
+        received = page.evaluate(RECEIVED)
         say({"page": "begin", "at_ns": time.perf_counter_ns()})
         time.sleep(seconds)
         say({"page": "end", "at_ns": time.perf_counter_ns()})
+        received = np.subtract(page.evaluate(RECEIVED), received).tolist()
         reader.read()
-        found = figures(page, log, seconds, picture_s)
+        found = figures(page, log, seconds, received, picture_s)
         show_empty()
         say(found | {"empty_error_ms": frame_errors_ms(np.array(empty_ms))})
 
 
-def figures(page: Page, log: FrameLog, seconds: float, picture_s: float) -> dict[str, Any]:
-    """Figures of a run. seconds: length of the measured stretch. picture_s: time from opening the page to its picture."""
-    table = log.rows
+def figures(page: Page, log: FrameLog, seconds: float, received: Sequence[int], picture_s: float) -> dict[str, Any]:
+    """Figures of a run. seconds: length of the measured stretch. received: number and bytes of the messages of the
+    stream in it. picture_s: time from opening the page to its picture."""
+    table, (messages, received_bytes) = log.rows, received
     measured = measure(table, 1e3 / page.evaluate("twixt.state.refreshMs"), True).sections
     motion, frames = measured["motion"], measured["frames"]
-    streamed = page.evaluate(f"twixt.frameLog.column('bytes', {seconds}).reduce((sum, bytes) => sum + bytes, 0)")
     return {
+        "frames": frames.get("count"),
         "fps": frames.get("mean_fps"),
         "distinct": motion.get("distinct_share"),
         "held": motion.get("held_share"),
@@ -98,7 +104,9 @@ def figures(page: Page, log: FrameLog, seconds: float, picture_s: float) -> dict
         "age_ms": motion.get("sample_age_ms"),
         "age_bound_ms": page.evaluate("twixt.clockMap.boundMs"),
         "snapshots_per_s": len(np.unique(table["newest_tick"])) / seconds,
-        "stream_bytes_per_s": streamed / seconds,
+        "stream_bytes_per_s": received_bytes / seconds,
+        "message_bytes": received_bytes / max(1, messages),
+        "refresh_ms": page.evaluate("twixt.state.refreshMs"),
         "first_picture_s": picture_s,
         "errors": page.errors,
     }

@@ -149,8 +149,13 @@ def docker_line(port: int) -> str:
 
 def link(scheme: str, host: str, port: int, token: str) -> str:
     """Address of the page. Servers and proxies never see what follows the #."""
-    host = LOOPBACK if host == "0.0.0.0" else "::1" if host == "::" else host
+    host = reachable(host)
     return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}/#{token}"
+
+
+def reachable(host: str) -> str:
+    """Host with which a browser on this machine reaches a server that is bound to `host`."""
+    return LOOPBACK if host == "0.0.0.0" else "::1" if host == "::" else host
 
 
 def first_port(name: str) -> int:

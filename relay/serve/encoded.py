@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.scene.packing import Contents
-from twixt.relay.stream.messages import Payload
+from twixt.relay.stream.messages import FULL, Payload
 
 
 class EncodedScene(NamedTuple):
@@ -21,12 +23,17 @@ class EncodedScene(NamedTuple):
     contents: Contents
 
 
-class EncodedSnapshot(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class EncodedSnapshot:
     """A snapshot as the pages get it. number: counts all snapshots of all simulations. columns: payload of the
     columns of its layout. encode: makes its payload from the bytes of its bodies and their codec."""
 
     number: int
-    payload: Payload
     columns: Payload
     bodies: NDArray[np.void]
     encode: Callable[[bytes | memoryview, int], Payload]
+
+    @cached_property
+    def full(self) -> Payload:
+        """Its payload with full records, made at the first use: pages that take lean snapshots need none."""
+        return self.encode(self.bodies.view(np.uint8).data, FULL)

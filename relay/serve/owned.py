@@ -9,6 +9,7 @@ import dataclasses
 import re
 import sys
 from collections.abc import Collection
+from typing import Any
 
 from twixt.ipc.config.flags import Config, flag_name
 from twixt.ipc.process.notices import print_notice
@@ -17,10 +18,10 @@ from twixt.relay.serve.process import ServeOptions, serve
 
 # Options that only a viewer with a window has.
 ONLY_IN_WINDOW = (
-    "log", "json", "plot", "screenshot", "profile", "fail_if", "draw", "on_event", "offscreen", "split", "trails",
+    "log", "json", "plot", "screenshot", "profile", "fail_if", "draw", "on_event", "offscreen",
 )  # fmt: skip
 # Options with which the page begins.
-PAGE_OPTIONS = ("interpolation", "clock", "prefer", "buffer_ms", "camera", "overlay", "keys")
+PAGE_OPTIONS = ("interpolation", "clock", "prefer", "buffer_ms", "split", "trails", "camera", "overlay", "keys")
 # Names that `twixt run` and `twixt.show` make from the process id. Their link is kept under the name without it.
 GENERATED_NAME = re.compile(r"(run|show)-\d+(-\d+)?")
 
@@ -50,10 +51,14 @@ def report_ignored(config: Config, known: Collection[str] = ()) -> None:
 def options_of(config: Config, name: str) -> ServeOptions:
     """Options of the server for the simulation `name`."""
     found = GENERATED_NAME.fullmatch(name)
-    page = {each: getattr(config, each) for each in PAGE_OPTIONS if _is_set(config, each)}
     return ServeOptions(
-        name=name, kept_as=found[1] if found else name, seconds=config.seconds, is_owned=True, page=page
+        name=name, kept_as=found[1] if found else name, seconds=config.seconds, is_owned=True, page=page_options(config)
     )
+
+
+def page_options(config: Config) -> dict[str, Any]:
+    """Settings with which a page begins."""
+    return {each: getattr(config, each) for each in PAGE_OPTIONS if _is_set(config, each)}
 
 
 def _is_set(config: Config, name: str) -> bool:

@@ -29,6 +29,10 @@ METHODS = ("GET", "HEAD")
 # Comments that begin a line or follow two spaces. They are a quarter of the compressed modules.
 COMMENT = re.compile(rb"^[ \t]*(?:/\*.*?\*/[ \t]*$|//[^\n]*)|  //[^\n]*$", re.MULTILINE | re.DOTALL)
 BLANK = re.compile(rb"^[ \t\n]+", re.MULTILINE)
+# Parts of a script: strings and regular expressions, which stay as they are; operators with the spaces around them. The
+# signs + and - are not among these, because `a - -b` needs its space.
+QUOTED = rb""" "(?:[^"\\\n]|\\.)*" | '(?:[^'\\\n]|\\.)*' | `(?:[^`\\]|\\.)*` | (?:(?<=\()|(?<=[(=:,]\ ))/(?:[^/\\\n]|\\.)+/ """
+SPACED = re.compile(rb"(" + QUOTED + rb")|\ ?([=,{}()\[\]:?<>*&|;/]+)\ ?", re.DOTALL | re.VERBOSE)
 
 
 class Answer(NamedTuple):
@@ -106,11 +110,18 @@ def without_comments(script: bytes) -> bytes:
     return BLANK.sub(b"", COMMENT.sub(b"", script))
 
 
+def without_spaces(module: bytes) -> bytes:
+    """A module without the spaces around operators. They are 3 % of the compressed modules."""
+    return SPACED.sub(lambda part: part[1] or part[2], module)
+
+
 def _read(path: str) -> _File:
     with open(path, "rb") as file:
         content = file.read()
     if path.endswith((".js", ".css")):
         content = without_comments(content)
+    if path.endswith(".js"):
+        content = without_spaces(content)
     zipped = gzip.compress(content, mtime=0) if len(content) >= GZIP_BYTES else None
     etag = f'"{hashlib.blake2b(content, digest_size=12).hexdigest()}"'
     return _File(content, zipped, _type_of(path), etag)

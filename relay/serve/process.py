@@ -9,25 +9,24 @@ import asyncio
 import contextlib
 import os
 import signal
-import ssl
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import twixt
+from twixt.ipc.config import rules
 from twixt.ipc.errors import FAILED, FINISHED, INTERRUPTED, TwixtError, install_command
 from twixt.ipc.process import interrupts
 from twixt.ipc.process.notices import print_notice
 from twixt.ipc.session import listener
+from twixt.ipc.session.attach import LOOK_S
 from twixt.relay.serve import access
 from twixt.relay.serve.access import Access
+from twixt.relay.serve.certificate import Certificate
 from twixt.relay.serve.pages import Pages
-from twixt.relay.serve.simulation import LOOK_S, Simulation
+from twixt.relay.serve.simulation import Simulation
 from twixt.relay.stream.messages import SERVER_ENDED
-
-if TYPE_CHECKING:
-    pass
 
 # Longest wait for the pages' connections to close, in seconds.
 CLOSING_S = 3.0
@@ -66,23 +65,24 @@ def serve(options: ServeOptions) -> int:
         raise TwixtError(
             f"the browser view needs websockets, which is not installed; install it with: {install_command('websockets')}"
         ) from None
+    rules.positive("--seconds", options.seconds)
     if options.name is not None:
         listener.check_name(options.name)
     access.check_allowed(options.hosts, options.origins)
-    tls = _tls(options)
+    certificate = _certificate(options)
     access.check_binding(
-        options.host, options.port or access.first_port(options.name or ""), tls is not None, options.is_plain
+        options.host, options.port or access.first_port(options.name or ""), certificate is not None, options.is_plain
     )
-    return asyncio.run(_serve(options, tls))
+    return asyncio.run(_serve(options, certificate))
 
 
-async def _serve(options: ServeOptions, tls: ssl.SSLContext | None) -> int:
+async def _serve(options: ServeOptions, certificate: Certificate | None) -> int:
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, _ask_to_stop, stop)
     if interrupts.was_dropped():  # Ctrl-C came during an import, which had lost it
         stop.set()
-    work = asyncio.ensure_future(_serve_until_refused(options, tls))
+    work = asyncio.ensure_future(_serve_until_refused(options, certificate))
     asked = asyncio.ensure_future(stop.wait())
     await asyncio.wait([work, asked], timeout=options.seconds, return_when=asyncio.FIRST_COMPLETED)
     asked.cancel()
@@ -100,7 +100,7 @@ def _ask_to_stop(stop: asyncio.Event) -> None:
     stop.set()
 
 
-async def _serve_until_refused(options: ServeOptions, tls: ssl.SSLContext | None) -> int:
+async def _serve_until_refused(options: ServeOptions, certificate: Certificate | None) -> int:
     """Serves until the simulation refuses this guest, and returns the exit code then."""
     from twixt.relay.serve.server import Server
 
@@ -116,15 +116,18 @@ async def _serve_until_refused(options: ServeOptions, tls: ssl.SSLContext | None
             access.keep(kept_as, port, kept.token)
         except OSError as error:
             print_notice(f"the link changes at the next start, because it cannot be kept: {error}")
-        scheme = "http" if tls is None else "https"
-        rules = Access(kept.token, scheme, *(tuple(map(str.lower, one)) for one in (options.hosts, options.origins)))
-        pages = Pages(os.path.join(twixt.__path__[0], "web"), rules.origins)
+        scheme, host = "http", options.host
+        if certificate is not None:
+            own = [one for one in options.hosts if ":" not in one]
+            scheme, host = "https", certificate.first_without_complaint([access.reachable(host), *own])
+        allowed = Access(kept.token, scheme, *(tuple(map(str.lower, one)) for one in (options.hosts, options.origins)))
+        pages = Pages(os.path.join(twixt.__path__[0], "web"), allowed.origins)
         simulation = Simulation(name, time.perf_counter_ns(), options.is_owned)
         may_control = access.is_loopback(options.host) if options.may_control is None else options.may_control
-        server = Server(simulation, rules, pages, may_control, options.page)
-        opened = await server.listen(listening, tls)
+        server = Server(simulation, allowed, pages, may_control, options.page)
+        opened = await server.listen(listening, None if certificate is None else certificate.context)
         try:
-            _print_link(options, access.link(scheme, options.host, port, kept.token), port)
+            _print_link(options, access.link(scheme, host, port, kept.token), port)
             ended = await simulation.run(server)
             because = f": {ended.message}" if ended.message else ""
             await server.close(SERVER_ENDED, f"the simulation has ended{because}")
@@ -162,14 +165,9 @@ def _print_link(options: ServeOptions, link: str, port: int) -> None:
     print(end="", flush=True)
 
 
-def _tls(options: ServeOptions) -> ssl.SSLContext | None:
+def _certificate(options: ServeOptions) -> Certificate | None:
     if options.certificate is None and options.key is None:
         return None
     if options.certificate is None or options.key is None:
         raise TwixtError("--cert FILE and --key FILE must be given together")
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    try:
-        context.load_cert_chain(options.certificate, options.key)
-    except (OSError, ValueError) as error:
-        raise TwixtError(f"--cert and --key must be a certificate and its key, as PEM files: {error}") from None
-    return context
+    return Certificate(options.certificate, options.key)

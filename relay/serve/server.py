@@ -24,7 +24,7 @@ from websockets.http11 import Request, Response
 import twixt
 from twixt.ipc.process.notices import print_current_exception
 from twixt.relay.serve.access import Access
-from twixt.relay.serve.connection import PageConnection
+from twixt.relay.serve.connection import CountedListener, Opening, PageConnection, number_of
 from twixt.relay.serve.controller import Controller
 from twixt.relay.serve.pages import Answer, Pages, last_component
 from twixt.relay.serve.simulation import Simulation
@@ -69,7 +69,7 @@ class Server:
         self._viewers: dict[Viewer, None] = {}  # the one that is open longest first
         self._halves: dict[str, _Half] = {}
         self._nonces: OrderedDict[tuple[str, str], None] = OrderedDict()
-        self._opening: OrderedDict[ServerConnection, None] = OrderedDict()
+        self._opening: Opening = OrderedDict()
 
     @property
     def is_hungry(self) -> bool:
@@ -87,7 +87,7 @@ class Server:
         return max(visible, key=lambda viewer: viewer.is_controlling, default=None)
 
     async def listen(self, listening: socket.socket, tls: ssl.SSLContext | None) -> WebSocketServer:
-        """Begins to serve on a listening socket."""
+        """Begins to serve on a listening socket, which the server closes."""
         opening = self._opening
 
         class Connection(PageConnection):
@@ -95,7 +95,7 @@ class Server:
 
         return await serve(
             self._handle,
-            sock=listening,
+            sock=CountedListener(listening, opening),
             ssl=tls,
             compression=None,
             process_request=self._process_request,
@@ -171,7 +171,7 @@ class Server:
             self._nonces.popitem(last=False)
         if hello.nonce not in self._halves and len(self._viewers) + len(self._halves) >= MOST_VIEWERS:
             raise MessageError(f"there are {MOST_VIEWERS} viewers already", messages.TOO_MANY)
-        self._opening.pop(connection, None)
+        self._opening.pop(number_of(connection.transport), None)
         name, may_control = self._simulation.name, self._controllers is not None
         origin_ns = self._simulation.origin_ns
         await connection.send(messages.welcome_text(twixt.__version__, name, may_control, origin_ns, self._options))

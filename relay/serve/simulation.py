@@ -24,13 +24,12 @@ from twixt.ipc.config.rules import SCALE3
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.interaction.events import Look, UserAction, UserEvent
 from twixt.ipc.plan import Plan
-from twixt.ipc.process.notices import print_notice
 from twixt.ipc.ring.layout import BODY_ROWS, PART_ROWS, ColumnBlock
 from twixt.ipc.ring.mapped_segment import SnapshotView
 from twixt.ipc.scene import Camera, Scene
 from twixt.ipc.scene.groups import colors
 from twixt.ipc.scene.scene import packed_scene
-from twixt.ipc.session import listener
+from twixt.ipc.session.attach import LOOK_S, OWN_WORLD_S, Reconnection, wait_until_running
 from twixt.ipc.session.link import Ended, Link, attach
 from twixt.ipc.session.screenshots import BY_A_PAGE
 from twixt.ipc.snapshot import BODY, CORRECTED_NS, CORRECTION, HAS_COLOR, visual
@@ -39,7 +38,6 @@ from twixt.relay.serve.pictures import PicturePage, Pictures
 from twixt.relay.serve.waiting import in_thread
 from twixt.relay.stream.lean import LeanEncoder, error_bound_m
 from twixt.relay.stream.messages import (
-    FULL,
     LEAN,
     Column,
     Payload,
@@ -49,8 +47,6 @@ from twixt.relay.stream.messages import (
 )
 from twixt.relay.stream.overlays import EncodedOverlays
 
-# Interval, in seconds, of two looks for a simulation that does not run, and time after a refused attempt.
-LOOK_S, RETRY_S = 0.1, 1.0
 # Shortest interval between two requests for a wake, in seconds. Simulations mute a guest that sends more than 1,000
 # messages a second, and a loop may publish more often than that.
 WAKE_S = 0.004
@@ -66,10 +62,6 @@ MOST_ERROR_M = 0.001
 ATTEMPTS = 3
 # Columns that the page draws, and the owner of their rows.
 DRAWN_COLUMNS = {SCALE3: BODY_ROWS, "color": PART_ROWS, "visible": PART_ROWS}
-# Longest wait for the world of the owner, in seconds: in effect no limit.
-OWN_WORLD_S = 86_400.0
-# Kinds of ends after which a simulation may come back.
-MAY_RETURN = ("ended", "crashed", "interrupted", "lost")
 # The reason why no simulation is attached, before the first one.
 NOT_STARTED = Ended("waiting", "")
 # Part by which a new interval between two snapshots changes the mean.
@@ -109,7 +101,7 @@ class Simulation:
         self._waiting_since_ns = 0
         self._encoded_scene: EncodedScene | None = None
         self._encoded: EncodedSnapshot | None = None
-        self._layouts: dict[tuple[Column, ...], int] = {}
+        self._layouts: dict[tuple[Column, ...], Payload] = {}
         self.overlays = EncodedOverlays()
         self._lean, self._lean_number = LeanEncoder(), 0
         self._lean_payloads: dict[int, Payload] = {}  # of the newest snapshot, by the version that a page has
@@ -122,13 +114,14 @@ class Simulation:
     async def run(self, server: Pages) -> Ended:
         """Attaches whenever the simulation runs. Returns if it refuses this guest, or if it is the owner and ends."""
         self._server = server
+        link: Link | None = await self._first()
         while True:
-            link = await self._attached()
-            ended = await self._follow(link)
-            if self._is_owner or ended.kind not in MAY_RETURN:
+            assert link is not None
+            ended, back = await self._follow(link), Reconnection(self.name, for_pages=True)
+            if self._is_owner or not back.begin(ended):
                 return ended
-            because = f" ({ended.message})" if ended.message else ""
-            print_notice(f'the simulation "{link.name}" has ended{because}; waiting until it runs again')
+            while (link := back.link()) is None:
+                await asyncio.sleep(LOOK_S)
 
     @property
     def camera(self) -> Camera | None:
@@ -201,7 +194,7 @@ class Simulation:
         if since not in self._lean_payloads:
             block = self._lean.block(since)
             is_lean = len(block) < snapshot.bodies.nbytes and error_bound_m(self._lean.boxes) <= MOST_ERROR_M
-            self._lean_payloads[since] = snapshot.encode(block, LEAN) if is_lean else snapshot.payload
+            self._lean_payloads[since] = snapshot.encode(block, LEAN) if is_lean else snapshot.full
         payload = self._lean_payloads[since]
         return payload, self._lean.version if payload.codec == LEAN else since
 
@@ -218,26 +211,13 @@ class Simulation:
             self._timer.cancel()
         self._timer = loop.call_at(due_s, self._request)
 
-    async def _attached(self) -> Link:
+    async def _first(self) -> Link:
         """A link to the simulation, as soon as it runs. The owner runs already, and may still load its world."""
         if self._is_owner:
             return await in_thread(lambda: attach(self.name, OWN_WORLD_S, owned=True, pictures=BY_A_PAGE))
-        refusal, has_waited = "", False
-        while True:
-            try:
-                if listener.is_running(self.name):
-                    link = await in_thread(lambda: attach(self.name, pictures=BY_A_PAGE))
-                    if has_waited:
-                        print_notice(f'"{self.name}" runs')
-                    return link
-            except TwixtError as error:
-                if str(error) != refusal:
-                    refusal = str(error)
-                    print_notice(f"{refusal}; still waiting")
-            if not has_waited and self.end == NOT_STARTED:
-                print_notice(f'waiting for the simulation "{self.name}"; Ctrl-C ends the wait')
-            has_waited = True
-            await asyncio.sleep(RETRY_S if refusal else LOOK_S)
+        attaching = await in_thread(lambda: wait_until_running(self.name, lambda: False, for_pages=True))
+        assert attaching is not None
+        return attaching.link
 
     async def _follow(self, link: Link) -> Ended:
         """Follows a simulation until it ends."""
@@ -328,17 +308,18 @@ class Simulation:
             bodies["color"][:, :3] = colors(changing[scene.color_by.column], scene.color_by)
             bodies["flags"] |= np.uint16(HAS_COLOR)
         forms = tuple(Column(one.name, one.dtype, one.width, one.per) for one in drawn)
-        layout = self._layouts.setdefault(forms, len(self._layouts) + 1)
+        if forms not in self._layouts:
+            self._layouts[forms] = columns_payload(len(self._layouts) + 1, forms)
+        described = self._layouts[forms]
         head = view.head._replace(
             world_epoch=view.head.world_epoch + self._worlds_before,
             scene_version=view.head.scene_version + self._scenes_before,
         )
 
         def encode(block: bytes | memoryview, codec: int) -> Payload:
-            return snapshot_payload(head, block, marks, columns, layout, self.origin_ns, codec)
+            return snapshot_payload(head, block, marks, columns, described.layout, self.origin_ns, codec)
 
-        payload = encode(bodies.view(np.uint8).data, FULL)
-        return EncodedSnapshot(number, payload, columns_payload(layout, forms), bodies, encode)
+        return EncodedSnapshot(number, described, bodies, encode)
 
     def _leave(self, link: Link) -> None:
         """Forgets the simulation, but not what must increase."""

@@ -19,6 +19,7 @@ from websockets.exceptions import ConnectionClosed
 from twixt.ipc.commands import Command
 from twixt.ipc.interaction.events import UserAction
 from twixt.ipc.session.screenshots import ScreenshotRequest
+from twixt.relay.serve import tcp
 from twixt.relay.serve.connection import PageConnection
 from twixt.relay.serve.controller import Controller
 from twixt.relay.serve.simulation import Simulation
@@ -36,6 +37,7 @@ from twixt.relay.stream.messages import (
     Taken,
 )
 from twixt.relay.stream.overlays import MissingOverlays, PieceSize, newest_of
+from twixt.relay.stream.repeats import Repeats
 
 # Shortest interval between two status messages, in ns.
 STATUS_NS = 100_000_000
@@ -58,7 +60,7 @@ class Viewer:
     ) -> None:  # fmt: skip
         self._simulation, self._stream, self._control = simulation, stream, control
         self._controller = None if controllers is None else Controller(simulation.name, self.refuse, controllers)
-        self._credit = Credit()
+        self._credit, self._repeats = Credit(), Repeats()
         self._contents, self._overlays = MissingContents(hello.have), MissingOverlays()
         self._piece_size = PieceSize()
         self._pieces = deque[tuple[int, int]]()  # (number, instant) of the pieces of overlays on the way
@@ -157,9 +159,17 @@ class Viewer:
                         self._credit.sent_beside(self._number)
                         self._pieces.append((self._number, now_ns))
                     else:
-                        self._credit.sent(self._number, len(content), now_ns)
+                        self._credit.sent(self._number, now_ns)
+                    self._repeats.sent(self._number, content)
                     await self._stream.send(content)
+                    for repeated in self._repeats.take(self._retransmissions, now_ns):
+                        await self._control.send(repeated)
             self._simulation.request_wake()
+
+    @property
+    def _retransmissions(self) -> int:
+        """Number of packets that TCP has sent again so far, on both connections."""
+        return sum(tcp.retransmissions(one.transport) for one in (self._stream, self._control))
 
     @property
     def _has_news(self) -> bool:
@@ -203,13 +213,15 @@ class Viewer:
         snapshot = simulation.newest() if self._snapshot < simulation.newest_number else None
         self._was_content = snapshot is None
         if snapshot is not None:
-            if snapshot.payload.layout not in self._layouts:
-                self._layouts.add(snapshot.payload.layout)
+            if snapshot.columns.layout not in self._layouts:
+                self._layouts.add(snapshot.columns.layout)
                 together.append(snapshot.columns)
-            self._snapshot, payload = snapshot.number, snapshot.payload
-            if self._lean is not None:
+            self._snapshot = snapshot.number
+            if self._lean is None:
+                together.append(snapshot.full)
+            else:
                 payload, self._lean = simulation.lean_payload(self._lean)
-            together.append(payload)
+                together.append(payload)
         return together or self._piece()
 
     def _piece(self) -> list[Payload]:
@@ -301,6 +313,7 @@ class Viewer:
             self._credit.acknowledged(number, time.perf_counter_ns())
         except ValueError as error:
             raise MessageError(str(error)) from error
+        self._repeats.acknowledged(number)
         self._stream_news.set()
 
     def _confirm(self, number: int) -> None:

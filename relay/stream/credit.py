@@ -46,15 +46,12 @@ NEW_ROUTE = 1.5
 CALM_QUEUE = 0.25
 # An acknowledgement is late beyond the base, two intervals and this many mean differences.
 LATE_FACTOR = 4
-# The acknowledged bytes per second are counted over this time.
-RATE_SPAN_NS = 1_000_000_000
 
 
 class Sent(NamedTuple):
     """A message that is not acknowledged."""
 
     number: int
-    size_bytes: int
     sent_ns: int
 
 
@@ -74,7 +71,6 @@ class Credit:
         self._exact_window = 1.0
         self._unacknowledged: deque[Sent] = deque()
         self._newest = 0
-        self._arrived: deque[tuple[int, int]] = deque()  # (instant, bytes) of acknowledgements within RATE_SPAN_NS
         self._interval_ns = 0
         self._difference_ns = 0.0  # mean difference between consecutive times
         self._last_ns = 0
@@ -102,10 +98,10 @@ class Credit:
         self._is_limiting |= not is_free
         return is_free
 
-    def sent(self, number: int, size_bytes: int, now_ns: int) -> None:
+    def sent(self, number: int, now_ns: int) -> None:
         """Counts a message that is handed to the socket. Numbers increase."""
         self._newest = number
-        self._unacknowledged.append(Sent(number, size_bytes, now_ns))
+        self._unacknowledged.append(Sent(number, now_ns))
 
     def sent_beside(self, number: int) -> None:
         """Counts a message that does not need the window's room."""
@@ -122,13 +118,11 @@ class Credit:
         """
         if not 0 < number <= self._newest:
             raise ValueError(f"acknowledged message {number}, but the last message sent is {self._newest}")
-        message, size_bytes = None, 0
+        message = None
         while self._unacknowledged and self._unacknowledged[0].number <= number:
             message = self._unacknowledged.popleft()
-            size_bytes += message.size_bytes
         if message is None:
             return
-        self._arrived.append((now_ns, size_bytes))
         # The newest message alone counts: the others waited for it, or for a frame.
         self._take_time(now_ns - message.sent_ns)
         if number <= self._round_after:
@@ -138,12 +132,6 @@ class Credit:
             self._end_round(median(self._times), now_ns)
             self._times.clear()
             self._round_after, self._is_limiting = self._newest, False
-
-    def bytes_per_second(self, now_ns: int) -> float:
-        """Bytes per second that the page acknowledged in the last second."""
-        while self._arrived and now_ns - self._arrived[0][0] > RATE_SPAN_NS:
-            self._arrived.popleft()
-        return sum(size for _, size in self._arrived) * 1e9 / RATE_SPAN_NS
 
     def _take_time(self, time_ns: int) -> None:
         last_ns, self._last_ns = self._last_ns or time_ns, time_ns

@@ -269,10 +269,11 @@ def _boxes(positions: list[Floats], fits: Mask) -> NDArray[np.void]:
 
 def _extent(positions: list[Floats], fits: Mask, starts: NDArray[np.intp]) -> tuple[Floats, Floats]:
     """Lowest and highest coordinates of each chunk's bodies that fit, (3, chunks) each; 0 if there are none."""
-    known = positions if fits.all() else [np.where(fits, column, np.nan) for column in positions]
+    is_whole = bool(fits.all())
+    known = positions if is_whole else [np.where(fits, column, np.nan) for column in positions]
     lowest = np.stack([np.fmin.reduceat(column, starts) for column in known])
     highest = np.stack([np.fmax.reduceat(column, starts) for column in known])
-    return np.nan_to_num(lowest, nan=0.0), np.nan_to_num(highest, nan=0.0)
+    return (lowest, highest) if is_whole else (np.nan_to_num(lowest, nan=0.0), np.nan_to_num(highest, nan=0.0))
 
 
 def _integers(positions: list[Floats], boxes: NDArray[np.void], exceptions: NDArray[np.intp]) -> NDArray[np.uint64]:

@@ -20,6 +20,7 @@ from twixt.ipc.errors import FINISHED, INTERRUPTED, TwixtError
 from twixt.ipc.process import fork, interrupts
 from twixt.ipc.process.notices import print_notice
 from twixt.ipc.process.viewer_order import send_exit_code
+from twixt.ipc.session.attach import BackgroundAttach, Reconnection, attach_now, wait_until_running
 from twixt.ipc.trace import spans
 from twixt.ipc.trace import spans as kinds
 from twixt.ipc.trace.spans import NOT_RECORDED, Spans
@@ -28,7 +29,6 @@ from twixt.render.cores.priority import raise_nice, set_short_slices
 from twixt.render.display.display import open_display, probe_refresh, without_display
 from twixt.render.display.input import Event
 from twixt.render.pacing.refresh import Refresh
-from twixt.render.viewer.attach import BackgroundAttach, Reconnection, attach_now, wait_until_running
 from twixt.render.viewer.outcome import Outcome, leave_report, of_fault, of_simulation
 from twixt.render.viewer.start_up import Loading, StartNotice, StartUp, attached
 

@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING
 
 from twixt.ipc.process.interrupts import InterruptibleEvent
 from twixt.ipc.process.notices import is_terminal, print_notice
+from twixt.ipc.session.attach import BackgroundAttach
 from twixt.ipc.trace import spans
 from twixt.ipc.trace import spans as kinds
 from twixt.render.cores.priority import ShortSwitchInterval
 from twixt.render.display.input import Event, Key
 from twixt.render.input.keys import bound
-from twixt.render.viewer.attach import BackgroundAttach
 
 if TYPE_CHECKING:
     from twixt.ipc.config.flags import Config

@@ -32,7 +32,10 @@ class Rig {
     let timer = 0;
     this.connection = new Connection({
       address: "ws://here/ws", token: () => token, digests: () => ["d1"], isServed: async () => isServed,
-      decode: (buffer) => { if (buffer.byteLength === 1) throw new Error("damaged"); return buffer.message; },
+      decode: ({byteLength, message}, after) => {
+        if (byteLength === 1) throw new Error("damaged");
+        return message.number > after ? message : null;
+      },
       onWelcome: (welcome) => this.controls.push(welcome), onStream: (message) => this.connection.applied(message),
       onControl: (message) => this.controls.push(message), onTrip: (...trip) => this.trips.push(trip),
       onState: ({phase, reason, text}) => this.states.push([phase, reason, text].filter(Boolean).join(" ")),
@@ -66,8 +69,8 @@ class Rig {
     for (const socket of this.pair) socket.onmessage({data: JSON.stringify({kind: "welcome", may_control: true, ...more})});
   }
   text(message) { this.pair[1].onmessage({data: JSON.stringify(message)}); }
-  stream(number, kind = "snapshot", worldEpoch = 0) {
-    this.pair[0].onmessage({data: {byteLength: 100, message: {kind, number, snapshot: {worldEpoch}}}});
+  stream(number, kind = "snapshot", worldEpoch = 0, role = 0) {
+    this.pair[role].onmessage({data: {byteLength: 100, message: {kind, number, snapshot: {worldEpoch}}}});
   }
   start() { this.connection.connect(); this.open(); this.welcome(); return this; }
   closed(code, reason = "", which = [0, 1]) {
@@ -196,6 +199,18 @@ const cases = {
     other.connection.connect(); other.open(); other.welcome({may_control: false});
     return [...said, other.connection.command("pause")];
   },
+  async repeated() {
+    const rig = new Rig().start(), acks = [];
+    for (const [number, role] of [[1, 0], [2, 1], [3, 1], [2, 0], [3, 0], [4, 0], [4, 1]]) {
+      rig.stream(number, "snapshot", 0, role);
+      rig.connection.frameDrawn();
+      acks.push(rig.acks.at(-1));
+    }
+    rig.closed(1006); await rig.pass(300); rig.open(); rig.welcome();
+    rig.stream(1);
+    rig.connection.frameDrawn();
+    return [acks, rig.acks];
+  },
   async damaged() {
     const rig = new Rig().start();
     rig.pair[0].onmessage({data: {byteLength: 1}});
@@ -292,6 +307,10 @@ def test_after_the_simulation_has_ended_only_a_newer_world_is_live(said: dict[st
 def test_commands_are_sent_only_with_a_link_and_the_right_to_control(said: dict[str, Any]) -> None:
     message = {"kind": "command", "name": "time_scale", "value": 2}
     assert said["commands"] == [False, True, message, False]
+
+
+def test_a_message_that_comes_on_both_connections_counts_once_and_when_it_comes_first(said: dict[str, Any]) -> None:
+    assert said["repeated"] == [[1, 2, 3, 3, 3, 4, 4], [1]]
 
 
 def test_a_damaged_message_ends_the_connection_with_its_reason(said: dict[str, Any]) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import subprocess
+from pathlib import Path
 
 import pytest
 
 from tests.web.in_node import WEB
-from twixt.relay.serve.pages import Pages, without_comments
+from twixt.relay.serve.pages import Pages, without_comments, without_spaces
 
 MOST_MODULES = 25
 MOST_BYTES = 120_000
@@ -43,8 +45,23 @@ def test_a_module_loses_only_comments_when_it_is_served(name: str) -> None:
         is_kept = bool(served) and line.startswith(served[0])
         lost.append(line.removeprefix(served.pop(0)).strip() if is_kept else line)
     assert served == []
+    # A comment behind code is served unless two spaces are before it.
+    assert not re.search(rb"[;,{}()] // ", without_comments((WEB / name).read_bytes()))
     lost = [line for line in lost if line]
     assert [line for line in lost if not re.match(rb"/\*\*|\*|//|[^;{}()]*\*/$", line)] == []
+
+
+def test_a_module_loses_no_space_that_counts_when_it_is_served(tmp_path: Path) -> None:
+    for name in MODULES:
+        whole = without_comments((WEB / name).read_bytes())
+        served = without_spaces(whole)
+        assert re.sub(rb"\s", b"", served) == re.sub(rb"\s", b"", whole)
+        lines = [line for line in whole.splitlines() if line.count(b"`") == 2 or line.count(b'"') == 2]
+        texts = [text for line in lines for text in re.findall(rb'"[^"`]*"|`[^`]*`', line) if text in line]
+        assert [text for text in texts if text not in served] == []
+        (tmp_path / name).with_suffix(".mjs").write_bytes(served)
+    check = 'for f in "$@"; do node --check "$f" || exit 1; done'
+    subprocess.run(["sh", "-c", check, "sh", *map(str, tmp_path.iterdir())], check=True)
 
 
 def test_all_modules_that_the_page_imports_are_preloaded() -> None:

@@ -70,9 +70,9 @@ answer(given.map(({camera, acts, mayPull = true, draggable = []}) => {
     else if (act === "letGo") hands.letGo(timeMs);
     else {
       const defaults = {pointerId: 1, pointerType: "mouse", button: 0, buttons: act === "pointerup" ? 0 : 1};
-      const {x, y, ...given} = {...defaults, ...value};
+      const {x, y, afterMs = 0, ...given} = {...defaults, ...value};
       const event = Object.assign(new Event(act, {cancelable: true}), given, {clientX: x + 10, clientY: y + 20});
-      Object.defineProperty(event, "timeStamp", {value: timeMs});
+      Object.defineProperty(event, "timeStamp", {value: timeMs + afterMs});
       canvas.dispatchEvent(event);
     }
   }
@@ -192,6 +192,19 @@ def test_ctrl_drag_pulls_the_body_under_the_pointer_to_the_pointer() -> None:
     assert frames[-1]["grabbed"] is None
     assert frames[-1]["eye"] == pytest.approx((0, -10, 0))  # the camera did not move
     assert found["clicks"] == []
+
+
+def test_what_the_pointer_does_to_a_pull_is_reported_before_the_next_frame() -> None:
+    press, moved = ["pointerdown", OTHER | {"ctrlKey": True}], OTHER | {"x": OTHER["x"] + 40, "ctrlKey": True}
+    last = [["pointerrawupdate", moved | {"afterMs": 9}], ["pointerup", moved]]
+    fallen = [["frame", [[0, 0, 0], [3, 0, -0.1 * step]]] for step in range(3)]
+    pages = [[FRAME, press, ["pointerup", OTHER]], [FRAME, press, *fallen, *last]]
+    cases = [{"camera": CAMERA, "acts": acts} for acts in pages]
+    clicked, dragged = (each["pulls"] for each in run_in_node(SCRIPT, cases))
+    assert [pull["body"] for pull in clicked] == [1, None]
+    assert [pull["body"] for pull in dragged] == [1] * 4 + [None]
+    assert dragged[-2]["target"][0] > dragged[-3]["target"][0] + 0.5
+    assert dragged[-2]["force"][2] == pytest.approx(dragged[-3]["force"][2])  # the body still falls as fast
 
 
 def test_a_selected_body_is_turned_with_the_left_and_pulled_with_the_right_button() -> None:

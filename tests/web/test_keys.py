@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.web.in_node import run_in_node
 from twixt.ipc.interaction.keyboard import KEY_NAMES
-from twixt.render.input.keys import BINDINGS
+from twixt.render.input.keys import KEYS
 
 # Each case is a keyboard of its own: its status, and acts. An act is a key event, or "releases".
 SCRIPT = """
@@ -17,6 +17,7 @@ answer(given.map(({status = {paused: false}, acts, hasKeys = true, layout = {}, 
   keyboard.layout = new Map(Object.entries(layout));
   keyboard.reflect(status);
   const none = {shiftKey: false, ctrlKey: false, altKey: false, metaKey: false, repeat: false, isComposing: false};
+  if (acts[0] === "help") return [keyboard.help];
   return acts.map((act) => act === "releases" ? keyboard.releases() : keyboard.stroke({...none, ...act}, control));
 }));
 """
@@ -63,14 +64,26 @@ def test_each_key_has_the_code_and_the_name_of_the_window() -> None:
 def test_keys_of_the_page_are_those_of_the_window() -> None:
     actions = {
         "Space": "pause", ".": "step", "[": "slower", "]": "faster", "R": "reset", "I": "method", "C": "clock",
-        "P": "prefer", "F": "frame", "H": "overlay",
+        "P": "prefer", "F": "frame", "H": "overlay", "V": "split", "T": "trails",
     }  # fmt: skip
-    assert set(actions) <= set(BINDINGS)
+    # A page injects no trouble (S), the browser has a key for pictures of its own (F12), and a tab is closed by it.
+    assert set(actions) == KEYS.keys() - {"S", "F12", "Esc"}
     keys = [" " if name == "Space" else name.lower() for name in actions]
     found = strokes(*(down(key, "Space" if key == " " else "") for key in keys))
     assert [stroke["action"] for stroke in found] == list(actions.values())
     assert all(stroke["isUsed"] and stroke["event"] is None for stroke in found)
-    assert [stroke["action"] for stroke in strokes(*(down(key, "KeyI", ctrlKey=True) for key in keys))] == [None] * 10
+    assert [stroke["action"] for stroke in strokes(*(down(key, "KeyI", ctrlKey=True) for key in keys))] == [None] * 12
+
+
+def test_the_help_has_the_lines_of_the_window_for_the_keys_that_have_an_effect() -> None:
+    of_page = {"F1": "these keys", "?": "these keys"}
+    right = {key: text for key, text in KEYS.items() if key not in ("S", "F12", "Esc")} | of_page
+    (found,) = strokes("help")
+    assert {line["key"]: line["text"] for line in found} == right
+    (found,) = strokes("help", status={"paused": False, "own_keys": ["v", "space"]})
+    assert {line["key"] for line in found} == right.keys() - {"V", "Space"}
+    assert strokes("help", hasKeys=False) == [[]]
+    assert [one["action"] for one in strokes(down("F1", "F1"), down("?", "Slash", shiftKey=True))] == ["help"] * 2
 
 
 def test_a_repeated_key_acts_only_for_the_time_scale() -> None:

@@ -163,11 +163,31 @@ def test_keys_and_buttons_pause_step_and_change_what_is_drawn(rig: Rig) -> None:
     epoch = page.evaluate("twixt.store.newest.worldEpoch")
     page.send_key("r")
     page.wait_for(f"twixt.store.newest.worldEpoch > {epoch}")
-    for key, value in (("i", "hermite"), ("i", "linear"), ("i", "none"), ("i", "auto")):
+    for key, value in (("i", "hermite"), ("i", "linear"), ("i", "none"), ("i", "latest"), ("i", "auto")):
         page.send_key(key)
         assert page.evaluate("twixt.method") == value
     page.send_key("c")
     page.wait_for("document.getElementById('clock').textContent === 'ahead'")
+    page.send_key("v")
+    page.wait_for(
+        "document.getElementById('halves').innerText.split(/\\n/).join() === 'latest, clock ahead,auto, clock ahead'"
+    )
+    left, line, right = page.evaluate(
+        """new Promise((resolve) => requestAnimationFrame(() => {
+            const {gl} = twixt.renderer, {leftPx, canvasPx, heightPx} = twixt.view.seen;
+            const colors = (fromPx, toPx) => {
+                const width = toPx - fromPx, pixels = new Uint8Array(4 * width * heightPx);
+                gl.readPixels(fromPx, 0, width, heightPx, gl.RGBA, gl.UNSIGNED_BYTE, pixels);
+                return new Set(new Uint32Array(pixels.buffer)).size;
+            };
+            resolve([colors(0, leftPx - 2), colors(leftPx - 2, leftPx), colors(leftPx, canvasPx)]);
+        }))"""
+    )
+    assert line == 1
+    assert min(left, right) > 50, "a half has a single colour"
+    page.send_key("v")
+    page.send_key("?")
+    assert "pause / continue" in page.evaluate("document.getElementById('help').innerText")
     page.send_key("h")
     assert page.evaluate("getComputedStyle(document.getElementById('card')).display") == "none"
     page.send_key("h")
@@ -285,7 +305,7 @@ def test_texts_images_figures_plots_and_labels_of_a_program_are_on_the_page(rig:
     page.wait_for("document.getElementById('plots').innerText.includes('potential 3')")
     page.wait_for("document.querySelector('#over .labels span')?.textContent === 'the ball'")
     page.send_key("t")
-    page.wait_for("twixt.trails?.dots().length > 10")
+    page.wait_for("twixt.trails?.[1].dots().length > 10")
     (rig.start.folder / "ask").touch()
     program.hear("written: [True, True]")
     bare, panels = (np.asarray(Image.open(rig.start.folder / f"{name}.png"))[..., :3] for name in ("bare", "panels"))
@@ -294,12 +314,9 @@ def test_texts_images_figures_plots_and_labels_of_a_program_are_on_the_page(rig:
     x, y = page.evaluate(f"(({{x, y}}) => [x + 3, y + 3])({place})")
     assert bare[round(y), round(x)].tolist() == [255, 0, 0]
     assert ((bare[..., 1] > 200) & (bare[..., ::2].max(-1) < 60)).sum() > 20, "the figure's line"
-    x, y, right, bottom = map(
-        round,
-        page.evaluate(
-            "(({left, top, right, bottom}) => [left, top, right, bottom])(document.getElementById('name').getBoundingClientRect())"
-        ),
-    )
+    sides = "(({left, top, right, bottom}) => [left, top, right, bottom])"
+    place = "document.getElementById('name').getBoundingClientRect()"
+    x, y, right, bottom = map(round, page.evaluate(f"{sides}({place})"))
     assert panels[y:bottom, x:right].std() > bare[y:bottom, x:right].std() + 20, "the card's title"
     # H hides the panels, but not what the program draws.
     page.send_key("h")

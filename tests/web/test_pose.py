@@ -13,7 +13,7 @@ from tests.web.in_node import run_in_node
 from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY, Snapshot, new_bodies
 from twixt.render.interpolation import Poses, create
 from twixt.render.interpolation.hermite import curve_is_trusted, moving, turn_is_trusted, turning
-from twixt.render.interpolation.poses import compose, in_frames_of, may_be_blended
+from twixt.render.interpolation.poses import compose, in_frames_of, may_be_blended, select_rows
 from twixt.render.interpolation.quaternion import exp, multiply, normalized
 
 SCRIPT = """
@@ -25,12 +25,14 @@ const snapshotOf = ({records, simNs, parents}) => {
   const words = new Uint32Array(buffer), floats = new Float32Array(buffer);
   return {words, floats, simNs, count: words.length / 16, parents: Int32Array.from(parents ?? [])};
 };
-answer(given.map(({snapshots, methods, share, hasParents}) => {
+answer(given.map(({snapshots, methods, share, hasParents, isLayered}) => {
   const [before, older, newer] = snapshots.map(snapshotOf);
   const parentsOf = hasParents ? (snapshot) => snapshot.parents : null;
   const found = {poses: {}};
   for (const method of methods) {
-    const poses = new DrawnPoses({before, older, newer, share}, method, parentsOf);
+    const pair = {before, older, newer, share, method};
+    const late = {before: null, older: before, newer: older, share, method: "linear"};
+    const poses = new DrawnPoses(pair, method, parentsOf, isLayered ? (body) => body % 2 ? late : pair : undefined);
     const own = found.poses[method] = {position: [], orientation: [], scale: [], visible: []};
     for (let body = 0; body < older.count; body++) {
       const {position, orientation, scale, isVisible} = poses.of(body);
@@ -224,6 +226,19 @@ def test_a_body_whose_parent_changes_is_blended_straight_in_the_world() -> None:
     (found,) = run_in_node(SCRIPT, [given(snapshots, 0.5, [free, free, held])])
     assert found["poses"]["auto"]["position"][1] == [2.0, 0, 0]
     assert found["poses"]["none"]["position"][1] == [1.0, 0, 0]
+
+
+def test_a_body_of_a_layer_has_the_pair_and_the_method_of_its_layer() -> None:
+    before, older, newer = (bodies[:200] for bodies in motions(200))
+    (found,) = run_in_node(SCRIPT, [{**given([before, older, newer], 0.4), "isLayered": True}])
+    late = create("linear")
+    for bodies, time_ns in ((before, BEFORE_NS), (older, OLDER_NS)):
+        late.add(Snapshot(sim_time_ns=time_ns, bodies=bodies))
+    of_layer, own = late.sample(round(0.4 * OLDER_NS)), found["poses"]["hermite"]
+    for first, expected in ((0, reference([before, older, newer], "hermite", 0.4)), (1, of_layer)):
+        rows = np.arange(first, 200, 2)
+        mine = {name: [own[name][row] for row in rows] for name in ("position", "orientation", "scale", "visible")}
+        assert_alike(mine, select_rows(expected, rows), largest([before, older, newer], 200)[rows])
 
 
 def test_bodies_in_a_cycle_of_parents_are_drawn_somewhere() -> None:

@@ -35,7 +35,7 @@ DRAW = """async ({read, write, values}) => {
         count, body: Uint32Array.from(values.bodies.length ? values.bodies : Array(count).keys()),
         form: new Float32Array(4 * count).fill(1), color: new Uint8Array(4 * count).fill(255),
         local: Float32Array.from({length: 7 * count}, (_, at) => Number(at % 7 == 6)),
-        groups: [], isPlaced: false,
+        groups: [], isPlaced: false, layers: [[[0, count - values.late]], values.late ? [[count - values.late, values.late]] : []],
     };
     if (values.hasLocal) rows.local.set(new Float32Array(await read("local")));
     const head = {look: "lit", light: [0, 0, 1], pattern: true, brightness: 1, ground_z: null, outline: null, background: [0, 0, 0]};
@@ -45,7 +45,7 @@ DRAW = """async ({read, write, values}) => {
     };
     const renderer = new Renderer(document.createElement("canvas")), {gl} = renderer;
     const parents = values.parents.length > 0 && {hasParents: true, parentRows: () => Int32Array.from(values.parents)};
-    renderer.setScene({head, rowsFor: () => rows, ...parents});
+    renderer.setScene({head, rowsFor: () => rows, layerOf: () => 0, ...parents});
     const snapshot = async (name, simNs) => {
         const words = new Uint32Array(await read(name)), columns = new Map();
         if (values.hasScale3) columns.set("scale3", {per: "body", width: 3, values: new Float32Array(await read(name + "_scale3"))});
@@ -56,7 +56,9 @@ DRAW = """async ({read, write, values}) => {
     const before = await snapshot("before", -values.intervalNs), older = await snapshot("older", 0);
     const newer = await snapshot("newer", values.intervalNs);
     for (const method of values.methods) {
-        renderer.draw({before, older, newer, share: values.share, method, camera, widthPx: 4, heightPx: 3});
+        const pair = {before, older, newer, share: values.share, method};
+        const late = {before: null, older: before, newer: older, share: 0.6, method: "linear"};
+        renderer.draw({...pair, layers: [pair, late], camera, widthPx: 4, heightPx: 3});
         const poses = new Float32Array(16 * count);
         gl.bindBuffer(gl.ARRAY_BUFFER, renderer.poses.opaque.buffer);
         gl.getBufferSubData(gl.ARRAY_BUFFER, 0, poses);
@@ -74,15 +76,16 @@ def page() -> Iterator[DrawingPage]:
 
 def page_poses(
     page: DrawingPage, snapshots: tuple[np.ndarray, ...], methods=METHODS, share=SHARE, bodies=(), local=None,
-    scale3=None, eye=(0.0, 0.0, 0.0), parents=(),
+    scale3=None, eye=(0.0, 0.0, 0.0), parents=(), late=0,
 ):  # fmt: skip
-    """Rows of poses for each method. bodies: the body of each row, if they are not in order."""
+    """Rows of poses for each method. bodies: the body of each row, if they are not in order. late: number of the last
+    rows, which are a layer with a pair and a method of its own."""
     arrays = dict(zip(("before", "older", "newer"), snapshots, strict=True))
     arrays |= {} if local is None else {"local": local}
     arrays |= {f"{name}_scale3": scale3[at] for at, name in enumerate(tuple(arrays)[:3]) if scale3 is not None}
     error = page.run(
         DRAW, arrays, rows=max(map(len, snapshots)), methods=methods, share=share, intervalNs=INTERVAL_NS,
-        bodies=list(bodies), hasLocal=local is not None, hasScale3=scale3 is not None, eye=eye, parents=list(parents),
+        bodies=list(bodies), hasLocal=local is not None, hasScale3=scale3 is not None, eye=eye, parents=list(parents), late=late,
     )  # fmt: skip
     assert error == 0
     return {method: page.written(method, ROW) for method in methods}
@@ -143,6 +146,18 @@ def test_auto_decides_as_in_numpy_for_every_body(drawn, pairs):
         assert not (is_curve & ~is_straight & ~page_curve).any()
         assert not (is_straight & ~is_curve & ~page_straight).any()
         assert min(is_curve.mean(), is_straight.mean()) > 0.1
+
+
+def test_a_layer_is_drawn_between_its_own_snapshots_by_its_own_method(page, pairs):
+    few = tuple(bodies[:400] for bodies in pairs)
+    rows, alone = (page_poses(page, few, ("auto", "hermite"), late=late) for late in (150, 0))
+    late = reference_poses(few[0][250:], few[1][250:], 0.6, "linear")
+    for method in ("auto", "hermite"):
+        assert rows[method][:250].tobytes() == alone[method][:250].tobytes()
+        of_layer = tuple(bodies[250:] for bodies in few[:2])
+        ulps, degrees = errors(rows[method][250:], late.position, late.orientation, (None, *of_layer))
+        assert ulps <= MOST_ULPS
+        assert degrees <= MOST_DEG
 
 
 def test_rows_in_another_order_get_the_records_of_their_bodies(page, pairs):

@@ -102,7 +102,7 @@ SPHERE = """
     const {Renderer} = await import("/renderer.js"), canvas = document.createElement("canvas"), renderer = new Renderer(canvas);
     const rows = {
         count: 1, body: Uint32Array.of(0), form: Float32Array.of(1, 1, 1, 0), color: Uint8Array.of(255, 255, 255, 255),
-        local: Float32Array.of(0, 0, 0, 0, 0, 0, 1), groups: [{kind: "spheres", first: 0, count: 1}],
+        local: Float32Array.of(0, 0, 0, 0, 0, 0, 1), groups: [{kind: "spheres", first: 0, count: 1}], layers: [[[0, 1]]],
     };
     const head = {look: "unlit", light: [0, 0, 1], pattern: false, brightness: 1, ground_z: null, outline: null, background: [0, 0, 0]};
     const camera = {
@@ -112,7 +112,7 @@ SPHERE = """
     const floats = new Float32Array(16), words = new Uint32Array(floats.buffer);
     floats[7] = 1; words[11] = 1 | 0x3c00 << 16; words[15] = 0xffffffff;
     const snapshot = {words, floats, count: 1, simNs: 0, columns: new Map()};
-    renderer.setScene({head, rowsFor: () => rows});
+    renderer.setScene({head, rowsFor: () => rows, layerOf: () => 0});
     renderer.upload(snapshot);
     const asked = {before: null, older: snapshot, newer: null, share: 0, method: "auto", camera, widthPx: 100, heightPx: 80};
     const middle = () => {

@@ -53,7 +53,8 @@ answer(given.map(({head, shapeIndex, indices, count, contents, words, colors, vi
   const found = {
     groups: rows.groups, isPlaced: rows.isPlaced, labels: scene.labels(count), parents: [...scene.parentRows(count)],
     members: scene.groups.map((group) => [...group.bodies]), shapes: scene.shapeCount,
-    isSame: scene.rowsFor(count) === rows,
+    isSame: scene.rowsFor(count) === rows, layers: scene.layers, ranges: rows.layers,
+    layerOf: Array.from({length: count}, (_, body) => scene.layerOf(body)),
   };
   for (const name of ["body", "part", "form", "color", "local"]) found[name] = [...rows[name]];
   if (words) {
@@ -326,3 +327,39 @@ def test_parents_groups_and_labels_are_those_of_the_scene() -> None:
         for body, shape in labels
         if shape.label is not None
     ]
+
+
+def test_bodies_of_groups_with_a_method_or_a_delay_of_their_own_are_layers_with_contiguous_rows() -> None:
+    shapes = [*SHAPES, COMPOUND] * 3
+    groups = {
+        "late": Group([0, 5, len(SHAPES)], delay_ms=20), "straight": Group([2, 7], "linear"), "same": Group([9], "linear"),
+        "in python": Group([3], "kalman"), "named": Group([4]),
+    }  # fmt: skip
+    layered, plain = run_in_node(
+        SCRIPT, [given(Scene(shapes, parents={7: 0}, groups=own), len(shapes)) for own in (groups, {})]
+    )
+    assert layered["layers"] == [
+        {"method": None, "delayNs": 0}, {"method": None, "delayNs": 20_000_000}, {"method": "linear", "delayNs": 0},
+    ]  # fmt: skip
+    of = np.zeros(len(shapes), int)
+    of[[0, 5, len(SHAPES)]], of[[2, 9]] = 1, 2
+    assert layered["layerOf"] == of.tolist()
+    rows = len(layered["body"])
+    ranges = [[*range(first, first + count)] for own in layered["ranges"] for first, count in own]
+    assert sorted(row for own in ranges for row in own) == [*range(rows)]
+    for layer, own in enumerate(layered["ranges"]):
+        assert {of[layered["body"][row]] for first, count in own for row in range(first, first + count)} == {layer}
+    assert plain["ranges"] == [[[0, rows]]]
+    assert layered["groups"] == plain["groups"]
+    kinds = np.repeat(np.arange(len(plain["groups"])), [group["count"] for group in plain["groups"]])
+    fields = [
+        np.column_stack(
+            [
+                kinds,
+                found["part"],
+                *(np.reshape(found[name], (rows, -1)) for name in ("body", "form", "color", "local")),
+            ]
+        )
+        for found in (layered, plain)
+    ]
+    assert sorted(fields[0].tolist()) == sorted(fields[1].tolist())

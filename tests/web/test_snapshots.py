@@ -22,7 +22,7 @@ answer(given.map((steps) => {
       Object.defineProperty(words, "buffer", {value: {byteLength: bytes ?? 64}});
       said.push(store.add({simNs, tick, worldEpoch: worldEpoch ?? 0, words, markWords: words}));
     } else if (verb === "at") {
-      const pair = store.at(given[0]);
+      const pair = store.at(...given);
       said.push(pair && [pair.before?.tick ?? null, pair.older.tick, pair.newer.tick, pair.share, pair.drawNs]);
     } else if (verb === "drop") {
       said.push(store.dropBefore(given[0]).map((snapshot) => snapshot.tick).sort((a, b) => a - b));
@@ -119,6 +119,14 @@ def test_pairs_are_those_of_the_native_history() -> None:
             )  # fmt: skip
     (said,) = told(steps)
     assert said == expected
+
+
+def test_the_pairs_of_all_layers_of_a_frame_are_kept() -> None:
+    adds, more = ([["add", n, n] for n in range(*ends)] for ends in ((0, 64), (64, 200)))
+    frames = [["at", 62.5]], [["at", 62.5], ["at", 0.5, False]]
+    forgotten, kept = told(*([*adds, *frame, *more, ["at", 0.5]] for frame in frames))
+    assert forgotten[-1][1] > 1
+    assert kept[-1] == [None, 0, 1, 0.5, 0.5]
 
 
 STANDSTILL = """

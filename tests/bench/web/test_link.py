@@ -8,11 +8,15 @@ import random
 import statistics
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from bench.processes import HERE, function_call, process
 from bench.web.link import SERVER, Direction, LinkShape, content_bytes, link, why_no_link
+from bench.web.web_bench import NAME
+from twixt.sim.process.viewer_command import twixt_command
 
 PACKET = 1500
 
@@ -148,3 +152,31 @@ def test_a_link_is_gone_after_a_failure() -> None:
         assert os.path.exists(namespace)
         _ = 1 // 0
     assert not os.path.exists(namespace)
+
+
+# A page at the other end, until a message of the stream came on its control connection.
+PAGE = """
+import sys
+from tests.relay.page import Page, decoded
+with Page(sys.argv[1]) as page:
+    numbers = [page.snapshot().number]
+    while isinstance(message := page.control.recv(60), str):
+        numbers.append(page.receive().number)
+    print(decoded(message).number <= max(numbers) + 10, numbers == sorted(numbers))
+"""
+
+
+def test_on_a_link_that_loses_packets_snapshots_are_repeated_on_the_control_connection(tmp_path: Path) -> None:
+    if why := why_no_link():
+        pytest.skip(why)
+    environ = os.environ | {"XDG_RUNTIME_DIR": str(tmp_path), "PYTHONPATH": HERE}
+    with ExitStack() as ends:
+        made = ends.enter_context(link(LinkShape(delay_ms=2, loss=0.1)))
+        sim = twixt_command("sim", "metronome", "--name", NAME)
+        ends.enter_context(process(sim, environ, is_apart=True))
+        serve = function_call("bench.web.web_bench:serve_at", host=SERVER, is_full=False)
+        serving = ends.enter_context(process([*made.server, *serve], environ, is_read=True, is_apart=True))
+        url = next(serving.lines()).strip()
+        command = [*made.client, sys.executable, "-c", PAGE, url]
+        page = subprocess.run(command, env=environ, cwd=HERE, capture_output=True, text=True, timeout=90)
+    assert page.stdout == "True True\n", page.stderr

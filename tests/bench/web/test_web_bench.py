@@ -12,20 +12,21 @@ import pytest
 
 from bench.commands import WEB_NAMES, main
 from bench.pages import Results
+from bench.web.cases import LINKS, LOSS_LENGTH, RATES_HZ, WORLDS, Case, cases
 from bench.web.page_run import frame_errors_ms
+from bench.web.run_results import Run, write_results
 from bench.web.screen_motion import Pictures, screen_figures
-from bench.web.web_bench import LINKS, RATES_HZ, WORLDS, Case, Run, cases, write_results
 from twixt.cli.chromium import find_chromium
 from twixt.ipc.errors import TwixtError
 
 SPREAD = {"mean": 0.5, "p50": 0.3, "p90": 1.0, "p99": 1.5, "max": 4.0}
 PAGE = {
-    "fps": 60.0, "distinct": 1.0, "held": 0.0, "reversals": 0, "error_ms": SPREAD, "age_ms": SPREAD, "age_bound_ms": 0.3,
+    "frames": 720, "fps": 60.0, "distinct": 1.0, "held": 0.0, "reversals": 0, "error_ms": SPREAD, "age_ms": SPREAD, "age_bound_ms": 0.3,
     "snapshots_per_s": 60.0, "stream_bytes_per_s": 12_000.0, "empty_error_ms": {"p50": 0.0, "p99": 0.1, "max": 0.2},
     "first_picture_s": 0.5, "errors": [],
 }  # fmt: skip
 RUN = Run(Case("metronome", 60, "loopback"), PAGE)
-WHERE = {"processor": "x", "cores": 2, "system": "y", "display": "Xvfb", "seconds": 1.0}
+WHERE = {"processor": "x", "cores": 2, "system": "y", "display": "Xvfb", "seconds": 1.0, "congestion": "cubic"}
 
 
 def seen(times_ms: Any, x_px: Any) -> dict[str, Any]:
@@ -85,18 +86,32 @@ def test_targets_that_a_run_does_not_meet_are_named() -> None:
     assert RUN.missed == []
     assert replace(RUN, page=PAGE | {"reversals": 1, "distinct": 0.9}).missed == ["distinct", "reversals"]
     assert replace(RUN, page=PAGE | {"error_ms": SPREAD | {"p99": 2.2}}).missed == ["error"]
-    watched = replace(RUN, case=Case("metronome", 60, "loopback", True), screen={"error_p99_ms": 5.0})
+    screen = {"error_p99_ms": 5.0, "reversals": 0}
+    watched = replace(RUN, case=Case("metronome", 60, "5 % loss", True), screen=screen)
     assert watched.missed == ["screen"]
+    assert replace(watched, bar={"error_p99_ms": 3.1}, screen=screen | {"reversals": 1}).missed == ["screen"]
     assert replace(watched, bar={"error_p99_ms": 3.1}).missed == []
     assert replace(RUN, page={}, failure="no display").missed == ["no display"]
 
 
-def test_cases_are_all_worlds_rates_and_links_and_the_screen_watches_only_the_metronome() -> None:
+def test_a_full_link_has_a_target_for_the_age() -> None:
+    full = PAGE | {"message_bytes": 64_000.0, "refresh_ms": 16.7}
+    run = replace(RUN, case=Case("balls", 50, "20 Mbit/s"), page=full | {"age_ms": SPREAD | {"p99": 164.0}})
+    assert run.age_wanted_ms == pytest.approx(2 * (20 + 25.6 + 20 + 16.7))
+    assert run.missed == []
+    assert replace(run, page=run.page | {"age_ms": SPREAD | {"p99": 165.0}}).missed == ["age"]
+    assert replace(run, case=Case("metronome", 50, "20 Mbit/s")).age_wanted_ms is None
+
+
+def test_cases_are_those_that_matter_or_those_that_were_asked_for() -> None:
     assert (tuple(WORLDS), tuple(LINKS), tuple(map(str, RATES_HZ))) == tuple(WEB_NAMES.values())
-    made = cases(list(WORLDS), list(LINKS), RATES_HZ, True)
-    assert len(made) == len(set(made)) == 45
-    assert {(case.world, case.link) for case in made if case.is_watched} == {("metronome", "loopback")}
+    made = cases(list(WORLDS), list(LINKS))
+    assert len(made) == len(set(made)) == 37
+    assert {case.world for case in made if case.is_watched} == {"metronome"}
+    assert {case.link for case in made if case.is_watched} == set(LINKS)
     assert not any(case.is_watched for case in cases(list(WORLDS), list(LINKS), RATES_HZ, False))
+    assert [case.name for case in cases(["balls"], ["5 % loss"], [5])] == ["balls, 5 Hz, 5 % loss"]
+    assert {case.way.length for case in made if "loss" in case.link} == {LOSS_LENGTH}
 
 
 def test_tables_have_a_failed_run_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -106,7 +121,7 @@ def test_tables_have_a_failed_run_too(tmp_path: Path, capsys: pytest.CaptureFixt
     text = (tmp_path / "a.md").read_text()
     assert "| balls | 5 | 5 % loss |" in text
     assert "2,346" in text
-    assert "NOT MET: it ended" in text
+    assert "MISSED: it ended" in text
     assert "a note" in capsys.readouterr().out
     assert len(json.loads((tmp_path / "a.json").read_text())["rows"]) == 3
 

@@ -10,7 +10,7 @@ import pytest
 
 from twixt.relay.serve.pages import Pages
 
-SCRIPT = b"export const answer = 42;\n" * 100
+SCRIPT = b"export const answer=42;\n" * 100
 
 
 @pytest.fixture

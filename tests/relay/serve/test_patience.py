@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import ssl
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
@@ -21,17 +23,19 @@ from twixt.relay.stream.messages import CONTROL, LATE_HELLO, STREAM
 UNANSWERED = 1011
 
 
-def with_server(folder: Path, act: Callable[[Callable[[], connect]], Awaitable[None]]) -> None:
+def with_server(
+    folder: Path, act: Callable[[Callable[..., connect]], Awaitable[None]], tls: ssl.SSLContext | None = None
+) -> None:
     """Does something with a server in this process. It is given what opens a WebSocket."""
 
     async def run() -> None:
         simulation = Simulation("nobody", 0)
         with access.bound("127.0.0.1", None, 0, "nobody") as listening:
-            made = Server(simulation, Access("secret"), Pages(str(folder)), True, {})
-            opened = await made.listen(listening, None)
             port = listening.getsockname()[1]
+            made = Server(simulation, Access("secret"), Pages(str(folder)), True, {})
+            opened = await made.listen(listening, tls)
             try:
-                await act(lambda: connect(f"ws://127.0.0.1:{port}/ws", ping_interval=None))
+                await act(lambda **how: connect(f"ws://127.0.0.1:{port}/ws", ping_interval=None, **how))
             finally:
                 opened.close()
                 await opened.wait_closed()
@@ -77,3 +81,22 @@ def test_a_page_that_answers_no_ping_is_closed_and_one_that_does_is_kept(
                 pass
 
     with_server(tmp_path, act)
+
+
+@pytest.mark.parametrize("tls", [None, ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)], ids=["plain", "tls"])
+def test_connections_count_from_their_first_packet_and_the_oldest_silent_one_is_dropped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tls: ssl.SSLContext | None
+) -> None:
+    monkeypatch.setattr(server, "MOST_OPENING", 2)
+    monkeypatch.setattr(server, "HELLO_S", 1000.0)
+
+    async def act(opened: Callable[..., connect]) -> None:
+        address = urlsplit(opened().uri)
+        silent = [await asyncio.open_connection(address.hostname, address.port) for _ in range(3)]
+        reads = [asyncio.ensure_future(reader.read()) for reader, _ in silent]
+        assert await reads[0] == b""
+        assert [read.done() for read in reads] == [True, False, False]
+        for _, writer in silent:
+            writer.close()
+
+    with_server(tmp_path, act, tls)

@@ -63,12 +63,11 @@ def test_it_waits_for_a_simulation_shows_it_obeys_and_comes_back_with_it(runtime
             assert end_of(made.process) == 130
             assert closed_with(page.control) == closed_with(page.stream) == GOING_AWAY
         said = stopped(made.process).splitlines()
-    assert said[-5:] == [
+    assert said[-4:] == [
         'twixt: waiting for the simulation "lab"; Ctrl-C ends the wait',
-        'twixt: "lab" runs',
-        'twixt: the simulation "lab" has ended (the simulation was ended with Ctrl-C); waiting until it runs again',
-        'twixt: "lab" runs',
-        'twixt: the simulation "lab" has ended (physics ended unexpectedly); waiting until it runs again',
+        'twixt: the simulation was interrupted (the simulation was ended with Ctrl-C); waiting until "lab" runs again',
+        'twixt: "lab" runs again',
+        'twixt: the simulation disconnected (physics ended unexpectedly); waiting until "lab" runs again',
     ]
     assert [file.name for file in (runtime_folder / "twixt").glob("lab.web*")] == ["lab.web"]
 
@@ -139,7 +138,13 @@ def test_without_a_name_it_shows_the_only_simulation_and_ends_after_its_seconds(
         (("lab", "--host", "0.0.0.0"), "needs --cert FILE and --key FILE"),
         (("lab", "--host", "203.0.113.1", "--port", "8000"), "ssh -L 8000:127.0.0.1:8000 "),
         (("lab", "--cert", "none.pem"), "--cert FILE and --key FILE must be given together"),
-        (("lab", "--cert", "none.pem", "--key", "none.pem"), "--cert and --key must be a certificate and its key"),
+        (
+            ("lab", "--cert", "/dev/zero", "--key", "none.pem"),
+            "--cert must be a file, and '/dev/zero' is a folder, a pipe",
+        ),
+        (("lab", "--seconds", "nan"), "--seconds must be a finite number > 0, got nan"),
+        (("lab", "--seconds", "inf"), "--seconds must be a finite number > 0, got inf"),
+        (("lab", "--seconds", "0"), "--seconds must be a finite number > 0, got 0"),
         (("no/name",), "a simulation's name must be"),
         (("lab", "--host", "not a host"), "--host not a host lets other machines"),
         (("lab", "--port", "0"), "--port"),
@@ -154,6 +159,14 @@ def test_what_cannot_be_served_is_refused(forked: Forks, tmp_path: Path, argumen
     assert ended.returncode == 2
     assert said in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+def test_view_in_a_browser_checks_its_options_and_names_those_of_a_window(forked: Forks, tmp_path: Path) -> None:
+    ended = forked(tmp_path, "view", "lab", "--web", "--seconds", "nan")
+    assert (ended.returncode, ended.stderr) == (2, "twixt: --seconds must be a finite number > 0, got nan\n")
+    ended = forked(tmp_path, "view", "lab", "--web", "--seconds", "0.01", "--trails")
+    assert ended.returncode == 0
+    assert "the browser view ignores --trails" in ended.stderr
 
 
 def test_several_simulations_need_a_name(forked: Forks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

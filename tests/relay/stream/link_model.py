@@ -59,7 +59,7 @@ class CreditLike(Protocol):
     window: int
 
     def may_send(self, now_ns: int) -> bool: ...
-    def sent(self, number: int, size_bytes: int, now_ns: int) -> None: ...
+    def sent(self, number: int, now_ns: int) -> None: ...
     def acknowledged(self, number: int, now_ns: int) -> None: ...
     def publish_interval(self, interval_ns: int) -> None: ...
 
@@ -213,7 +213,7 @@ class _Run:
     def _send_message(self, index: int | None, size_bytes: int, now: int) -> None:
         self._number += 1
         number = self._number
-        self._credit.sent(number, size_bytes, now)
+        self._credit.sent(number, now)
         arrival = self._down.send(size_bytes, now)
         self._at(_after(arrival, self._link.stops), lambda at: self._apply(index, number, at))
 

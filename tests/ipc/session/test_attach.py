@@ -13,10 +13,10 @@ from tests import publishing
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.session import open_listener
+from twixt.ipc.session.attach import Reconnection, attach_now, attach_when_running, wait_until_running
 from twixt.ipc.session.host import Host
 from twixt.ipc.session.link import Ended
 from twixt.ipc.snapshot import Head, new_bodies
-from twixt.render.viewer.attach import Reconnection, attach_now, attach_when_running, wait_until_running
 
 PATIENCE_S = 30
 

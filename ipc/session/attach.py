@@ -1,5 +1,5 @@
-"""Attaches the viewer to a simulation, on a background thread. The simulation already runs, or is awaited until it
-runs, or comes back under its name after it has ended.
+"""Attaches a viewer to a simulation, on a background thread. The simulation already runs, or is awaited until it runs,
+or comes back under its name after it has ended.
 
 Frames never wait for a simulation. A thread searches for it, and the frame loop polls the result between frames. A
 simulation that comes back is another process, with other memory and maybe another world. So the viewer attaches to it
@@ -19,6 +19,7 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.process.interrupts import InterruptibleEvent
 from twixt.ipc.process.notices import print_notice
 from twixt.ipc.session import listener
+from twixt.ipc.session.screenshots import BY_A_PAGE, BY_A_WINDOW
 
 if TYPE_CHECKING:
     from twixt.ipc.session.link import Ended, Link
@@ -94,16 +95,16 @@ def attach_now(name: str | None, owned: bool) -> BackgroundAttach:
     return BackgroundAttach(search)
 
 
-def attach_when_running(name: str | None) -> BackgroundAttach:
+def attach_when_running(name: str | None, for_pages: bool = False) -> BackgroundAttach:
     """Attaches to the simulation `name` as soon as it runs and has published a snapshot. If `name` is None, attaches
-    to the only simulation."""
+    to the only simulation. for_pages: True for the browser view, which does not wait for a snapshot."""
 
     def search(is_given_up: InterruptibleEvent) -> Link | None:
         refusal = ""
         while not is_given_up.is_set:
             try:
                 if bool(listener.running()) if name is None else listener.is_running(name):
-                    return _attached_with_snapshot(name, is_given_up)
+                    return _attached(name, for_pages, is_given_up)
             except TwixtError as error:
                 if name is None and len(listener.running()) > 1:
                     raise
@@ -116,11 +117,11 @@ def attach_when_running(name: str | None) -> BackgroundAttach:
     return BackgroundAttach(search)
 
 
-def _attached_with_snapshot(name: str | None, is_given_up: InterruptibleEvent) -> Link:
+def _attached(name: str | None, for_pages: bool, is_given_up: InterruptibleEvent) -> Link:
     from twixt.ipc.session.link import LinkError, attach
 
-    link = attach(name)
-    while not (link.has_unread or is_given_up.wait(LOOK_S)):
+    link = attach(name, pictures=BY_A_PAGE if for_pages else BY_A_WINDOW)
+    while not for_pages and not (link.has_unread or is_given_up.wait(LOOK_S)):
         link.poll()
         if link.ended is not None:
             link.close()
@@ -128,10 +129,12 @@ def _attached_with_snapshot(name: str | None, is_given_up: InterruptibleEvent) -
     return link
 
 
-def wait_until_running(name: str | None, is_asked_to_stop: Callable[[], bool]) -> BackgroundAttach | None:
+def wait_until_running(
+    name: str | None, is_asked_to_stop: Callable[[], bool], for_pages: bool = False
+) -> BackgroundAttach | None:
     """Waits until the search of `attach_when_running` has a result, and prints that it waits. Returns the search, or
     None if `is_asked_to_stop` returns True before the result is known."""
-    attaching = attach_when_running(name)
+    attaching = attach_when_running(name, for_pages)
     if not attaching.wait(LOOK_S):
         whom = "a simulation" if name is None else f'the simulation "{name}"'
         print_notice(f"waiting for {whom}; Ctrl-C ends the wait")
@@ -143,10 +146,11 @@ def wait_until_running(name: str | None, is_asked_to_stop: Callable[[], bool]) -
 
 
 class Reconnection:
-    """Attaches to a simulation each time that it comes back under its name. The methods never wait."""
+    """Attaches to a simulation each time that it comes back under its name, as `attach_when_running`. The methods never
+    wait."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self, name: str, for_pages: bool = False) -> None:
+        self._name, self._for_pages = name, for_pages
         self._attaching: BackgroundAttach | None = None
         self.notice = ""  # text for the user while the simulation is awaited
 
@@ -154,7 +158,7 @@ class Reconnection:
         """Begins to wait for a simulation that ended, if it may come back. Prints one message about the wait. Returns
         True if the simulation is awaited."""
         if self._attaching is None and ended.kind in MAY_RETURN:
-            self._attaching = attach_when_running(self._name)
+            self._attaching = attach_when_running(self._name, self._for_pages)
             self.notice = f'waiting until "{self._name}" runs again'
             because = f" ({ended.message})" if ended.message else ""
             end = MAY_RETURN[ended.kind]
