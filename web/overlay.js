@@ -477,14 +477,14 @@ export function pictureOf(canvas, hasPanels) {
   context.drawImage(canvas, 0, 0);
   context.scale(scale, scale);
   context.textBaseline = "middle";
-  for (const id of hasPanels ? ["over", "card", "side"] : ["over"]) paint(context, ownerDocument.getElementById(id));
+  for (const id of ["over", "halves", ...(hasPanels ? ["card", "side"] : [])]) paint(context, ownerDocument.getElementById(id));
   return new Promise((resolve) => picture.toBlob(resolve));
 }
 
 /** Draws an element and all in it: background, border, texts, canvases. */
 function paint(context, element) {
   const style = getComputedStyle(element), {left, top, width, height} = element.getBoundingClientRect();
-  if (style.display === "none") return;
+  if (element.checkVisibility?.() === false) return;
   context.save();
   context.beginPath();
   context.roundRect(left, top, width, height, parseFloat(style.borderRadius) || 0);
