@@ -223,6 +223,7 @@ export class Panel {
       return element;
     };
     help.hidden = !help.hidden;
+    help.parentElement.open = true;
     const keys = this.#actions.keys().filter(({action}) => !CONTROL.includes(action) || !this.#element.control.hidden);
     help.replaceChildren(...keys.map(({key, text}) => make("div", make("dt", key), make("dd", text))));
   }
