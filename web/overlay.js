@@ -419,7 +419,10 @@ export class Overlay {
     for (const stack of this.#layers.texts.children) {
       const {place} = stack.dataset;
       if (place in tops) stack.style.top = px(tops[place]);
-      else if (place.startsWith("bottom")) stack.style.bottom = px(bar.width ? clientHeight - bar.top : 0);
+      else if (place.startsWith("bottom")) {
+        const isBeside = place !== "bottom" && stack.offsetWidth < bar.left;
+        stack.style.bottom = px(bar.width && !isBeside ? clientHeight - bar.top : 0);
+      }
     }
   }
 
