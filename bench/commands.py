@@ -18,6 +18,7 @@ import click
 from twixt.cli.command_line import HELP_SETTINGS, command_line
 from twixt.cli.flags import CommandGroup, CommandTable, Read, argument, option
 from twixt.cli.runs_in_turns import interrupted_by_signals
+from twixt.ipc.config.flags import PREFERENCES
 from twixt.ipc.errors import INTERRUPTED, READER_GONE, REFUSED, TwixtError, has_reader_gone, missing_package_advice
 from twixt.ipc.process.notices import print_notice
 
@@ -333,9 +334,10 @@ add(
     and root. The bench starts an Xvfb. A short run:
     python -m bench web --worlds metronome --links loopback --rates 60
     """,
-    seconds(12.0, least=1, about="seconds of each run; with loss, five times as long"),
+    seconds(10.0, least=1, about="seconds of each run; with loss, six times as long"),
     *(names_option(f"--{name}", known) for name, known in WEB_NAMES.items()),
     option("--screen/--no-screen", default=True, help="also measure metronome by the pixels of the screen"),
+    option("--prefer", type=click.Choice(PREFERENCES), default=PREFERENCES[0], show_default=True, help="of the page"),
     option("--congestion", default="cubic", show_default=True, help="TCP's congestion control, such as bbr"),
     option("--quick", is_flag=True, help="test with one world, one rate and two links that the bench works"),
     TO_JSON,
@@ -351,7 +353,7 @@ add(
     python -m bench web_server --turns 1 --only server
     """,
     seconds(1.0, least=0.1, about="seconds of a turn; twice that for a paced loop"),
-    turns(5, about="turns of each case"),
+    turns(4, about="turns of each case"),
     names_option("--only", WEB_SERVER_GROUPS),
     option("--chromium", is_flag=True, help="also measure loops with a page in a Chromium"),
     option("--quick", is_flag=True, help="test with one short turn of each case that the bench works"),

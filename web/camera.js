@@ -332,8 +332,8 @@ export function placeFor(balls, view, filled = FILLED) {
   const [across, along, toward] = [view.right, view.up, view.backward].map(([x, y, z]) =>
     numbers(count, (ball) => {
       if (!balls.radius.length) return 0;
-      const [a, b, c] = [0, 1, 2].map((axis) => balls.place[3 * ball + axis] - middle[axis]);
-      return x * a + y * b + z * c;
+      const {place} = balls, at = 3 * ball;
+      return x * (place[at] - middle[0]) + y * (place[at + 1] - middle[1]) + z * (place[at + 2] - middle[2]);
     }),
   );
   let farthestM = 0;

@@ -140,6 +140,7 @@ export class Connection {
    * @param {(buffer: ArrayBuffer, after: number) => ?object} options.decode  decodes a message of the stream; null if
    *     its number is not above `after`
    * @param {() => string[]} options.digests  digests of the contents that the page has
+   * @param {() => number} [options.leadNs]  lead that the page needs, for each ping; 0 if it tells none
    * @param {(welcome: object) => void} options.onWelcome  before any other message of a connection
    * @param {(message: object, arrivalMs: number) => void} options.onStream
    * @param {(message: object) => void} options.onControl  plan, camera, status and end
@@ -164,6 +165,12 @@ export class Connection {
   stop() {
     this.#drop();
     this.#schedule(null);
+  }
+
+  /** Connects again after a while: the page has dropped what the server sends only once on a connection. */
+  renew() {
+    this.#reason ??= {reason: "renewed", text: ""};
+    this.#lose();
   }
 
   /** Tells whether the page is visible. A page that becomes visible acknowledges and asks for the time at once. */
@@ -312,10 +319,15 @@ export class Connection {
       this.#reason ??= {reason: "silence", text: ""};
       return this.#lose();
     }
-    if (this.#pings.size < 4 * SILENCE_MS / PING_MS && this.#send({kind: "ping", id: ++this.#pingId})) {
+    if (this.#pings.size < 4 * SILENCE_MS / PING_MS && this.#send(this.#ping())) {
       this.#pings.set(this.#pingId, now);
     }
     this.#timers.ping = setTimeout(() => this.#sendPings(Math.max(0, left - 1)), left > 1 ? FIRST_PING_MS : PING_MS);
+  }
+
+  #ping() {
+    const ping = {kind: "ping", id: ++this.#pingId}, leadNs = this.#options.leadNs?.() ?? 0;
+    return leadNs > 0 ? {...ping, lead_ns: leadNs} : ping;
   }
 
   #acknowledge() {

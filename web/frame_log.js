@@ -18,6 +18,8 @@ const LEAST_COVER_NS = 250e6;
 const LEAST_RATE = 0.01;
 // A snapshot first seen sooner than this after a change of plan may be due by the plan before.
 const STALE_AFTER_CHANGE_NS = 100e6;
+// A snapshot whose way takes longer waits for a core that other programs have. Physics cannot make up for it.
+const MOST_LEAD_NS = 50e6;
 const MODES = ["none", "interpolated", "held", "extrapolated"];
 
 // Columns of numbers. timestampMs: of the animation frame, by the page's clock. Instants in ns are by the server's.
@@ -71,6 +73,18 @@ export class FrameLog {
   column(name, seconds = Infinity) {
     const column = this.#columns[name];
     return this.#indices(seconds).map((at) => column[at]);
+  }
+
+  /**
+   * Lead that the frames of the last five seconds needed, in ns, at most MOST_LEAD_NS: from publishing a snapshot to
+   * the present instant of the first frame that can draw it. Nine of ten frames needed no more. 0 if it is not known.
+   */
+  leadNs() {
+    const [refreshMs, latenessMs, arrivalNs, publishedNs] = ["refreshMs", "latenessMs", "newestArrivalNs",
+      "newestPublishedNs"].map((name) => this.column(name, 5));
+    const needNs = refreshMs.map((ms, i) => (
+      arrivalNs[i] ? (ms - latenessMs[i]) * 1e6 + arrivalNs[i] - publishedNs[i] : NaN));
+    return Math.min(MOST_LEAD_NS, Math.max(0, Math.round(distribution(needNs).p90 ?? 0)));
   }
 
   /** Figures of the frames of the last `seconds`. See `figuresOf`. */

@@ -3,6 +3,7 @@
 import {CHECKER_SIDE_PX, PROGRAMS, TEXTS} from "./glsl.js";
 
 const HEAD = "#version 300 es\nprecision highp float;\nprecision highp int;\nprecision highp samplerCube;\n";
+const LEAST_VARYINGS = 15;
 /** Bindings of the uniform blocks. */
 export const FRAME_BINDING = 0;
 export const LAYER_BINDING = 1;
@@ -76,6 +77,14 @@ export class Programs {
     return found;
   }
 
+  /** Advice for a browser that gives pages less than WebGL2 promises, so that they cannot tell computers apart. */
+  #limited() {
+    const {gl} = this, given = gl.getParameter(gl.MAX_VARYING_VECTORS);
+    return given >= LEAST_VARYINGS ? "" : `\nThe browser allows ${given} varyings, and WebGL2 promises ` +
+      `${LEAST_VARYINGS}. In Firefox, set privacy.resistFingerprinting to false in about:config; or use another ` +
+      "browser.";
+  }
+
   #link(name, switches, inputs, outputs) {
     const gl = this.gl;
     const program = gl.createProgram();
@@ -95,7 +104,7 @@ export class Programs {
           throw new Error(`The ${stage} shader "${name}" does not compile: ${gl.getShaderInfoLog(shader)}`);
         }
       }
-      throw new Error(`The program "${name}" does not link: ${gl.getProgramInfoLog(program)}`);
+      throw new Error(`The program "${name}" does not link: ${gl.getProgramInfoLog(program)}${this.#limited()}`);
     }
     for (const {shader} of shaders) gl.deleteShader(shader);
     for (const [block, binding] of [["Frame", FRAME_BINDING], ["Layer", LAYER_BINDING]]) {

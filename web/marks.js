@@ -25,7 +25,8 @@ const OPAQUE = 255;
 
 /**
  * @typedef {Object} Mark
- * @property {string} key
+ * @property {number} high upper half of the key
+ * @property {number} low lower half of the key
  * @property {string} kind one of MARK_KINDS
  * @property {number[]} position metres, in the world or in the frame of `body`
  * @property {number[]} turn unit quaternion xyzw, in the same frame
@@ -54,20 +55,21 @@ function readMarks({markWords, vertices = 0}) {
   const found = [];
   for (let at = 0; at < WORDS * count; at += WORDS) {
     const kind = MARK_KINDS[markWords[at + KIND] & 255];
-    const isWell = floats.subarray(at + POSITION, at + TINT).every((value) => Math.abs(value) < FARTHEST);
-    if (kind === undefined || !isWell) continue;
-    const bytes = markWords[at + TINT];
+    let isWell = kind !== undefined;
+    for (let of = at + POSITION; of < at + TINT; of++) isWell &&= Math.abs(floats[of]) < FARTHEST;
+    if (!isWell) continue;
+    const bytes = markWords[at + TINT], three = (of) => [floats[of], floats[of + 1], floats[of + 2]];
     found.push({
-      key: (BigInt(markWords[at + 1]) << 32n) | BigInt(markWords[at]), kind,
-      position: [...floats.subarray(at + POSITION, at + ORIENTATION)],
-      turn: normalized([...floats.subarray(at + ORIENTATION, at + SIZE)]),
-      size: [...floats.subarray(at + SIZE, at + TINT)],
+      high: markWords[at + 1], low: markWords[at], kind, position: three(at + POSITION),
+      turn: normalized([...three(at + ORIENTATION), floats[at + ORIENTATION + 3]]), size: three(at + SIZE),
       color: [bytes & 255, (bytes >>> 8) & 255, (bytes >>> 16) & 255, bytes >>> 24],
       label: markWords[at + LABEL], body: markWords[at + BODY] - 1,
     });
   }
-  return found.sort((one, other) => (one.key < other.key ? -1 : Number(one.key > other.key)));
+  return found.sort(byKey);
 }
+
+const byKey = (one, other) => one.high - other.high || one.low - other.low;
 
 /**
  * The marks that are drawn between two snapshots.
@@ -80,19 +82,23 @@ export function blendedMarks({older, newer, share}) {
   if (before.length === 0 || after.length === 0) return before;
   let at = 0;
   return before.map((mark) => {
-    while (at < after.length && after[at].key < mark.key) at++;
-    if (at === after.length || after[at].key !== mark.key) return mark;
+    while (at < after.length && byKey(after[at], mark) < 0) at++;
+    if (at === after.length || byKey(after[at], mark) !== 0) return mark;
     const next = after[at++];
     return next.body === mark.body ? blended(mark, next, share) : mark;
   });
 }
 
 function blended(mark, next, share) {
-  const between = (from, to) => from.map((value, axis) => value + (to[axis] - value) * share);
+  const isSame = (from, to) => from.every((value, axis) => value === to[axis]);
+  const mixed = (from, to) => from.map((value, axis) => value + (to[axis] - value) * share);
+  const between = (from, to) => (isSame(from, to) ? from : mixed(from, to));
+  const {high, low, kind, label, body, turn} = mark;
   return {
-    ...mark, position: between(mark.position, next.position), turn: slerp(mark.turn, next.turn, share),
-    size: mark.kind === next.kind ? between(mark.size, next.size) : mark.size,
-    color: between(mark.color, next.color).map(Math.round),
+    high, low, kind, label, body, position: between(mark.position, next.position),
+    turn: isSame(turn, next.turn) ? turn : slerp(turn, next.turn, share),
+    size: kind === next.kind ? between(mark.size, next.size) : mark.size,
+    color: isSame(mark.color, next.color) ? mark.color : between(mark.color, next.color).map(Math.round),
   };
 }
 
@@ -123,7 +129,8 @@ export function markSolids(marks) {
   const lines = [];
   for (const mark of marks) {
     const {kind, position, turn, size: [a, b, c], color} = mark;
-    const ahead = (metres) => rotate(turn, [0, 0, metres]).map((value, axis) => value + position[axis]);
+    const ahead = (metres) => (
+      metres === 0 ? position : rotate(turn, [0, 0, metres]).map((value, axis) => value + position[axis]));
     const add = (solid, half, metres = 0, own = turn, tint = color, place = ahead(metres)) => (
       solids.push({solid, position: place, turn: own, half, color: tint}));
     const flattened = (half) => half.map((value) => Math.max(value, Math.max(0, ...half) * THINNEST));
@@ -217,8 +224,11 @@ export class Marks {
   #rowsOf(solids) {
     const rows = new Float32Array(ROW_BYTES / 4 * solids.length);
     solids.forEach(({place, turn, half, color}, at) => {
-      const tint = color.slice(0, 3).map((value) => value / 255 * this.brightness);
-      rows.set([...place, 1, ...turn, ...half, color[3] / 255, ...tint, 1], ROW_BYTES / 4 * at);
+      const row = rows.subarray(ROW_BYTES / 4 * at);
+      row.set(place), row.set(turn, 4), row.set(half, 8);
+      row[3] = row[15] = 1;
+      row[11] = color[3] / 255;
+      for (let of = 0; of < 3; of++) row[12 + of] = color[of] / 255 * this.brightness;
     });
     return rows;
   }

@@ -464,7 +464,7 @@ export class Meshes {
     }, INPUTS);
     gl.useProgram(program);
     if (own !== null) {
-      applyMaterial(gl, uniforms, own, image, mesh.geometry.uv !== null);
+      applyMaterial(gl, uniforms, own, image, mesh.uv !== null);
       const halfSize = mesh.bounds.halfSize.map((value) => Math.max(value, SMALLEST_M));
       gl.uniform3f(uniforms.half_size ?? null, ...halfSize);
     }
@@ -490,6 +490,8 @@ export class Meshes {
     const [places, normals] = [geometry.places, geometry.normals].map((values) => made(gl.ARRAY_BUFFER, values));
     const uv = geometry.uv === null ? null : made(gl.ARRAY_BUFFER, geometry.uv);
     const triangles = geometry.triangles === null ? null : made(gl.ELEMENT_ARRAY_BUFFER, geometry.triangles);
+    // Copies of a large mesh that only the GPU needs are not kept.
+    if (!mesh.deforms && !geometry.mayBeSoft) geometry.places = geometry.normals = geometry.uv = null;
     const held = {mesh, geometry, bounds: meshBounds(mesh), buffers, uv, triangles, corners: mesh.faces.length};
     return { ...held, array: this.#array({buffer: places}, {buffer: normals}, held) };
   }

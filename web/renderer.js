@@ -94,11 +94,11 @@ export class QualityLadder {
     const frames = this.#frames;
     frames.push({timestampMs, intervalMs, isFull, isLate});
     while (frames.length > LEAST_FRAMES && timestampMs - frames[0].timestampMs >= SPANS.at(-1).spanMs) frames.shift();
-    for (const span of SPANS) {
+    for (const span of isLate ? SPANS : []) {
       const meanMs = this.#lateMs(span);
       if (meanMs > 0) return this.#lower(meanMs / this.#leastMs, has);
     }
-    this.#findRoom(intervalMs, has);
+    if (this.#at > 0) this.#findRoom(intervalMs, has);
   }
 
   /** Frames of the last `spanMs`, at least LEAST_FRAMES. */
@@ -119,6 +119,7 @@ export class QualityLadder {
   /** Chooses a cheaper level, several steps further if frames take many refreshes. */
   #lower(refreshes, has) {
     const isRelapse = this.#timestampMs - this.#raisedMs < RELAPSE_MS;
+    this.#settle();
     if (isRelapse) this.#waitMs = Math.min(2 * this.#waitMs, LONGEST_WAIT_MS);
     this.#raisedMs = -Infinity;
     let left = isRelapse ? 1 : Math.max(1, Math.floor(2 * Math.log2(refreshes)));
@@ -126,12 +127,16 @@ export class QualityLadder {
     this.forget();
   }
 
+  /** Resets the wait if the finer level that was tried last has lasted. */
+  #settle() {
+    if (this.#raisedMs > 0 && this.#timestampMs - this.#raisedMs >= RELAPSE_MS) this.#waitMs = FIRST_WAIT_MS;
+  }
+
   #findRoom(intervalMs, has) {
-    const isSettled = this.#timestampMs - this.#raisedMs >= RELAPSE_MS;
-    if (isSettled && this.#raisedMs > 0) this.#waitMs = FIRST_WAIT_MS;
+    this.#settle();
     if (shareOfFull(this.#last(SPANS[0].spanMs)) > ROOM) this.#roomMs = 0;
     else this.#roomMs += intervalMs;
-    if (this.#at === 0 || this.#roomMs < this.#waitMs) return;
+    if (this.#roomMs < this.#waitMs) return;
     while (this.#at > 0 && !(has[LEVELS[this.#at--].saves] ?? true));
     this.#raisedMs = this.#timestampMs;
     this.forget();

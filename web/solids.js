@@ -92,6 +92,13 @@ export function areSmall(extents, gapS, {camera, widthPx, heightPx}, largestPx) 
     && sides.every(({lens, guard}) => radius * Math.hypot(1, lens) < nearest * guard);
 }
 
+/** Position and scale of a row, without the turn, which most spheres do not need. */
+function middleOf(rows, row, snapshot) {
+  const {local, body} = rows, {words, floats} = snapshot, at = RECORD_WORDS * body[row];
+  if (local[7 * row] || local[7 * row + 1] || local[7 * row + 2]) return placedPart(rows, row, snapshot);
+  return {position: [floats[at], floats[at + 1], floats[at + 2]], scale: halfFloat(words[at + FLAGS] >>> 16)};
+}
+
 /**
  * Sizes of spheres in a picture, from a sample.
  * @param {object} rows
@@ -109,10 +116,12 @@ export function sizesIn(rows, snapshot, { camera: {view, projection, eye, orthog
     for (let row = group.first; row < group.first + group.count; row += step) {
       sampled++;
       if (rows.body[row] >= snapshot.count) continue;
-      const part = placedPart(rows, row, snapshot);
-      const place = part.position.map((value, axis) => value - eye[axis]);
-      const [x, y, z] = [0, 4, 8].map((at) => dot([view[at], view[at + 1], view[at + 2]], place));
-      const radius = rows.form[4 * row] * part.scale;
+      const {position, scale} = middleOf(rows, row, snapshot);
+      const [right, up, back] = [position[0] - eye[0], position[1] - eye[1], position[2] - eye[2]];
+      const x = view[0] * right + view[1] * up + view[2] * back;
+      const y = view[4] * right + view[5] * up + view[6] * back;
+      const z = view[8] * right + view[9] * up + view[10] * back;
+      const radius = rows.form[4 * row] * scale;
       const depth = orthographic ? 1 : Math.max(-z, 2 * radius);
       const beyond = Math.max(Math.abs(x) * projection[0], Math.abs(y) * projection[5]) - depth;
       if (!(radius > 0) || !(orthographic || z < 0) || !(beyond < radius * projection[5])) continue;

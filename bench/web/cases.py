@@ -16,20 +16,22 @@ RATES_HZ = (60, 20, 5)
 # Rates of a world that are measured if all rates are asked for, and that world. 1,000 balls load the machine most.
 BALLS, BALLS_RATES_HZ = "balls", RATES_HZ[:1]
 # A lost packet is rare: at 0.1 % and 60 snapshots a second, one in 17 s. So runs with loss are longer by this factor.
-LOSS_LENGTH = 5
+LOSS_LENGTH = 6
 
 
 @dataclass(frozen=True)
 class Way:
     """How the snapshots of a world get to its page. shape: faults of the link between server and browser; None for the
     loopback. options: of `twixt sim`. rates_hz: rates that are measured if all are asked for. is_full: True if the
-    snapshots of `BALLS` are to fill the link: then they are sent in full, and the age has a target. is_ssh: True if the
-    page reaches the server through `ssh -L`, so that its two connections share one of TCP."""
+    snapshots of `BALLS` are to fill the link: then they are sent in full, and the age has a target. has_targets: False
+    if a link is so bad that its figures are only told. is_ssh: True if the page reaches the server through `ssh -L`, so
+    that its two connections share one of TCP."""
 
     shape: LinkShape | None = None
     options: tuple[str, ...] = ()
     rates_hz: tuple[int, ...] = RATES_HZ
     is_full: bool = False
+    has_targets: bool = True
     is_ssh: bool = False
 
     @property
@@ -43,7 +45,7 @@ LINKS = {
     "delay and drop": Way(options=("--delay", "80+-20", "--drop", "5")),
     "80+-20 ms": Way(LinkShape(delay_ms=80, jitter_ms=20)),
     "0.1 % loss": Way(LinkShape(delay_ms=20, loss=0.001), rates_hz=RATES_HZ[:2]),
-    "5 % loss": Way(LinkShape(delay_ms=20, loss=0.05), rates_hz=RATES_HZ[:2]),
+    "5 % loss": Way(LinkShape(delay_ms=20, loss=0.05), rates_hz=RATES_HZ[:2], has_targets=False),
     "20 Mbit/s": Way(LinkShape(delay_ms=20, mbit_s=20), rates_hz=RATES_HZ[:1], is_full=True),
     "20 Mbit/s by ssh": Way(LinkShape(delay_ms=20, mbit_s=20), rates_hz=RATES_HZ[:1], is_full=True, is_ssh=True),
 }

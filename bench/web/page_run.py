@@ -43,10 +43,11 @@ EMPTY = f"""(isBarShown, seconds) => new Promise((resolve) => {{
 
 
 def run(
-    url: str, seconds: float, empty_s: float, start_up_s: float, display: str | None, size_px: Sequence[int],
+    url: str, seconds: float, empty_s: float, start_up_s: float, prefer: str, display: str | None, size_px: Sequence[int],
     is_watched: bool,
 ) -> None:  # fmt: skip
-    """Measures the page at `url` for `seconds`, and before and after it an empty page for `empty_s`. is_watched: True
+    """Measures the page at `url` for `seconds`, and before and after it an empty page for `empty_s`. prefer: preference
+    of the page's clock. is_watched: True
     if somebody watches the display: then the empty page moves a bar, and the page of twixt shows nothing over its
     picture."""
     say = json_writer()
@@ -70,6 +71,7 @@ def run(
         page.open(url)
         page.wait_for(HAS_PICTURE, PICTURE_LIMIT_S)
         picture_s = time.perf_counter() - opened_s
+        page.evaluate(f"twixt.clock.prefer = {prefer!r}")
         if is_watched:
             page.send_key("h")
             page.evaluate("document.getElementById('note').remove()")

@@ -151,10 +151,8 @@ def loop_turn(run: Served, kind: str, condition: str, seconds: float, browser: B
         browser.stop()
     run.stop_server()
     late_ns = turn.pop("late_ns")
-    most = max((len(page) for page in arrived_ns), default=0)
-    return LoopSample(
-        kind, LOOP_BODIES, condition, LoopTurn(not is_alone, **turn), late_ns, cores, most / cores.seconds
-    )
+    per_s = max(len(page) for page in arrived_ns) / cores.seconds if arrived_ns else None
+    return LoopSample(kind, LOOP_BODIES, condition, LoopTurn(not is_alone, **turn), late_ns, cores, per_s)
 
 
 def _server(bodies: int, seconds: float, turns: int) -> Iterator[ServerSample]:

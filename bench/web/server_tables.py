@@ -21,7 +21,7 @@ MOST_OLD = 4
 
 
 class LoopSample(NamedTuple):
-    """A turn of a loop. late_ns: lateness of each step. snapshots_per_s: of the page that got most."""
+    """A turn of a loop. late_ns: lateness of each step. snapshots_per_s: of the page that got most; None without one."""
 
     kind: str
     bodies: int
@@ -29,7 +29,7 @@ class LoopSample(NamedTuple):
     turn: LoopTurn
     late_ns: Sequence[int]
     cores: Cores
-    snapshots_per_s: float
+    snapshots_per_s: float | None
 
     @property
     def name(self) -> str:
@@ -86,7 +86,7 @@ class LoopRow:
     cpu: dict[str, float] | None
     late_alone_ms: Spread | None
     late_ms: Spread | None
-    snapshots_per_s: float
+    snapshots_per_s: float | None
     server_cores: float
     pages_cores: float
     browser_cores: float | None
@@ -94,7 +94,9 @@ class LoopRow:
 
     @property
     def is_met(self) -> bool | None:
-        """True if the row meets its target."""
+        """True if the row meets its target. None for a browser, which draws on the same cores and has no target."""
+        if self.condition == BROWSER:
+            return None
         if self.kind == FULL_SPEED:
             return None if self.slower is None else self.slower["median"] <= MOST_PERCENT
         if self.late_ms is None or self.late_alone_ms is None:
@@ -166,7 +168,7 @@ def _loop_row(samples: Sequence[LoopSample]) -> LoopRow:
         cpu=_slower([turn.by_cpu for turn in turns]),
         late_alone_ms=spread_ms([late for each in alone for late in each.late_ns]),
         late_ms=spread_ms([late for each in watched for late in each.late_ns]),
-        snapshots_per_s=statistics.median(each.snapshots_per_s for each in watched),
+        snapshots_per_s=_median(each.snapshots_per_s for each in watched),
         server_cores=statistics.median(each.server for each in cores),
         pages_cores=statistics.median(each.pages for each in cores),
         browser_cores=_median(each.browser for each in cores),

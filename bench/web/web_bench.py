@@ -55,7 +55,7 @@ MOST_EMPTY_S = 3.0
 
 def run(
     results: Results, seconds: float, worlds: tuple[str, ...], links: tuple[str, ...], rates: tuple[str, ...],
-    screen: bool, congestion: str, quick: bool,
+    screen: bool, prefer: str, congestion: str, quick: bool,
 ) -> int:  # fmt: skip
     """Measures all cases. Shows and writes the results, and returns the exit code. Raises TwixtError before anything is
     measured."""
@@ -73,7 +73,7 @@ def run(
         def made(case: Case) -> Run:
             free = free_cores()
             try:
-                figures = measured(case, shown, case.way.length * seconds, start_up_s, congestion)
+                figures = measured(case, shown, case.way.length * seconds, start_up_s, prefer, congestion)
             except TwixtError as error:
                 figures = Run(case, failure=str(error))
             return replace(figures, free_before=free)
@@ -83,16 +83,17 @@ def run(
 
         runs, interrupted = collected(all_runs, is_logged=True)
     where = machine() | {
-        "kernel": platform.release(), "display": shown.about, "seconds": seconds, "congestion": congestion
+        "kernel": platform.release(), "display": shown.about, "seconds": seconds, "congestion": congestion,
+        "prefer": prefer,
     }  # fmt: skip
     write_results(runs, results, where | (CUT_SHORT if interrupted else {}), notes)
     nothing = not any(one.page for one in runs)
     return INTERRUPTED if interrupted else FAILED if nothing else FINISHED
 
 
-def measured(case: Case, shown: Screen, seconds: float, start_up_s: float, congestion: str) -> Run:
-    """Runs a case. congestion: TCP's congestion control at both ends of a link. Raises TwixtError if there are no
-    figures."""
+def measured(case: Case, shown: Screen, seconds: float, start_up_s: float, prefer: str, congestion: str) -> Run:
+    """Runs a case. prefer: preference of the page's clock. congestion: TCP's congestion control at both ends of a link.
+    Raises TwixtError if there are no figures."""
     way = case.way
     with ExitStack() as ends:
         # short, because a socket's path has at most 107 bytes; names, port and token stay in it
@@ -117,6 +118,7 @@ def measured(case: Case, shown: Screen, seconds: float, start_up_s: float, conge
             "seconds": seconds,
             "empty_s": min(seconds / 2, MOST_EMPTY_S),
             "start_up_s": start_up_s,
+            "prefer": prefer,
             "size_px": SIZE_PX,
             "is_watched": case.is_watched,
         }

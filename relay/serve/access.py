@@ -214,7 +214,13 @@ def _listening(family: int, host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family, backlog=100)
     except (OSError, OverflowError) as error:
-        raise AccessError(f"cannot listen on port {port} of {host}: {error}; choose another --port or --host") from None
+        way_out = "choose another --port or --host"
+        if isinstance(error, PermissionError):
+            way_out = (
+                "only the system's administrator may take such a low port; choose one above 1023, such as --port 8080"
+            )
+        reason = getattr(error, "strerror", None) or error
+        raise AccessError(f"cannot listen on port {port} of {host}: {reason}; {way_out}") from None
 
 
 def _path(name: str) -> str:

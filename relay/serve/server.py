@@ -76,6 +76,11 @@ class Server:
         """True if a page waits for a snapshot."""
         return any(viewer.is_hungry for viewer in self._viewers)
 
+    @property
+    def lead_ns(self) -> int:
+        """Largest lead that a page on the loopback needs, in ns; 0 if there is none."""
+        return max((viewer.lead_ns for viewer in self._viewers), default=0)
+
     def on_news(self) -> None:
         """Tells all pages that something new was received."""
         for viewer in self._viewers:

@@ -20,6 +20,7 @@ from twixt.ipc.commands import Command
 from twixt.ipc.interaction.events import UserAction
 from twixt.ipc.session.screenshots import ScreenshotRequest
 from twixt.relay.serve import tcp
+from twixt.relay.serve.access import is_loopback
 from twixt.relay.serve.connection import PageConnection
 from twixt.relay.serve.controller import Controller
 from twixt.relay.serve.simulation import Simulation
@@ -79,12 +80,20 @@ class Viewer:
         self._owed = 0  # bytes of a picture that were asked for
         self._heard_s = -math.inf  # instant of the page's last message
         self._messages_since_s = self._messages = 0.0
+        # Only for a page on the loopback: else physics would run ahead by the delay of a far page's link, for everybody.
+        self._is_near = is_loopback(str((control.remote_address or ("",))[0]))
+        self._lead_ns = 0
         self._stream_news, self._control_news = asyncio.Event(), asyncio.Event()
 
     @property
     def is_hungry(self) -> bool:
         """True if the page was sent everything and waits for news."""
         return self._is_waiting
+
+    @property
+    def lead_ns(self) -> int:
+        """Lead that this page needs, in ns; 0 if it is not on the loopback, or not visible."""
+        return self._lead_ns if self.is_visible else 0
 
     @property
     def is_visible(self) -> bool:
@@ -274,7 +283,8 @@ class Viewer:
             if self._controller is not None:
                 self._controller.hear()
             match messages.read_control(text):
-                case Ping(number):
+                case Ping(number, lead_ns):
+                    self._lead_ns = lead_ns if self._is_near else 0
                     # A page that does not read waits here, so its pings do not pile up.
                     at_ns = time.perf_counter_ns() - self._simulation.origin_ns
                     await self._control.send(messages.pong_text(number, at_ns))

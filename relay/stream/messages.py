@@ -190,9 +190,10 @@ class Hello(NamedTuple):
 
 
 class Ping(NamedTuple):
-    """Request for a pong with the same id."""
+    """Request for a pong with the same id. lead_ns: lead that the page needs, in ns; 0 if it tells none."""
 
     id: int
+    lead_ns: int = 0
 
 
 class Acknowledgement(NamedTuple):
@@ -249,7 +250,7 @@ def read_control(message: str) -> Ping | Acknowledgement | Taken | Picture | Com
     fields = _fields(message)
     match fields.pop("kind", None):
         case "ping":
-            return Ping(_whole(fields, "id"))
+            return Ping(_whole(fields, "id"), _whole(fields, "lead_ns") if "lead_ns" in fields else 0)
         case "ack":
             return Acknowledgement(_whole(fields, "number"))
         case "took":

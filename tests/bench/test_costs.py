@@ -43,7 +43,7 @@ def run_bench(folder: Path, *arguments: str, **variables: str) -> subprocess.Com
     environ = {name: value for name, value in os.environ.items() if name not in displays}
     return subprocess.run(
         [sys.executable, "-m", "bench", *arguments, "--quick"], cwd=ROOT,
-        env={**environ, "XDG_RUNTIME_DIR": str(folder), "COLUMNS": "120", **variables},
+        env={**environ, "XDG_RUNTIME_DIR": str(folder), "COLUMNS": "120", "TWIXT_BENCH_PAIRS": "3", **variables},
         capture_output=True, text=True, timeout=240,
     )  # fmt: skip
 

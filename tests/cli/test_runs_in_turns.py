@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.sessions import left_in_session
+from tests.forked import Forks
 from twixt.cli.differences import MachineLoad
 from twixt.cli.runs_in_turns import Run, Turns, arguments_of_runs, compare, without
 from twixt.ipc.errors import TwixtError
@@ -69,8 +70,8 @@ def test_what_many_runs_cannot_be_told_is_refused(words: list[str], flags: str, 
         (["--size", "64x48", "--offscreen", "--seconds", "0.1", "--against", "--draw nowhere:draw"], "the flags of B are not accepted"),
     ],
 )  # fmt: skip
-def test_bad_input_is_refused_in_words(arguments: list[str], says: str) -> None:
-    ended = subprocess.run(typed("measure", *arguments), capture_output=True, text=True, timeout=60, cwd="/")
+def test_bad_input_is_refused_in_words(forked: Forks, arguments: list[str], says: str) -> None:
+    ended = forked(Path("/"), "measure", *arguments)
     assert ended.returncode == 2, ended.stderr
     assert says in ended.stderr
     assert "Traceback" not in ended.stderr

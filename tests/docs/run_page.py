@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import runpy
 import sys
+import time
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -22,18 +23,33 @@ from tests.docs.blocks import blocks_of
 # Programs that draw offscreen wait for their pictures, and end by themselves.
 SECONDS, OFFSCREEN_SECONDS = 0.3, 30.0
 SIZE_PX = (320, 240)
+# Rest before each look at a window. Loops that never rest would take a core from the viewer that they wait for.
+REST_S = 0.001
 
 
 def ending(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, which opens a viewer, with an end, and with a small window if the page does not choose another."""
+    """The function, which opens a viewer, with an end, and with a small window and low quality if the page chooses no
+    others."""
 
     @wraps(function)
     def limited(*args: Any, **options: Any) -> Any:
         options.setdefault("size_px", SIZE_PX)
+        options.setdefault("quality", "low")
         options.setdefault("seconds", OFFSCREEN_SECONDS if options.get("offscreen") else SECONDS)
         return function(*args, **options)
 
     return limited
+
+
+def resting(look: Callable[..., bool]) -> Callable[..., bool]:
+    """A loop's look at its window, with a rest before it."""
+
+    @wraps(look)
+    def rested(handle: Any) -> bool:
+        time.sleep(REST_S)
+        return look(handle)
+
+    return rested
 
 
 def main(page: str) -> None:
@@ -44,6 +60,7 @@ def main(page: str) -> None:
         viewer = twixt.mujoco_viewer
         for name in ("launch", "launch_passive", "launch_from_path"):
             setattr(viewer, name, ending(getattr(viewer, name)))
+        viewer.Handle.is_running = resting(viewer.Handle.is_running)
     if page.endswith(".py"):
         runpy.run_path(page, run_name="__main__")
         return

@@ -22,7 +22,7 @@ SIZE_PX = (800, 600)
 BAND_PX = (SIZE_PX[1] // 2 - 20, SIZE_PX[1] // 2 + 20)
 PX_PER_M = SIZE_PX[1] / 6  # as the metronome's docstring says
 # How long a run is watched; a longer look by hand: TWIXT_WATCH_S=20.
-WATCH_S = float(os.environ.get("TWIXT_WATCH_S", "6"))
+WATCH_S = float(os.environ.get("TWIXT_WATCH_S", "4"))
 DT_NS = 1e9 / 60
 
 

@@ -147,38 +147,29 @@ def test_two_at_once_install_one_after_the_other(checkout: Path) -> None:
     assert sum(done.stdout.count("setup: installing twixt") for done in both) == 1
 
 
-def test_run_installs_what_running_needs_and_nothing_for_the_tests(checkout: Path) -> None:
+def test_run_installs_what_running_needs_and_a_later_setup_the_rest(checkout: Path) -> None:
+    site = site_of(checkout)
+    (site / "twixt-1.0.dist-info").mkdir()
+    (site / "twixt-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: twixt\nVersion: 1.0\n")
     done = set_up(checkout, "run", ARGS="balls")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines()[-1] == "twixt run balls"
-    assert {path.name for path in site_of(checkout).glob("*_tried.py")} == {"twixt_tried.py"}
-    done = set_up(checkout)
-    assert done.returncode == 0, done.stderr
-    assert "to run twixt" not in done.stdout, "what is there is not installed again"
-    assert {path.name for path in site_of(checkout).glob("*_tried.py")} == {"twixt_tried.py", "tests_tried.py"}
+    assert {path.name for path in site.glob("*_tried.py")} == {"twixt_tried.py"}
+    # another twixt in the environment, and copies of this one, are removed
+    assert not [name for name in ("twixt", "twixt-1.0.dist-info", "twixt_viewer.py") if (site / name).exists()]
 
-
-def test_a_second_run_needs_no_network(checkout: Path) -> None:
-    assert set_up(checkout, "run").returncode == 0
     nowhere = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "", "http_proxy": "http://127.0.0.1:9"}
     done = set_up(checkout, "run", **nowhere, https_proxy="http://127.0.0.1:9", ARGS="balls")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "twixt run balls\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "twixt run balls\n", ""), "it needs no network"
 
-
-def test_a_set_up_that_ended_after_its_first_part_goes_on_with_the_second(checkout: Path) -> None:
     (checkout / "requirements-dev.txt").write_text("-r requirements.txt\nno_such_package==1.0\n")
     assert set_up(checkout).returncode != 0
     assert (checkout / ".venv" / "ready-to-run").exists()
     assert not (checkout / ".venv" / "ready").exists()
+
     (checkout / "requirements-dev.txt").write_text("-r requirements.txt\ntests_tried==1.0\n")
     done = set_up(checkout)
     assert done.returncode == 0, done.stderr
+    assert "to run twixt" not in done.stdout, "what is there is not installed again"
     assert "setup: installing twixt" not in done.stdout
-
-
-def test_another_twixt_in_the_environment_and_copies_of_this_one_are_removed(checkout: Path) -> None:
-    site = site_of(checkout)
-    (site / "twixt-1.0.dist-info").mkdir()
-    done = set_up(checkout, "run")
-    assert done.returncode == 0, done.stderr
-    assert not [name for name in ("twixt", "twixt-1.0.dist-info", "twixt_viewer.py") if (site / name).exists()]
+    assert {path.name for path in site.glob("*_tried.py")} == {"twixt_tried.py", "tests_tried.py"}

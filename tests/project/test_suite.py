@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,15 @@ SKIPPED_TEST = """
 @pytest.mark.starvable
 def test_not_here(): pytest.skip("no such display")
 """
+
+
+@pytest.fixture(autouse=True)
+def one_core() -> Iterator[None]:
+    """Suites on one core: they start two workers and no more."""
+    usable = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(usable)})
+    yield
+    os.sched_setaffinity(0, usable)
 
 
 @pytest.fixture

@@ -217,6 +217,13 @@ const cases = {
     await rig.pass(300);
     return [rig.states, rig.sockets.length];
   },
+  async renewed() {
+    const rig = new Rig().start();
+    rig.connection.renew(); rig.connection.renew();
+    const soon = rig.sockets.length;
+    await rig.pass(600);
+    return [rig.states, soon, rig.sockets.length];
+  },
   async planBeforeTheStreamsWelcome() {
     const rig = new Rig();
     rig.connection.connect(); rig.open();
@@ -319,3 +326,9 @@ def test_a_damaged_message_ends_the_connection_with_its_reason(said: dict[str, A
 
 def test_the_first_welcome_comes_before_the_plan(said: dict[str, Any]) -> None:
     assert said["planBeforeTheStreamsWelcome"] == ["welcome", "plan"]
+
+
+def test_a_page_that_needs_dropped_contents_connects_again_once_and_not_at_once(said: dict[str, Any]) -> None:
+    states, soon, later = said["renewed"]
+    assert states == ["waiting", "lost renewed"]
+    assert (soon, later) == (2, 4)

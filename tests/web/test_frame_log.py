@@ -28,8 +28,13 @@ const refreshes = stamps.map((list) => {
   const refresh = new RefreshInterval();
   return list.map((stamp) => { refresh.observe(stamp); return refresh.ms; });
 });
+const timed = new FrameLog(100);
+for (let i = 0; i < 60; i++) {
+  const arrivalNs = 5e9 + 1e6 + (i % 20 ? 0 : 40e6);
+  timed.add({timestampMs: 16 * i, refreshMs: 16, latenessMs: 2, newestPublishedNs: 5e9, newestArrivalNs: arrivalNs});
+}
 answer({
-  figures, refreshes,
+  figures, refreshes, leads: [small.leadNs(), timed.leadNs()],
   kept: [small.count, small.rows().length, small.rows()[0], small.rows(0.05).map((row) => row.mode)],
 });
 """
@@ -127,3 +132,7 @@ def test_the_refresh_interval_is_found_with_missing_frames_and_steps_of_a_tenth_
         single = np.median(np.diff(stamps)) if "third" not in name else REFRESH_MS
         assert found[-1] == pytest.approx(single, rel=2e-3), name
         assert max(abs(np.diff(found[-100:]))) < 0.02, name
+
+
+def test_the_lead_is_the_way_of_a_snapshot_and_the_rest_of_the_frame(answers: dict[str, Any]) -> None:
+    assert answers["leads"] == [0, 1_000_000 + 14_000_000]  # a snapshot in twenty is late

@@ -23,14 +23,14 @@ const snapshots = given.snapshots.map(({marks, bodies, vertices}, at) => {
 });
 const pair = {before: null, older: snapshots[0], newer: snapshots[1], share: given.share};
 const marks = placedMarks(blendedMarks(pair), new DrawnPoses(pair, "linear"));
-answer(marks.map((mark) => ({...mark, key: Number(mark.key)})));
+answer(marks.map((mark) => ({...mark, key: mark.high * 2 ** 32 + mark.low})));
 """
 
 
 def some_marks(count: int, seed: int) -> np.ndarray:
     rng = np.random.default_rng(seed)
     marks = np.zeros(count, MARK)
-    marks["key"], marks["kind"] = rng.permutation(count), rng.integers(0, len(MARK_KINDS), count)
+    marks["key"], marks["kind"] = rng.permutation(count) * (2**31 + 1), rng.integers(0, len(MARK_KINDS), count)
     marks["position"], marks["orientation"] = rng.normal(size=(count, 3)), rng.normal(size=(count, 4))
     marks["size"], marks["color"] = rng.uniform(0, 1, (count, 3)), rng.integers(0, 256, (count, 4))
     return marks

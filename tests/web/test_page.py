@@ -152,6 +152,11 @@ def test_keys_and_buttons_pause_step_and_change_what_is_drawn(rig: Rig) -> None:
     page.wait_for("twixt.state.clock.mode === 'paused' && twixt.status.paused")
     page.wait_for("document.querySelector('[data-action=pause]').ariaPressed === 'true'")
     page.wait_for("twixt.state.clock.reason === 'physics is paused'")
+    # A picture that stands is drawn again after the browser has lost the GPU.
+    page.evaluate("twixt.lose = twixt.renderer.gl.getExtension('WEBGL_lose_context'), twixt.lose.loseContext()")
+    page.wait_for("twixt.renderer.isLost")
+    page.evaluate("twixt.before = twixt.renderer.fence, twixt.lose.restoreContext()")
+    page.wait_for("!twixt.renderer.isLost && twixt.renderer.fence !== null && twixt.renderer.fence !== twixt.before")
     drawn_ns = page.evaluate("twixt.frameLog.rows(0).at(-1).drawNs")
     page.evaluate("document.querySelector('[data-action=step]').click()")
     page.wait_for(f"twixt.frameLog.rows(0).at(-1).drawNs === twixt.plan.simNs && twixt.plan.simNs > {drawn_ns}")

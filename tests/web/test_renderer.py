@@ -146,6 +146,27 @@ def test_after_a_lost_context_the_same_snapshot_is_drawn_again(page):
     assert found == [True, False, 0, [255, 255, 255, 255]]
 
 
+def test_of_a_large_mesh_the_page_keeps_no_copies_that_only_the_gpu_needs(page):
+    found = page.run(
+        f"""async () => {{ {SPHERE}
+        const faces = Uint32Array.from({{length: 3 * 30001}}, (_, at) => at % 3), kept = [];
+        for (const mesh of [{{faces}}, {{faces: faces.slice(0, 9)}}, {{faces, deforms: true}}]) {{
+            const vertices = Float32Array.of(0, 0, 0, 1, 0, 0, 0, 1, 0), entry = {{digest: "a", deforms: mesh.deforms, lengths: [3, 1]}};
+            const contents = {{mesh: () => ({{normals: null, uv: null, vertices, ...mesh}})}};
+            const own = {{...rows, groups: [{{kind: "meshes", mesh: 0, first: 0, count: 1, material: null}}]}};
+            const scene = {{head: {{...head, meshes: [entry]}}, contents, shapeOf: () => 0, table: [{{kind: "mesh", mesh: 0}}]}};
+            renderer.meshes.held.clear();
+            renderer.meshes.setScene(scene, own);
+            const {{geometry}} = renderer.meshes.held.get("a");
+            kept.push([geometry.places?.length ?? null, geometry.normals?.length ?? null]);
+        }}
+        return kept;
+    }}""",
+        {},
+    )
+    assert found == [[None, None], [27, 27], [270009, 270009]]
+
+
 def test_a_drawn_picture_leaves_the_renderer_busy_until_the_gpu_is_done(page):
     found = page.run(
         f"""async () => {{ {SPHERE}

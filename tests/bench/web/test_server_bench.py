@@ -22,6 +22,7 @@ from bench.web.server_bench import chosen_groups, loop_turn, write_results
 from bench.web.server_figures import Cores, Woken, ages_ns, gaps_ns, lateness_ns, spread_ms, woken
 from bench.web.server_tables import (
     ALONE,
+    BROWSER,
     EIGHT_PAGES,
     ONE_PAGE,
     LoopSample,
@@ -133,6 +134,8 @@ def test_a_loop_is_compared_with_the_turns_before_and_after_under_each_condition
     assert one.server_cores == CORES.server
     (slow,) = loop_rows(loop_samples(FULL_SPEED, (ALONE, 1000), (ONE_PAGE, 900), (ALONE, 1000)))
     assert slow.is_met is False
+    (browser,) = loop_rows(loop_samples(FULL_SPEED, (ALONE, 1000), (BROWSER, 500), (ALONE, 1000)))
+    assert browser.is_met is None
 
 
 def test_turns_of_two_loops_are_no_neighbours() -> None:

@@ -26,7 +26,9 @@ PAGE = {
     "first_picture_s": 0.5, "errors": [],
 }  # fmt: skip
 RUN = Run(Case("metronome", 60, "loopback"), PAGE)
-WHERE = {"processor": "x", "cores": 2, "system": "y", "display": "Xvfb", "seconds": 1.0, "congestion": "cubic"}
+WHERE = {"processor": "x", "cores": 2, "system": "y", "display": "Xvfb", "seconds": 1.0, "congestion": "cubic",
+    "prefer": "latency",
+}  # fmt: skip
 
 
 def seen(times_ms: Any, x_px: Any) -> dict[str, Any]:
@@ -92,6 +94,9 @@ def test_targets_that_a_run_does_not_meet_are_named() -> None:
     assert replace(watched, bar={"error_p99_ms": 3.1}, screen=screen | {"reversals": 1}).missed == ["screen"]
     assert replace(watched, bar={"error_p99_ms": 3.1}).missed == []
     assert replace(RUN, page={}, failure="no display").missed == ["no display"]
+    assert watched.verdict == "none (screen)"
+    assert replace(RUN, page=PAGE | {"empty_error_ms": {"p99": 9.0}}).verdict == "met; machine busy"
+    assert replace(RUN, page=PAGE | {"reversals": 1}).verdict == "MISSED: reversals"
 
 
 def test_a_full_link_has_a_target_for_the_age() -> None:

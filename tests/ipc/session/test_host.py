@@ -183,6 +183,7 @@ def test_a_probe_for_the_name_is_no_viewer(channel: Any) -> None:
         (wire.HEADER.pack(wire.MAGIC, wire.FORMAT, 1, 2, 0) + b"{}", "a message of 2 + 0 bytes with 1 descriptors"),
         (wire.encode("attach") + wire.encode("attach"), "a viewer must send attach once"),
         (wire.encode("lead", {"lead_ns": 5}), "a viewer must send attach once, as its first message; got 'lead'"),
+        (wire.encode("attach", {"pictures": "none"}), "pictures must be a whole number"),
         (wire.encode("attach") + wire.encode("lead", {"lead_ns": "far"}), "lead_ns must be a whole number"),
         (wire.encode("attach") + wire.encode("wake", {"plan_number": 5}), "number must be a whole number"),
         (wire.encode("attach") + wire.encode("wake", {"number": 5}), "plan_number must be a whole number"),

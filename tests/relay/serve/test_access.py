@@ -171,3 +171,14 @@ def test_a_host_that_this_machine_does_not_have_is_refused() -> None:
         access.bound("no host", None, 0, "balls")
     with pytest.raises(AccessError, match="cannot listen"):
         access.bound("203.0.113.1", None, 0, "balls")
+
+
+def test_a_port_for_the_administrator_is_refused_with_a_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def forbidden(*_arguments: object, **_more: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(socket, "create_server", forbidden)
+    with pytest.raises(
+        AccessError, match="port 80 of 127.0.0.1: Permission denied; .* above 1023, such as --port 8080"
+    ):
+        access.bound("127.0.0.1", 80, 0, "balls")

@@ -13,7 +13,7 @@ import pytest
 from websockets.asyncio.client import ClientConnection, connect
 
 from tests.relay.page import hello
-from twixt.relay.serve import access, server
+from twixt.relay.serve import access, connection, server
 from twixt.relay.serve.access import Access
 from twixt.relay.serve.pages import Pages
 from twixt.relay.serve.server import Server
@@ -87,7 +87,7 @@ def test_a_page_that_answers_no_ping_is_closed_and_one_that_does_is_kept(
 def test_connections_count_from_their_first_packet_and_the_oldest_silent_one_is_dropped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tls: ssl.SSLContext | None
 ) -> None:
-    monkeypatch.setattr(server, "MOST_OPENING", 2)
+    monkeypatch.setattr(connection, "MOST_OPENING", 2)
     monkeypatch.setattr(server, "HELLO_S", 1000.0)
 
     async def act(opened: Callable[..., connect]) -> None:

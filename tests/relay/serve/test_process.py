@@ -164,9 +164,9 @@ def test_what_cannot_be_served_is_refused(forked: Forks, tmp_path: Path, argumen
 def test_view_in_a_browser_checks_its_options_and_names_those_of_a_window(forked: Forks, tmp_path: Path) -> None:
     ended = forked(tmp_path, "view", "lab", "--web", "--seconds", "nan")
     assert (ended.returncode, ended.stderr) == (2, "twixt: --seconds must be a finite number > 0, got nan\n")
-    ended = forked(tmp_path, "view", "lab", "--web", "--seconds", "0.01", "--trails")
+    ended = forked(tmp_path, "view", "lab", "--web", "--seconds", "0.01", "--offscreen")
     assert ended.returncode == 0
-    assert "the browser view ignores --trails" in ended.stderr
+    assert "the browser view ignores --offscreen" in ended.stderr
 
 
 def test_several_simulations_need_a_name(forked: Forks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import secrets
 import socket
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,8 @@ from twixt.relay.serve import access
 from twixt.relay.serve.connection import MOST_OPENING, PageConnection
 from twixt.relay.serve.controller import MOST_CONTROLLERS
 from twixt.relay.serve.server import MOST_VIEWERS
+from twixt.relay.serve.simulation import Simulation
+from twixt.relay.serve.viewer import Viewer
 from twixt.relay.stream.credit import Credit
 from twixt.relay.stream.lean import LeanDecoder
 from twixt.relay.stream.messages import (
@@ -48,6 +50,7 @@ from twixt.relay.stream.messages import (
     TOO_MANY,
     USED_NONCE,
     WRONG_TOKEN,
+    Hello,
 )  # fmt: skip
 
 BALLS = Scene([Sphere(0.1)] * 3, camera=Camera((3, 0, 0)))
@@ -89,6 +92,43 @@ def test_what_was_published_arrives_complete_after_its_scene_and_columns(lab: Se
             assert np.array_equal(snapshot.values(page.columns[snapshot.layout])["scale3"], columns_of(3)["scale3"])
             assert (int(snapshot.head["tick"]), int(snapshot.head["due_ns"])) == (lab.tick, 55)
             assert snapshot.head["published_ns"] > 0
+
+
+def test_physics_gets_the_largest_lead_of_the_pages_until_they_leave(lab: Served) -> None:
+    def reported(lead_ns: int) -> bool:
+        lab.publish(columns=columns_of(3))  # the server reports it at its next wake
+        return lab.host.lead_ns == lead_ns
+
+    with Page(lab.link) as page:
+        with Page(lab.link) as other:
+            other.tell(kind="ping", id=1, lead_ns=30_000_000)
+            page.tell(kind="ping", id=1, lead_ns=17_000_000)
+            until(lambda: reported(30_000_000), "the larger lead")
+        page.tell(kind="ping", id=2, lead_ns=17_000_000)
+        until(lambda: reported(17_000_000), "the lead of the page that is left")
+    until(lambda: reported(0), "no lead")
+
+
+@pytest.mark.parametrize(("host", "lead_ns"), [("127.0.0.1", 5_000_000), ("::1", 5_000_000), ("192.0.2.1", 0)])
+def test_only_the_lead_of_a_page_on_the_loopback_counts(host: str, lead_ns: int) -> None:
+    class Control:
+        remote_address = (host, 4711)
+        texts = ('{"kind": "ping", "id": 1, "lead_ns": 5000000}',)
+
+        async def __aiter__(self) -> AsyncIterator[str]:
+            for text in self.texts:
+                yield text
+
+        async def send(self, _text: str) -> None:
+            pass
+
+    async def told() -> int:
+        control: Any = Control()
+        viewer = Viewer(Simulation("lab", 0), control, control, Hello(STREAM, "", "", frozenset()), None)
+        await viewer._receive_control()
+        return viewer.lead_ns
+
+    assert asyncio.run(told()) == lead_ns
 
 
 def test_a_page_that_asks_for_lean_snapshots_gets_them_with_all_rows_that_changed(runtime_folder: Path) -> None:

@@ -99,6 +99,7 @@ def test_a_wrong_hello_is_refused_with_its_code(changes: dict[str, Any], code: i
 
 def test_pings_acknowledgements_and_commands_are_read() -> None:
     assert messages.read_control('{"kind": "ping", "id": 5}') == Ping(5)
+    assert messages.read_control('{"kind": "ping", "id": 6, "lead_ns": 18000000}') == Ping(6, 18_000_000)
     assert messages.read_control('{"kind": "ack", "number": 17}') == Acknowledgement(17)
     command = messages.read_control('{"kind": "command", "name": "control", "value": [2, 0.5]}')
     assert command == Command("control", [2, 0.5])
