@@ -191,7 +191,7 @@ def test_a_probe_for_the_name_is_no_viewer(channel: Any) -> None:
         (wire.encode("attach") + wire.encode("command", {"name": "explode"}), "a command must be one of"),
         (wire.encode("attach") + wire.encode("report", {"number": None}), "number must be a whole number"),
     ],
-    ids=range(12),
+    ids=range(13),
 )
 def test_a_viewer_that_talks_nonsense_is_told_why_and_closed_alone(
     channel: Any, said: bytes, answer: str, until: Until
