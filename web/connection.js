@@ -193,16 +193,17 @@ export class Connection {
 
   /** Tells that a message of the stream was applied. */
   applied(message) {
+    if (message.kind === "overlay") {
+      this.#piece = message.number;
+      if (this.#platform.nowMs() - this.#frameMs < DRAWN_MS) this.#confirm();
+      return;
+    }
     this.#applied = Math.max(this.#applied, message.number);
     if (message.kind === "snapshot") {
       this.#awaitsFrame = true;
       this.#worldEpoch = Math.max(this.#worldEpoch, message.snapshot.worldEpoch);
       const isNew = this.#endedEpoch === null || this.#worldEpoch > this.#endedEpoch;
       if (isNew && this.state.phase !== "live") this.#become("live");
-    }
-    if (message.kind === "overlay") {
-      this.#piece = message.number;
-      if (this.#platform.nowMs() - this.#frameMs < DRAWN_MS) this.#confirm();
     }
     if (!this.#awaitsFrame) this.#acknowledge();
   }

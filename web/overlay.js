@@ -419,7 +419,10 @@ export class Overlay {
     for (const stack of this.#layers.texts.children) {
       const {place} = stack.dataset;
       if (place in tops) stack.style.top = px(tops[place]);
-      else if (place.startsWith("bottom")) stack.style.bottom = px(bar.width ? clientHeight - bar.top : 0);
+      else if (place.startsWith("bottom")) {
+        const isBeside = place !== "bottom" && stack.offsetWidth < bar.left;
+        stack.style.bottom = px(bar.width && !isBeside ? clientHeight - bar.top : 0);
+      }
     }
   }
 
@@ -477,14 +480,14 @@ export function pictureOf(canvas, hasPanels) {
   context.drawImage(canvas, 0, 0);
   context.scale(scale, scale);
   context.textBaseline = "middle";
-  for (const id of hasPanels ? ["over", "card", "side"] : ["over"]) paint(context, ownerDocument.getElementById(id));
+  for (const id of ["over", "halves", ...(hasPanels ? ["card", "side"] : [])]) paint(context, ownerDocument.getElementById(id));
   return new Promise((resolve) => picture.toBlob(resolve));
 }
 
 /** Draws an element and all in it: background, border, texts, canvases. */
 function paint(context, element) {
   const style = getComputedStyle(element), {left, top, width, height} = element.getBoundingClientRect();
-  if (style.display === "none") return;
+  if (element.checkVisibility?.() === false) return;
   context.save();
   context.beginPath();
   context.roundRect(left, top, width, height, parseFloat(style.borderRadius) || 0);

@@ -88,6 +88,12 @@ export class Panel {
     const theme = document.defaultView.matchMedia("(prefers-color-scheme: dark)");
     theme.addEventListener("change", () => (this.#colors = null));
     this.linked(this.#state);
+    const isSmall = document.defaultView.matchMedia("(max-width: 640px), (max-height: 430px)").matches;
+    for (const id of ["card", "side"]) {
+      const panel = document.getElementById(id), key = `twixt ${id}`;
+      panel.open = (stored(key) ?? String(!isSmall)) === "true";
+      panel.firstElementChild.addEventListener("click", () => stored(key, String(!panel.open)));
+    }
   }
 
   /** Hides what lies over the picture, or shows it. */
@@ -225,6 +231,7 @@ export class Panel {
       return element;
     };
     help.hidden = !help.hidden;
+    help.parentElement.open = true;
     const keys = this.#actions.keys().filter(({action}) => !CONTROL.includes(action) || !this.#element.control.hidden);
     help.replaceChildren(...keys.map(({key, text}) => make("div", make("dt", key), make("dd", text))));
   }
@@ -373,6 +380,16 @@ export function number(value) {
   const size = Math.abs(value), digits = size < 9.995 ? 2 : size < 99.95 ? 1 : 0;
   const text = value.toFixed(digits);
   return Number(text) === 0 ? (0).toFixed(digits) : text;
+}
+
+/** What this browser has kept under a key; null if it keeps nothing, such as in a frame of another site. */
+function stored(key, value) {
+  try {
+    if (value !== undefined) localStorage.setItem(key, value);
+    return localStorage.getItem(key);
+  } catch {
+    return null;
+  }
 }
 
 function amount(bytesPerS) {

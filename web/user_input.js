@@ -38,6 +38,7 @@ const REPEATING = "[]";
 // Keys with which a focused control of the page is used, by its element.
 const CONTROL_KEYS = {
   BUTTON: [" ", "Enter"],
+  SUMMARY: [" ", "Enter"],
   INPUT: [" ", "Home", "End", "PageUp", "PageDown", "ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"],
 };
 const CHARACTERS = "abcdefghijklmnopqrstuvwxyz0123456789',-./;=[\\]`";

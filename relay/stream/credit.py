@@ -36,6 +36,8 @@ ROUND_MESSAGES = 3
 # Mean differences between consecutive times that count as noise. With 1.0, jitter of 20 +- 15 ms costs 1 % of the
 # snapshots; with 2.0, a full link's queue is 10 ms longer.
 NOISE_FACTOR = 1.5
+# Most noise of a single time that is no queue.
+MOST_NOISE_NS = 10_000_000
 # Each time changes the mean difference by this fraction.
 NOISE_GAIN = 1 / 16
 # Shortest time between two probes.
@@ -108,8 +110,9 @@ class Credit:
         self._newest = number
 
     def queued_ns(self, time_ns: int) -> float:
-        """Part of a time from sending to acknowledgement that is beyond base and noise."""
-        return max(0.0, time_ns - self.base_ns - NOISE_FACTOR * self._difference_ns)
+        """Part of a time from sending to acknowledgement that is beyond base and noise. The noise is limited, because a
+        queue also causes noise."""
+        return max(0.0, time_ns - self.base_ns - min(MOST_NOISE_NS, NOISE_FACTOR * self._difference_ns))
 
     def acknowledged(self, number: int, now_ns: int) -> None:
         """Counts all messages up to `number` as applied by the page.

@@ -147,15 +147,15 @@ class RunPictures:
         """Requests a PNG file of the frame that draws the state that was published last. Returns at once.
 
         The viewer writes the first frame that shows this state or a later state. If several viewers are attached, the
-        viewer that attached first writes it. A loop that is faster than real time publishes more states before the
-        frame is drawn. `Screenshot.steps_late` is the number of these states. To get exactly this state, call
-        `view.screenshot(path).wait(10)` before the next publish. The file appears when it is complete, and replaces an
-        existing file. A hidden window writes its pictures when it is shown again. `close` waits for the requested
-        pictures for at most 5 s.
+        window that attached first writes it. Without a window, a visible page of the browser view draws it. A loop that
+        is faster than real time publishes more states before the frame is drawn. `Screenshot.steps_late` is the number
+        of these states. To get exactly this state, call `view.screenshot(path).wait(10)` before the next publish. The
+        file appears when it is complete, and replaces an existing file. A hidden window writes its pictures when it is
+        shown again. `close` waits for the requested pictures for at most 5 s.
 
         If a picture cannot be written, the loop continues. Possible reasons are: the folder does not exist, the
-        permission is missing, there is no viewer, the viewer was closed, or 16 other pictures are not written yet.
-        Each reason is printed once.
+        permission is missing, there is no viewer, no page is visible, the viewer was closed, or 16 other pictures are
+        not written yet. Each reason is printed once.
 
         Args:
             path: Path of the file. A relative path begins in this program's working directory, and `~` is the home

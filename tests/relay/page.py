@@ -156,7 +156,7 @@ class Page:
         if received.kind == COLUMNS:
             self.columns[received.layout] = received.columns
         if acknowledge:
-            self.acknowledge(received.number)
+            self.tell(kind="took" if received.kind == OVERLAY else "ack", number=received.number)
         return received
 
     def until(self, is_it: Callable[[Received], bool]) -> Received:

@@ -110,6 +110,17 @@ const cases = {
     rig.connection.setVisible(true); note();
     return said;
   },
+  async pieces() {
+    const rig = new Rig().start(), said = [];
+    const note = () => said.push(rig.pair[1].sent.filter(({kind}) => kind === "took").map(({number}) => number));
+    rig.stream(1, "overlay"); note();
+    rig.connection.frameDrawn(); note();
+    rig.stream(2); rig.stream(3, "overlay"); note();
+    said.push(rig.acks);
+    await rig.pass(600); rig.stream(4, "overlay"); rig.stream(5, "overlay"); note();
+    rig.connection.frameDrawn(); note();
+    return said;
+  },
   async pings() {
     const rig = new Rig().start(), said = [];
     await rig.pass(0); said.push(rig.pings);
@@ -259,6 +270,10 @@ def test_snapshots_are_acknowledged_after_a_frame_other_messages_at_once_and_all
     said: dict[str, Any],
 ) -> None:
     assert said["acknowledgements"] == [[1], [1], [1, 3], [1, 3], [1, 3], [1, 3, 4]]
+
+
+def test_pieces_of_overlays_are_confirmed_at_once_by_a_page_that_draws(said: dict[str, Any]) -> None:
+    assert said["pieces"] == [[], [1], [1, 3], [], [1, 3], [1, 3, 5]]
 
 
 def test_pings_are_close_together_first_then_four_a_second_and_none_while_hidden(said: dict[str, Any]) -> None:

@@ -26,7 +26,7 @@ except TwixtError as missing:
 pytestmark = pytest.mark.display
 
 NAME = "lab"
-SIZE_PX = (480, 360)
+SIZE_PX = (660, 560)  # a smaller page folds its panels
 IS_SILENT = "document.getElementById('message').hidden"
 LIVE = "window.twixt && twixt.state.phase === 'live' && twixt.frameLog.count > 5"
 
@@ -312,6 +312,16 @@ def test_sliders_switches_and_buttons_of_the_program_reach_it(rig: Rig) -> None:
     page.evaluate(f"{inputs}[0].value = 1.25; {inputs}[0].dispatchEvent(new Event('change'))")
     page.evaluate(f"{inputs}[1].click(); {inputs}[2].click()")
     page.wait_for("twixt.store.newest.floats.slice(0, 3).join() === '1.25,1,1'")
+    # The browser remembers that the user has folded the panel.
+    page.evaluate("document.querySelector('#side summary').click()")
+    link = page.evaluate("location.href")
+    page.open("about:blank")
+    page.open(link)
+    page.wait_for(LIVE)
+    assert page.evaluate("[document.getElementById('card').open, document.getElementById('side').open]") == [
+        True,
+        False,
+    ]
     assert rig.faults == []
 
 

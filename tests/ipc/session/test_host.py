@@ -183,6 +183,7 @@ def test_a_probe_for_the_name_is_no_viewer(channel: Any) -> None:
         (wire.HEADER.pack(wire.MAGIC, wire.FORMAT, 1, 2, 0) + b"{}", "a message of 2 + 0 bytes with 1 descriptors"),
         (wire.encode("attach") + wire.encode("attach"), "a viewer must send attach once"),
         (wire.encode("lead", {"lead_ns": 5}), "a viewer must send attach once, as its first message; got 'lead'"),
+        (wire.encode("attach", {"pictures": "none"}), "pictures must be a whole number"),
         (wire.encode("attach") + wire.encode("lead", {"lead_ns": "far"}), "lead_ns must be a whole number"),
         (wire.encode("attach") + wire.encode("wake", {"plan_number": 5}), "number must be a whole number"),
         (wire.encode("attach") + wire.encode("wake", {"number": 5}), "plan_number must be a whole number"),
@@ -190,7 +191,7 @@ def test_a_probe_for_the_name_is_no_viewer(channel: Any) -> None:
         (wire.encode("attach") + wire.encode("command", {"name": "explode"}), "a command must be one of"),
         (wire.encode("attach") + wire.encode("report", {"number": None}), "number must be a whole number"),
     ],
-    ids=range(12),
+    ids=range(13),
 )
 def test_a_viewer_that_talks_nonsense_is_told_why_and_closed_alone(
     channel: Any, said: bytes, answer: str, until: Until

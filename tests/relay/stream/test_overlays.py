@@ -10,8 +10,15 @@ import numpy as np
 from tests.relay.page import OverlayReader, decoded
 from twixt.ipc.interaction.overlay import OverlayFigure, OverlayImage, OverlayLine
 from twixt.ipc.interaction.plots import OverlayPlot, PlotSeries
-from twixt.relay.stream.messages import PIECE_BYTES
-from twixt.relay.stream.overlays import LEAST_PIECE_BYTES, PIECE_NS, SORTS, MissingOverlays, PieceSize, overlay_bytes
+from twixt.relay.stream.overlays import (
+    LEAST_PIECE_BYTES,
+    MOST_PIECE_BYTES,
+    PIECE_NS,
+    SORTS,
+    MissingOverlays,
+    PieceSize,
+    overlay_bytes,
+)
 
 NOTHING: dict[str, tuple[Any, ...]] = dict.fromkeys(SORTS, ())
 
@@ -95,6 +102,6 @@ def test_pieces_grow_until_they_wait_in_the_links_queue() -> None:
         sizes.append(size.bytes)
     assert min(sizes) == LEAST_PIECE_BYTES
     assert max(sizes) <= 1.5 * max(LEAST_PIECE_BYTES, PIECE_NS * bytes_per_ns)
-    for _ in range(10):
+    for _ in range(12):
         size.acknowledged(0)
-    assert size.bytes == PIECE_BYTES
+    assert size.bytes == MOST_PIECE_BYTES
