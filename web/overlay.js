@@ -480,7 +480,8 @@ export function pictureOf(canvas, hasPanels) {
   context.drawImage(canvas, 0, 0);
   context.scale(scale, scale);
   context.textBaseline = "middle";
-  for (const id of ["over", "halves", ...(hasPanels ? ["card", "side"] : [])]) paint(context, ownerDocument.getElementById(id));
+  const ids = ["over", "halves", ...(hasPanels ? ["card", "side"] : [])];
+  for (const id of ids) paint(context, ownerDocument.getElementById(id));
   return new Promise((resolve) => picture.toBlob(resolve));
 }
 
