@@ -7,14 +7,25 @@ that order, entries that only copy memory come first.
 from __future__ import annotations
 
 import importlib
-import math
 import os
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import click
 
+from bench.command_options import (
+    BEFORE,
+    COST_OPTIONS,
+    TO_JSON,
+    TO_PAGE,
+    FiniteRange,
+    names_option,
+    read_counts,
+    seconds,
+    seeds,
+    several,
+    turns,
+)
 from twixt.cli.command_line import HELP_SETTINGS, command_line
 from twixt.cli.flags import CommandGroup, CommandTable, Read, argument, option
 from twixt.cli.runs_in_turns import interrupted_by_signals
@@ -34,8 +45,6 @@ python -m bench channel --against now.json --fail-over 10
 Run it in the top folder of a checkout; make bench ARGS="channel --quick" does the same.
 """
 
-# Largest number of bodies of a bench.
-MOST_BODIES = 100_000
 # For each name, a description of what is measured, and the functions that measure it (see `cost_suite.measure`).
 COSTS = {
     "channel": ("Cost of publishing and reading.", "costs.channel:channel_rows"),
@@ -72,57 +81,10 @@ WEB_NAMES = {
     "links": ("loopback", "delay and drop", "80+-20 ms", "0.1 % loss", "5 % loss", "20 Mbit/s", "20 Mbit/s by ssh"),
     "rates": ("60", "20", "5"),
 }
-# Groups of `web.server_bench`.
+# Groups of `served.server_bench`.
 WEB_SERVER_GROUPS = ("loop", "server", "stop")
 # Cases of `events.events_bench`.
 EVENT_CASES = ("trouble", "stop", "overflow", "reset", "million")
-
-
-def read_counts(text: str) -> tuple[int, ...]:
-    """Reads whole numbers from 1 to `MOST_BODIES`, such as `1000,10000`. Raises ValueError for another text."""
-    counts = tuple(int(part) for part in text.split(","))
-    if not all(0 < count <= MOST_BODIES for count in counts):
-        raise ValueError(f"each number must be from 1 to {MOST_BODIES}, such as 1000,10000")
-    return counts
-
-
-def read_names(*known: str) -> Callable[[str], tuple[str, ...]]:
-    """Returns a function that reads names separated by commas. It returns each name once, in the order of `known`."""
-
-    def read(text: str) -> tuple[str, ...]:
-        wanted = {name.strip() for name in text.split(",")}
-        if not wanted <= set(known):
-            raise ValueError(f"write one or more of {', '.join(known)}")
-        return tuple(name for name in known if name in wanted)
-
-    return read
-
-
-def names_option(flag: str, known: tuple[str, ...]) -> click.Option:
-    """An option that takes some of the names `known`, separated by commas; by default all."""
-    read, about = Read("names", read_names(*known)), f"names, separated by commas: {', '.join(known)}  [default: all]"
-    return option(flag, type=read, default=",".join(known), metavar="NAMES", help=about)
-
-
-class FiniteRange(click.FloatRange):
-    """A range of finite numbers. `click.FloatRange` would accept nan and, without an upper bound, inf."""
-
-    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Any:
-        if not math.isfinite(read := click.FLOAT.convert(value, parameter, context)):
-            self.fail(f"must be a finite number, got {value}", parameter, context)
-        return super().convert(read, parameter, context)
-
-
-def seconds(default: float, least: float, about: str) -> click.Option:
-    return option("--seconds", type=FiniteRange(min=least, max=3600), default=default, show_default=True, help=about)
-
-
-def turns(default: int, about: str) -> click.Option:
-    return option("--turns", type=click.IntRange(1, 1000), default=default, show_default=True, help=about)
-
-
-def several(name: str, field: str, about: str) -> click.Option:
-    return option(name, field, multiple=True, help=f"{about}; you may repeat this flag")
 
 
 benches = CommandTable()
@@ -150,30 +112,6 @@ def call(
     code: int = getattr(importlib.import_module(f"bench.{module}"), function)(results, **chosen)
     return code
 
-
-def seeds(default: int) -> click.Option:
-    about = "number of seeds of each trace"
-    return option("--seeds", type=click.IntRange(min=1), default=default, show_default=True, help=about)
-
-
-TO_JSON = option("--json", "json_file", metavar="FILE", help="write the figures as JSON; - writes to standard output")
-TO_PAGE = option("--out", metavar="FILE", help="write the results as a page (Markdown)")
-COST_OPTIONS = (
-    option("--quick", is_flag=True, help="test with few rounds that the bench works; the figures are not accurate"),
-    TO_JSON,
-    TO_PAGE,
-    option("--plot", metavar="FILE", help="draw frames per second against the number of bodies (PNG)"),
-    option("--against", metavar="FILE", help="compare the ratios with those of an earlier --json FILE"),
-    option(
-        "--fail-over",
-        type=FiniteRange(min=0),
-        metavar="PERCENT",
-        help="exit with code 1 if a ratio is worse than in --against by more than PERCENT % and more than the noise",
-    ),
-)
-BEFORE = option(
-    "--before", metavar="FOLDER", help="checkout of an earlier version, measured alternately with this version"
-)
 
 for name, (about, functions) in COSTS.items():
     add(name, "cost_suite:measure", about, *COST_OPTIONS, groups={name: functions})
@@ -345,7 +283,7 @@ add(
 )
 add(
     "web_server",
-    "web.server_bench:run",
+    "served.server_bench:run",
     """Cost of the browser view: slowdown of a loop, processor time, bytes and memory of the server.
 
     \b
@@ -369,6 +307,20 @@ add(
     """,
     option("--drags", type=click.IntRange(1, 10_000), default=40, show_default=True, help="drags at each rate"),
     option("--quick", is_flag=True, help="test with few drags that the bench works"),
+    TO_JSON,
+    TO_PAGE,
+)
+add(
+    "first-picture",
+    "web.first_picture:run",
+    """Time from opening the page of a running server to its first picture.
+
+    The bench opens new Chromiums with an empty cache, on the loopback and over a link of 80+-20 ms each way, which needs
+    Linux and root. It takes a minute.
+    """,
+    turns(5, about="number of Chromiums for each link"),
+    option("--install", is_flag=True, help="also install twixt into a new environment, and show a humanoid of MuJoCo"),
+    option("--quick", is_flag=True, help="test with one turn that the bench works"),
     TO_JSON,
     TO_PAGE,
 )

@@ -636,6 +636,56 @@ export class AutomaticCamera {
   }
 }
 
+// Presented cameras are drawn so long after their instants, besides their way to this page, and the time between two.
+const BEHIND_NS = 100_000_000, PRESENTED_NS = 33_000_000;
+// Weight of one camera in the mean time of their way.
+const WAY_SHARE = 0.03;
+
+/** The cameras of the page that presents, for a page that follows it. Instants are the server's. */
+export class PresentedCameras {
+  #cameras = [];  // the oldest first: {atNs, camera}
+  #wayNs = null;
+
+  /** True if a page presents. */
+  get isThere() {
+    return this.#cameras.length > 0;
+  }
+
+  /** Takes a message `presented` over. */
+  add({camera, at_ns: atNs}, arrivalNs) {
+    const cameras = this.#cameras, last = cameras.at(-1);
+    if (camera === null) return this.clear();
+    this.#wayNs ??= arrivalNs - atNs;
+    this.#wayNs += WAY_SHARE * (arrivalNs - atNs - this.#wayNs);
+    // After a rest, the motion begins from there.
+    if (last && atNs - last.atNs > BEHIND_NS) last.atNs = atNs - PRESENTED_NS;
+    cameras.push({atNs, camera});
+  }
+
+  clear() {
+    this.#cameras = [];
+    this.#wayNs = null;
+  }
+
+  /** The camera for a frame: blended between two that were received. */
+  at(presentNs) {
+    const cameras = this.#cameras, drawNs = presentNs - this.#wayNs - BEHIND_NS;
+    while (cameras.length > 1 && cameras[1].atNs <= drawNs) cameras.shift();
+    const [from, to] = cameras;
+    if (!to || from.camera.body !== to.camera.body) return from.camera;
+    const share = Math.min(1, Math.max(0, (drawNs - from.atNs) / (to.atNs - from.atNs)));
+    return mixed(from.camera, to.camera, share);
+  }
+}
+
+/** Numbers of `from` and `to` are blended, also in lists; all else is that of `from`. */
+function mixed(from, to, share) {
+  if (typeof from === "number" && typeof to === "number") return from + (to - from) * share;
+  if (from === null || to === null || typeof from !== "object") return from;
+  const blended = Object.entries(from).map(([name, value]) => [name, mixed(value, to[name], share)]);
+  return Array.isArray(from) ? blended.map(([, value]) => value) : Object.fromEntries(blended);
+}
+
 /**
  * What the picture shows: a camera of the program, or one that follows all bodies until the user moves it; the body
  * that the user follows, or that carries the camera.
@@ -667,6 +717,15 @@ export class View {
     this.#follows = this.#isToFrame && this.mayFollow;
     this.isMoved = false;
     this.#surroundedMs = -Infinity;
+  }
+
+  /** Shows the camera that another page presents, in place of any other. */
+  show(camera) {
+    const {reachM, among} = this.orbit;
+    this.orbit = Object.assign(OrbitCamera.fromHead(camera), {leastAspect: CAMERA_ASPECT, reachM, among});
+    this.followed = this.#automatic = null;
+    this.#isToFrame = false;
+    if (camera.body === null) this.#carrier = null;
   }
 
   /** Shows all bodies, and follows them. A carried camera returns to its first view. False if the camera is locked. */

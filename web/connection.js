@@ -136,6 +136,7 @@ export class Connection {
   /**
    * @param {object} options
    * @param {string} options.address  address of both WebSockets
+   * @param {?Map<string, WebSocket>} options.early  WebSockets that are open or open now, by their roles
    * @param {() => string} options.token  secret of the link
    * @param {(buffer: ArrayBuffer, after: number) => ?object} options.decode  decodes a message of the stream; null if
    *     its number is not above `after`
@@ -257,12 +258,16 @@ export class Connection {
     this.#awaitsFrame = false;
     const hello = {kind: "hello", protocol: PROTOCOL, token, nonce: hexOf(randomBytes(NONCE_BYTES))};
     for (const role of ROLES) {
-      const socket = new WebSocket(this.#options.address);
+      const {early, address} = this.#options, opened = early?.get(role);
+      early?.delete(role);
+      const socket = opened?.readyState <= WebSocket.OPEN ? opened : new WebSocket(address);
       socket.binaryType = "arraybuffer";
       this.#sockets.set(role, socket);
       const isMine = () => this.#sockets.get(role) === socket;
       const have = role === "stream" ? {have: this.#options.digests().slice(-MOST_DIGESTS), lean: true} : {};
-      socket.onopen = () => isMine() && socket.send(JSON.stringify({...hello, role, ...have}));
+      const sayHello = () => isMine() && socket.send(JSON.stringify({...hello, role, ...have}));
+      socket.onopen = sayHello;
+      if (socket.readyState === WebSocket.OPEN) sayHello();
       socket.onmessage = ({data}) => isMine() && this.#receive(data);
       socket.onclose = ({code, reason}) => isMine() && this.#closed(role, code, reason);
     }
@@ -409,4 +414,19 @@ export class Connection {
 
 function hexOf(bytes) {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** Address of the WebSockets, whatever path prefix a proxy has added to the page's. */
+export function socketAddress() {
+  const url = new URL("ws", location);
+  return Object.assign(url, {protocol: url.protocol.replace("http", "ws"), hash: "", search: ""}).href;
+}
+
+/**
+ * The page's first WebSockets, by their roles. index.html runs this module as soon as it is there: the WebSockets open,
+ * one after the other, in four round trips, while the other modules come. They say hello later.
+ */
+export const earlySockets = new Map();
+if (globalThis.document?.querySelector('script[src="connection.js"]') && location.hash.length > 1) {
+  for (const role of ROLES) earlySockets.set(role, new WebSocket(socketAddress()));
 }

@@ -7,8 +7,8 @@
  * for their scene) are not acknowledged, so at most the credit of them waits.
  */
 
-import {View} from "./camera.js";
-import {ClockMap, Connection} from "./connection.js";
+import {PresentedCameras, View} from "./camera.js";
+import {ClockMap, Connection, earlySockets, socketAddress} from "./connection.js";
 import {Contents} from "./contents.js";
 import {clockColumns, FrameLog, pairColumns, RefreshInterval} from "./frame_log.js";
 import {TrailDots, Trails} from "./marks.js";
@@ -86,6 +86,9 @@ class Page {
   #timesNs = null;  // draw times of the left and of the right half
   shown = null;  // scene, poses and draw time of the last frame, in the right half
   #drawNs = null;
+  presented = new PresentedCameras();
+  follows = true;  // the camera of the page that presents, if there is one
+  isPresenting = false;
   trails = null;  // of the left and of the right half; null: off
   #trailSeconds = 1;
   #dots = null;
@@ -107,7 +110,8 @@ class Page {
       this.#panel.fail(error.message);
     }
     this.connection = new Connection({
-      address: address(),
+      address: socketAddress(),
+      early: earlySockets,
       token: () => location.hash.slice(1),
       decode: (...given) => this.decoder.decode(...given),
       digests: () => this.contents.begin(),
@@ -165,6 +169,8 @@ class Page {
     this.overlay.begin();
     this.#waiting = [];
     this.status = {};
+    this.presented.clear();
+    this.isPresenting = false;
     document.title = `${welcome.name} · twixt`;
     if (this.#originNs !== welcome.origin_ns) {
       // Another server, with another clock and with world epochs that begin again.
@@ -316,6 +322,8 @@ class Page {
       this.input.reflect(message.status);
     } else if (message.kind === "end") {
       this.status = {};
+    } else if (message.kind === "presented") {
+      this.#followPresenter(message);
     } else if (message.kind === "picture") {
       this.#request = message;
     } else if (message.kind === "more") {
@@ -323,6 +331,21 @@ class Page {
     } else if (message.kind === "refused") {
       this.#panel.note(`${message.name}: ${message.reason}`);
     }
+  }
+
+  #followPresenter(message) {
+    const {presented} = this, isNew = !presented.isThere;
+    presented.add(message, this.clockMap.toServerNs(performance.now()));
+    if (this.isPresenting) {
+      this.isPresenting = false;
+      this.#panel.note("another page presents now");
+    } else if (isNew && presented.isThere) this.#setFollows(true, "you follow the presenter");
+  }
+
+  #setFollows(follows, note = follows ? "the presenter's camera" : "your own camera") {
+    this.follows = follows;
+    if (follows) this.view.isMoved = false;
+    this.#panel.note(note);
   }
 
   // -- frames
@@ -399,13 +422,17 @@ class Page {
     this.shown = {scene, poses, drawNs};
     const presentMs = this.#timestampMs + this.#refresh.ms, placesOf = () => publishedPlaces(newest, parentsOf);
     const widthPx = this.isSplit ? Math.max(1, (canvasPx - LINE_PX) >> 1) : canvasPx;
+    if (this.follows && this.presented.isThere) {
+      if (this.view.isMoved) this.#setFollows(false);
+      else this.view.show(this.presented.at(presentNs));
+    }
     this.view.advance(presentMs, {scene, newest, poses, placesOf}, widthPx, heightPx, this.input.isHeld);
     const camera = this.view.matrices(widthPx, heightPx);
-    this.input.frameDrawn(this.#timestampMs);  // before the drawing, so that no pull waits for it
     const {level} = this.quality;
     pictures.forEach((one, at) => (
       Object.assign(one, {level, camera, widthPx, heightPx, canvasPx, leftPx: at * (widthPx + LINE_PX)})));
     Object.assign(this.view.seen, {canvasPx, leftPx: pictures.at(-1).leftPx});
+    this.input.frameDrawn(this.#timestampMs);  // before the drawing, so that no pull waits for it
     const isRequested = this.#request?.tick <= pictures[0].older.tick;
     const wantsPicture = this.#wantsScreenshot || isRequested;
     if (wantsPicture || pictures.length !== this.#drawn.length || !pictures.every(isSame, this.#drawn)) {
@@ -463,7 +490,9 @@ class Page {
     return {
       figures, state: this.state, status: this.status, isPaused: this.isPaused, timeScale: this.timeScale,
       modes: this.frameLog.column("mode", SHOWN_S), timestampsMs: this.frameLog.column("timestampMs", SHOWN_S),
-      captions: this.#captions(), picked: this.input.picked(), bodies: this.store.newest?.count ?? null,
+      captions: this.#captions(), isPresenting: this.isPresenting,
+      follows: this.presented.isThere ? this.follows : null, picked: this.input.picked(),
+      bodies: this.store.newest?.count ?? null,
       rate: this.store.newest?.rate ?? null,
       bytesPerS: figures.seconds > 0 ? bytes.reduce((sum, value) => sum + value, 0) / figures.seconds : null,
     };
@@ -496,7 +525,16 @@ class Page {
         this.#panel.note(`prefer: ${prefer}`);
       },
       split: () => this.#panel.note(`split view ${(this.isSplit = !this.isSplit) ? "on" : "off"}`),
-      frame: () => this.#panel.note(this.view.frameAll() ? "all bodies framed" : "the program has locked the camera"),
+      frame: () => {
+        this.follows &&= !this.presented.isThere;
+        this.#panel.note(this.view.frameAll() ? "all bodies framed" : "the program has locked the camera");
+      },
+      present: () => {
+        this.isPresenting = !this.isPresenting;
+        this.presented.clear();
+        this.#panel.note(this.isPresenting ? "other pages follow your camera" : "you present no longer");
+      },
+      follow: () => this.#setFollows(!this.follows),
       trails: () => {
         this.#switchTrails();
         this.#panel.note(`trails ${this.trails === null ? "off" : "on"}`);
@@ -535,12 +573,6 @@ function isSame({camera, poses, layers, ...asked}, at) {
 
 function after(choices, chosen) {
   return choices[(choices.indexOf(chosen) + 1) % choices.length];
-}
-
-/** Address of the WebSockets, whatever path prefix a proxy has added to the page's. */
-function address() {
-  const url = new URL("ws", location);
-  return Object.assign(url, {protocol: url.protocol.replace("http", "ws"), hash: "", search: ""}).href;
 }
 
 function isServed() {

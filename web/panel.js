@@ -11,7 +11,7 @@ const TIME_SCALES = [0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 16, 50, 100];
 // Elements of the page by their ids.
 const IDS = [
   "dot", "name", "link", "strip", "remark", "program", "note", "message", "reload", "control", "scale", "method",
-  "clock", "picked", "halves", "help",
+  "clock", "picked", "halves", "help", "lead",
 ];
 const PHASES = {
   connecting: "connecting", waiting: "waiting", live: "live", lost: "link lost", refused: "refused", ended: "ended",
@@ -140,7 +140,10 @@ export class Panel {
   }
 
   /** Shows the figures of the last seconds. */
-  show({figures, state, status, isPaused, timeScale, modes, timestampsMs, bodies, rate, bytesPerS, picked, captions}) {
+  show({
+    figures, state, status, isPaused, timeScale, modes, timestampsMs, bodies, rate, bytesPerS, picked, captions,
+    isPresenting, follows,
+  }) {
     if (this.#hasPicture !== (bodies !== null)) {
       this.#hasPicture = bodies !== null;
       this.#showMessage();
@@ -167,7 +170,12 @@ export class Panel {
       this.#figure("place", picked.position.map(number).join(", "));
       this.#figure("speed", picked.speed === null ? "–" : `${number(picked.speed)} m/s`);
     }
-    const {halves} = this.#element;
+    const {halves, lead} = this.#element, [present, follow] = lead.children;
+    present.hidden = !this.#mayControl;
+    follow.hidden = follows === null;
+    lead.hidden = present.hidden && follow.hidden;
+    present.setAttribute("aria-pressed", String(isPresenting));
+    follow.setAttribute("aria-pressed", String(follows));
     halves.hidden = !captions;
     captions?.forEach((text, half) => set(halves.children[half], text));
     set(this.#element.method, state.method);

@@ -462,6 +462,7 @@ export class UserInput {
   #picked = null;  // the body that was clicked last
   #before = null;  // where it was when the panel was shown last
   #look = {text: "", ms: -Infinity, wasMoved: false};
+  #presented = {text: "", ms: -Infinity};
 
   /**
    * @param {Object} page  the `Page` of main.js
@@ -489,7 +490,7 @@ export class UserInput {
 
   /** Tells the program again what it may have forgotten: the view and the selected body. */
   begin() {
-    this.#look.text = "";
+    this.#look.text = this.#presented.text = "";
     this.#hands.tellAgain();
   }
 
@@ -509,6 +510,16 @@ export class UserInput {
     this.#hands.report(timestampMs);
     this.#drawPull();
     this.#reportLook(timestampMs);
+    this.#present(timestampMs);
+  }
+
+  /** Sends the camera to the pages that follow it, if this page presents; then once that it does so no longer. */
+  #present(timestampMs) {
+    const {isPresenting, view, connection, clockMap} = this.#page, sent = this.#presented;
+    const camera = isPresenting ? view.orbit.toHead() : null, text = camera === null ? "" : JSON.stringify(camera);
+    if (text === sent.text || timestampMs - sent.ms < LOOK_MS) return;
+    const fields = {camera, at_ns: Math.max(0, clockMap.toServerNs(timestampMs)), begins: sent.text === ""};
+    if (connection.action("present", fields)) Object.assign(sent, {text, ms: timestampMs});
   }
 
   /** Draws a dot at the selected or pulled point, and a line from it to the pointer. */

@@ -13,14 +13,10 @@ const VELOCITIES = 1, ANGULAR_VELOCITIES = 2;
 const COMPONENT_LIMIT = (1 << 14) - 1;
 const COMPONENT_SCALE = Math.sqrt(0.5) / COMPONENT_LIMIT;
 
-/** Values of all half floats, by their bits. */
-const HALF_VALUES = new Float32Array(1 << 16);
-for (let bits = 0; bits < HALF_VALUES.length; bits++) {
-  const sign = bits & 0x8000 ? -1 : 1;
-  const exponent = bits >> 10 & 0x1f, fraction = bits & 0x3ff;
-  if (exponent === 0x1f) HALF_VALUES[bits] = fraction ? NaN : sign * Infinity;
-  else HALF_VALUES[bits] = sign * (exponent ? (1024 + fraction) * 2 ** (exponent - 25) : fraction * 2 ** -24);
-}
+/** Velocities as shares of the power of two of their chunk, by their 16 bits. */
+const SHARES = new Float32Array(
+  Uint32Array.from({length: 1 << 16}, (_, bits) => (bits & 0x7fff) << 11 | (bits & 0x8000) << 16).buffer,
+).map((share) => share * 2 ** 119);
 
 /** Decodes the blocks of one connection, in the order in which they arrived. */
 export class LeanDecoder {
@@ -68,11 +64,13 @@ export class LeanDecoder {
 
     const words = new Uint32Array(RECORD_WORDS * count);
     const floats = new Float32Array(words.buffer);
-    writePositions(floats, new DataView(buffer, boxesAt, positionsAt - boxesAt),
-      new Uint32Array(buffer, positionsAt, 2 * count), count);
+    const boxes = new DataView(buffer, boxesAt, positionsAt - boxesAt);
+    writePositions(floats, boxes, new Uint32Array(buffer, positionsAt, 2 * count), count);
     writeOrientations(floats, new Uint16Array(buffer, orientationsAt, 3 * count), count);
-    if (fields & VELOCITIES) writeHalves(floats, 8, new Uint16Array(buffer, velocitiesAt, 3 * count));
-    if (fields & ANGULAR_VELOCITIES) writeHalves(floats, 12, new Uint16Array(buffer, angularAt, 3 * count));
+    const velocities = [[VELOCITIES, 8, velocitiesAt, 36], [ANGULAR_VELOCITIES, 12, angularAt, 38]];
+    for (const [field, word, at, exponentAt] of velocities) {
+      if (fields & field) writeVelocities(floats, word, new Uint16Array(buffer, at, 3 * count), boxes, exponentAt);
+    }
     const epochs = new Uint16Array(buffer, epochsAt, count);
     for (let row = 0, at = 0; row < count; row++, at += RECORD_WORDS) {
       words[at + 3] = this.#corrections[row] | epochs[row];
@@ -132,12 +130,11 @@ function writeOrientations(floats, halves, count) {
   }
 }
 
-/** Three half floats of each body, from the word `at` of its record. */
-function writeHalves(floats, at, halves) {
-  for (let index = 0; index < halves.length; index += 3, at += RECORD_WORDS) {
-    floats[at] = HALF_VALUES[halves[index]];
-    floats[at + 1] = HALF_VALUES[halves[index + 1]];
-    floats[at + 2] = HALF_VALUES[halves[index + 2]];
+/** Velocities of each body, from the word `at` of its record. exponentAt: place of their exponent in a box. */
+function writeVelocities(floats, at, shares, boxes, exponentAt) {
+  for (let index = 0, scale = 1; index < shares.length; index += 3, at += RECORD_WORDS) {
+    if (index % (3 * CHUNK) === 0) scale = 2 ** boxes.getInt16(index / (3 * CHUNK) * BOX_BYTES + exponentAt, true);
+    for (let axis = 0; axis < 3; axis++) floats[at + axis] = SHARES[shares[index + axis]] * scale;
   }
 }
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.processes import json_writer
+from bench.web.publish_delay import COLUMNS, publish_delays
 from twixt.cli.chromium import WITHOUT_COMPOSITING, Chromium, Page
 from twixt.cli.web_measure import HAS_PICTURE, LogReader
 from twixt.render.measure.frame_log import FrameLog
@@ -110,6 +111,7 @@ def figures(page: Page, log: FrameLog, seconds: float, received: Sequence[int], 
         "message_bytes": received_bytes / max(1, messages),
         "refresh_ms": page.evaluate("twixt.state.refreshMs"),
         "first_picture_s": picture_s,
+        "publish_ms": publish_delays(page.evaluate(COLUMNS % seconds)),
         "errors": page.errors,
     }
 

@@ -27,15 +27,17 @@ from bench.pages import CUT_SHORT, Notes, Results, Table, TableColumn, collected
 from bench.processes import HERE, free_cores, function_call, process
 from bench.screens import Screen, screen
 from bench.web.web_bench import SIZE_PX
-from twixt import Bodies, Camera, Scene, Sphere, World
 from twixt.cli.chromium import WITHOUT_COMPOSITING, Chromium, Page
 from twixt.cli.progress import Say
 from twixt.cli.turns import run_in_turns
 from twixt.ipc.errors import FAILED, FINISHED, INTERRUPTED, TwixtError
 from twixt.ipc.interaction.events import Pull, UserAction
+from twixt.ipc.scene import Camera, Scene, Sphere
 from twixt.ipc.session.link import Link
 from twixt.render.measure.report import machine
 from twixt.sim.process.viewer_command import twixt_command
+from twixt.sim.world.bodies import Bodies
+from twixt.sim.world.world import World
 
 SCHEMA = "twixt-pull/1"
 NAME = "pull-bench"

@@ -141,6 +141,19 @@ SCREEN_COLUMNS = (
     _page("by the log p99, ms", ".2f", "error_ms", "p99"),
     _VERDICT,
 )
+PUBLISH_COLUMNS = (
+    *_CASE,
+    *(
+        _page(f"{name} {quantile}, ms", ".1f", "publish_ms", name, quantile)
+        for name in ("arrival", "drawn", "present")
+        for quantile in ("p50", "p99")
+    ),
+    _page("bound, ms", ".1f", "age_bound_ms"),
+)
+PUBLISH_LEGEND = (
+    "from publishing a snapshot to its arrival in the page, to the end of the first frame that it takes part in (drawn), "
+    "and to the instant for which that frame was drawn (present); bound: as above",
+)
 LEGEND = (
     "delay and drop: the simulation publishes as with `--delay 80+-20 --drop 5`, on the loopback; the other links delay "
     "packets by 20 ms each way, if nothing else is said. Over 20 Mbit/s, balls are sent in full, which needs 31 Mbit/s",
@@ -174,6 +187,7 @@ def write_results(runs: Sequence[Run], results: Results, where: dict[str, Any], 
         *(f"{one.case.name}: error of the page: {text}" for one in runs for text in one.page.get("errors", ())),
     ]
     blocks: list[Table | Notes] = [Table(COLUMNS, runs), Notes(LEGEND)]
+    blocks += [Table(PUBLISH_COLUMNS, runs, "From publishing to the page"), Notes(PUBLISH_LEGEND)]
     if watched := [one for one in runs if one.case.is_watched]:
         blocks += [Table(SCREEN_COLUMNS, watched, "By the screen"), Notes(SCREEN_LEGEND)]
     blocks.append(Notes(told))

@@ -31,6 +31,7 @@ from twixt.relay.serve.simulation import Simulation
 from twixt.relay.serve.viewer import Viewer
 from twixt.relay.stream import messages
 from twixt.relay.stream.messages import MOST_BYTES, ROLES, Hello, MessageError
+from twixt.relay.stream.presentation import Presentation
 
 # Largest number of pages.
 MOST_VIEWERS = 32
@@ -67,6 +68,7 @@ class Server:
         self._simulation, self._access, self._pages = simulation, access, pages
         self._controllers: set[Controller] | None = set() if may_control else None
         self._viewers: dict[Viewer, None] = {}  # the one that is open longest first
+        self._presentation = Presentation(self._tell_presented)
         self._halves: dict[str, _Half] = {}
         self._nonces: OrderedDict[tuple[str, str], None] = OrderedDict()
         self._opening: Opening = OrderedDict()
@@ -86,6 +88,10 @@ class Server:
         for viewer in self._viewers:
             viewer.wake()
 
+    def _tell_presented(self) -> None:
+        for viewer in self._viewers:
+            viewer.wake_control()
+
     def picture_page(self) -> Viewer | None:
         """The page that makes screenshots: of the visible ones one that controls, else the one that is open longest."""
         visible = [viewer for viewer in self._viewers if viewer.is_visible]
@@ -93,17 +99,18 @@ class Server:
 
     async def listen(self, listening: socket.socket, tls: ssl.SSLContext | None) -> WebSocketServer:
         """Begins to serve on a listening socket, which the server closes."""
-        opening = self._opening
+        opening, answer = self._opening, self._answer
 
         class Connection(PageConnection):
             OPENING = opening
+            ANSWER = staticmethod(answer)
 
         return await serve(
             self._handle,
             sock=CountedListener(listening, opening),
             ssl=tls,
             compression=None,
-            process_request=self._process_request,
+            process_request=lambda _connection, request: answer(request),
             server_header=None,
             open_timeout=HELLO_S,
             ping_interval=PING_S,
@@ -119,7 +126,7 @@ class Server:
         """Closes the connections of all pages."""
         await asyncio.gather(*(viewer.close(code, reason) for viewer in self._viewers))
 
-    def _process_request(self, _connection: ServerConnection, request: Request) -> Response | None:
+    def _answer(self, request: Request) -> Response | None:
         """Answers a request for a file of the page; returns None for a WebSocket that may open."""
         try:
             host, origin = request.headers.get("Host"), request.headers.get("Origin")
@@ -190,7 +197,9 @@ class Server:
             return
         pair = {hello.role: _Half(connection, hello, other.done), other.hello.role: other}
         stream, control = (pair[role] for role in ROLES)
-        viewer = Viewer(self._simulation, stream.connection, control.connection, stream.hello, self._controllers)
+        viewer = Viewer(
+            self._simulation, stream.connection, control.connection, stream.hello, self._controllers, self._presentation
+        )
         self._viewers[viewer] = None
         try:
             await viewer.run()

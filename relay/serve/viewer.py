@@ -1,7 +1,7 @@
 """One page: its two connections, its credit, and what it was sent.
 
 The stream's task chooses each message at the instant at which the credit allows it, so nothing queues. On the control
-connection, only the newest plan, camera and status wait. So a page that does not read costs a limited amount of memory.
+connection, only the newest plan, cameras and status wait. So a page that does not read costs a limited amount of memory.
 
 Always: a scene and the columns come before the first snapshot that needs them. A page that does not acknowledge is
 not closed for it.
@@ -35,13 +35,15 @@ from twixt.relay.stream.messages import (
     Payload,
     Picture,
     Ping,
+    Shown,
     Taken,
 )
 from twixt.relay.stream.overlays import MissingOverlays, PieceSize, newest_of
+from twixt.relay.stream.presentation import Presentation
 from twixt.relay.stream.repeats import Repeats
 
-# Shortest interval between two status messages, in ns.
-STATUS_NS = 100_000_000
+# Shortest intervals between two status messages and between two presented cameras, in ns.
+STATUS_NS, PRESENTED_NS = 100_000_000, 33_000_000
 # Largest number of messages that are read from a page in a second. Above it, the page waits. A page that draws 240
 # frames a second acknowledges as often.
 MESSAGES_PER_S = 500
@@ -53,12 +55,16 @@ MOST_PIECES = 2
 
 class Viewer:
     """A page whose two connections are there. hello: of the stream. controllers: those that have a link; None if pages
-    may not control the simulation."""
+    may not control the simulation. presentation: what a page presents to the others."""
 
     def __init__(
         self, simulation: Simulation, stream: PageConnection, control: PageConnection, hello: Hello,
-        controllers: set[Controller] | None,
+        controllers: set[Controller] | None, presentation: Presentation,
     ) -> None:  # fmt: skip
+        self._presentation = presentation
+        # number and instant of the last presented camera that was sent
+        self._presented = -1 if presentation.presenter is not None else presentation.number
+        self._presented_ns = 0
         self._simulation, self._stream, self._control = simulation, stream, control
         self._controller = None if controllers is None else Controller(simulation.name, self.refuse, controllers)
         self._credit, self._repeats = Credit(), Repeats()
@@ -120,6 +126,10 @@ class Viewer:
         self._stream_news.set()
         self._control_news.set()
 
+    def wake_control(self) -> None:
+        """Sends what is new on the control connection."""
+        self._control_news.set()
+
     async def run(self) -> None:
         """Serves the page until one of its connections closes. Then closes the other."""
         self.wake()
@@ -142,6 +152,7 @@ class Viewer:
             self._simulation.pictures.leave(self)
             if self._controller is not None:
                 self._controller.close()
+            self._presentation.end(self)
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
@@ -265,14 +276,22 @@ class Viewer:
             self._owed += count
             self._control.allow(2 * count)  # with the heads of the messages
             return question
-        if simulation.link is not None and simulation.link.status is not self._status:
-            now_ns = time.perf_counter_ns()
-            if now_ns - self._status_ns >= STATUS_NS:
-                self._status, self._status_ns = simulation.link.status, now_ns
-                return messages.status_text(simulation.link.status)
-            delay_s = (self._status_ns + STATUS_NS - now_ns) / 1e9
-            asyncio.get_running_loop().call_later(delay_s, self._control_news.set)
+        now_ns, presentation = time.perf_counter_ns(), self._presentation
+        if presentation.number != self._presented and self._is_due(self._presented_ns + PRESENTED_NS, now_ns):
+            self._presented, self._presented_ns = presentation.number, now_ns
+            if presentation.presenter is not self:
+                return presentation.text
+        status = None if simulation.link is None else simulation.link.status
+        if status not in (None, self._status) and self._is_due(self._status_ns + STATUS_NS, now_ns):
+            self._status, self._status_ns = status, now_ns
+            return messages.status_text(status)
         return None
+
+    def _is_due(self, due_ns: int, now_ns: int) -> bool:
+        """True if this instant has come; else the control connection is looked at then."""
+        if now_ns < due_ns:
+            asyncio.get_running_loop().call_later((due_ns - now_ns) / 1e9, self._control_news.set)
+        return now_ns >= due_ns
 
     async def _receive_control(self) -> None:
         async for text in self._control:
@@ -294,10 +313,12 @@ class Viewer:
                     self._confirm(number)
                 case Picture() as answer:
                     self._simulation.pictures.take_answer(self, answer)
-                case Command() | UserAction() as message:
+                case Command() | UserAction() | Shown() as message:
                     if self._controller is None:
-                        name = message.name if isinstance(message, Command) else message.KIND
+                        name = message.name if isinstance(message, Command) else getattr(message, "KIND", "present")
                         self.refuse(name, "this link may not control the simulation")
+                    elif isinstance(message, Shown):
+                        self._presentation.show(self, message, time.perf_counter_ns() - self._simulation.origin_ns)
                     else:
                         await self._controller.send(self._simulation.as_sent(message))
             await self._limit_messages()

@@ -1,10 +1,10 @@
 """Codec *lean* of a snapshot's bodies: 28 bytes a body where angular velocities are given, 22 where not (full: 64).
 
 Positions are integers of 21 bits in the box of a chunk of 256 bodies, orientations have the smallest three components
-in 15 bits each, velocities and angular velocities are half floats, and the low half of an epoch is exact. Colours,
-scales, flags and the high halves of epochs change seldom: a block has the rows that changed since the version that the
-page has. A body whose values do not fit (not finite, no unit quaternion, faster than a half float, far from the other
-bodies of its chunk) is sent as its exact record. docs/wire.md has the layout.
+in 15 bits each, velocities and angular velocities are floats of 16 bits in units of the chunk's largest, and the low
+half of an epoch is exact. Colours, scales, flags and the high halves of epochs change seldom: a block has the rows that
+changed since the version that the page has. A body whose values do not fit (not finite, no unit quaternion, very fast,
+far from the other bodies of its chunk) is sent as its exact record. docs/wire.md has the layout.
 
 The step of a box is one of 16 values for each power of two, and its corner is a multiple of the step. So a body at rest
 is decoded to the same position in most snapshots, though the box follows the other bodies.
@@ -23,8 +23,9 @@ from numpy.typing import DTypeLike, NDArray
 from twixt.ipc.snapshot import BODY, HAS_ANGULAR_VELOCITY, HAS_VELOCITY, RECORD
 
 CHUNK = 256
-# Box of a chunk, for each axis: a position is (first + integer) * step, in metres. `first` is a whole number.
-BOX = np.dtype([("first", "<f8", 3), ("step", "<f4", 3), ("reserved", "<f4")])
+# Box of a chunk, for each axis: a position is (first + integer) * step, in metres. `first` is a whole number. The
+# exponents are those of the powers of two above the largest velocity and the largest angular velocity.
+BOX = np.dtype([("first", "<f8", 3), ("step", "<f4", 3), ("exponents", "<i2", 2)])
 HEAD = np.dtype([("count", "<u4"), ("fields", "<u4"), ("exceptions", "<u4"), ("changed", "<u4")])
 # Bits of `fields`: which arrays the block has.
 VELOCITIES, ANGULAR_VELOCITIES = 1, 2
@@ -40,8 +41,11 @@ LARGEST_OF_THREE = np.sqrt(0.5)
 COMPONENT_LIMIT = (1 << 14) - 1
 # Largest difference of a squared norm from 1. Float32 makes 2e-7.
 NORM_TOLERANCE = 1e-4
-# Exponent bits of a half float that is infinite or not a number.
-INFINITE_HALF = 0x7C00
+# A velocity's 16 bits are a sign, 3 bits of exponent and 12 of mantissa. They are bits of the float32 that is the share
+# of the chunk's power of two times 2^-SHARE_EXPONENT: such a float32 has no other exponents.
+SHARE_SHIFT, SHARE_BITS, SHARE_EXPONENT = 11, 0x7FFF, 119
+# Faster bodies are sent as exact records, in m/s and rad/s.
+FASTEST = 65_504.0
 # Positions beyond this are sent as exact records: a box around them could exceed float32.
 LARGEST_M = 1e30
 # A box wider than this has an error above 0.25 mm for each axis. Then bodies beyond half of it from the chunk's median
@@ -104,10 +108,11 @@ class LeanEncoder:
         self._note_changes(Seldom.of(bodies))
         positions, is_near = _columns(bodies["position"], LARGEST_M)
         words, is_unit = _smallest_three(bodies["orientation"])
-        velocities, has_velocities, is_slow = _halves(bodies["velocity"], bodies["flags"] & HAS_VELOCITY)
-        angular, has_angular, is_turning = _halves(bodies["angular_velocity"], bodies["flags"] & HAS_ANGULAR_VELOCITY)
+        velocities, is_slow = _velocities(bodies["velocity"], bodies["flags"] & HAS_VELOCITY)
+        angular, is_turning = _velocities(bodies["angular_velocity"], bodies["flags"] & HAS_ANGULAR_VELOCITY)
         fits = is_near & is_unit & is_slow & is_turning
         self.boxes = _boxes(positions, fits)
+        given = [(axis, values) for axis, values in enumerate((velocities, angular)) if values is not None]
         exceptions = np.flatnonzero(~fits)
         arrays = [
             self.boxes,
@@ -117,10 +122,9 @@ class LeanEncoder:
             words,
             bodies["epoch"].astype("<u2"),
         ]
-        arrays += [velocities] * has_velocities + [angular] * has_angular
+        arrays += [_shares(values, self.boxes["exponents"][:, axis], exceptions) for axis, values in given]
         self._common = _padded(b"".join(array.tobytes() for array in arrays), 4)
-        fields = VELOCITIES * has_velocities + ANGULAR_VELOCITIES * has_angular
-        self._head[0] = (len(bodies), fields, len(exceptions), 0)
+        self._head[0] = (len(bodies), sum(VELOCITY_BITS[axis][0] for axis, _ in given), len(exceptions), 0)
 
     def block(self, since: int = 0) -> bytes:
         """The encoded bodies for a page that has the rows of the version `since`; 0: it has none."""
@@ -163,8 +167,8 @@ class LeanDecoder:
         records = reader.take(exceptions, RECORD)
         words = reader.take((count, 3), "<u2")
         epochs = reader.take(count, "<u2").astype("<u4")
-        names = [name for bit, name in VELOCITY_BITS if fields & bit]
-        velocities = {name: reader.take((count, 3), "<f2") for name in names}
+        names = [(axis, name) for axis, (bit, name) in enumerate(VELOCITY_BITS) if fields & bit]
+        velocities = {name: (reader.take((count, 3), "<u2"), boxes["exponents"][:, axis]) for axis, name in names}
         reader.align(4)
         if exceptions and rows.max() >= count:
             raise ValueError(f"an exception is body {rows.max()} of {count}")
@@ -174,8 +178,12 @@ class LeanDecoder:
         with np.errstate(invalid="ignore", over="ignore"):
             bodies["position"] = (boxes["first"] + integers.astype(np.float64)) * boxes["step"].astype(np.float64)
         bodies["orientation"] = _quaternions(words)
-        for name, values in velocities.items():
-            bodies[name] = values
+        for name, (shares, exponents) in velocities.items():
+            bits = (shares & SHARE_BITS).astype("<u4") << SHARE_SHIFT | (shares & ~np.uint16(SHARE_BITS)).astype(
+                "<u4"
+            ) << 16
+            with np.errstate(over="ignore", under="ignore"):
+                bodies[name] = np.ldexp(bits.view("<f4"), exponents.astype(np.int32)[:, None] + SHARE_EXPONENT)
         bodies["epoch"] = epochs | seldom.corrections.astype("<u4") << 16
         bodies["flags"] = seldom.flags
         bodies["scale"] = seldom.scale.view("<f2")
@@ -224,20 +232,30 @@ def _columns(positions: NDArray[np.float32], limit: float) -> tuple[list[Floats]
     return columns, np.logical_and.reduce([np.abs(column) <= limit for column in columns])
 
 
-def _halves(values: NDArray[np.float32], given: NDArray[np.integer]) -> tuple[NDArray[np.float16], bool, Mask]:
-    """Half floats of velocities, whether any is given, and the rows whose values fit. Those not given become 0."""
+def _velocities(values: NDArray[np.float32], given: NDArray[np.integer]) -> tuple[NDArray[np.float32] | None, Mask]:
+    """The velocities with 0 where none is given, or None if none is; and the rows whose values fit."""
     is_given = given != 0
     if not is_given.any():
-        return np.zeros((len(values), 3), "<f2"), False, np.ones(len(values), np.bool_)
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        halves = values.astype("<f2")
-    if not is_given.all():
-        halves[~is_given] = 0
-    exponents = halves.view("<u2") & INFINITE_HALF
-    fits = np.ones(len(values), np.bool_)
-    if exponents.max() == INFINITE_HALF:
-        fits = (exponents != INFINITE_HALF).all(axis=1)
-    return halves, True, fits
+        return None, np.ones(len(values), np.bool_)
+    known = values if is_given.all() else np.where(is_given[:, None], values, np.float32(0))
+    # NaN compares as False
+    return known, np.logical_and.reduce(np.abs(known) <= FASTEST, axis=1)
+
+
+def _shares(
+    values: NDArray[np.float32], exponents: NDArray[np.int16], exceptions: NDArray[np.intp]
+) -> NDArray[np.uint16]:
+    """The 16 bits of velocities, (n, 3), 0 for the exceptions. Writes the exponents of the chunks."""
+    if len(exceptions):
+        values = values.copy()
+        values[exceptions] = 0
+    starts = np.arange(0, len(values), CHUNK)
+    exponents[:] = np.frexp(np.maximum.reduceat(np.abs(values).max(axis=1), starts))[1]
+    with np.errstate(under="ignore"):
+        shares = np.ldexp(values, -SHARE_EXPONENT - np.repeat(exponents.astype(np.int32), CHUNK)[: len(values), None])
+    bits = shares.view("<u4")
+    rounded = (bits & 0x7FFFFFFF) + (1 << SHARE_SHIFT - 1) >> SHARE_SHIFT
+    return (np.minimum(rounded, SHARE_BITS) | bits >> 31 << 15).astype("<u2")
 
 
 def _boxes(positions: list[Floats], fits: Mask) -> NDArray[np.void]:

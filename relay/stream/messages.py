@@ -47,6 +47,8 @@ PICTURE_PIECE_BYTES = 4096
 MOST_REASON = 123
 # Largest whole number of a page. Above it, a double is not exact.
 MOST_WHOLE = 1 << 53
+# Largest coordinate or length of a presented camera, in m. A page zooms out to 1e13.
+MOST_M = 1e15
 # Blocks of a snapshot begin at multiples of this number of bytes.
 ALIGNED = 8
 # Commands that a page may send. It cannot end the simulation, and it cannot inject trouble.
@@ -168,6 +170,11 @@ def refused_text(name: str, reason: str) -> str:
     return _text("refused", name=name, reason=reason)
 
 
+def presented_text(camera: Camera | None, at_ns: int) -> str:
+    """Message of the camera that another page presents; None if no page does. at_ns: its instant, since the origin."""
+    return _text("presented", camera=None if camera is None else asdict(camera), at_ns=at_ns)
+
+
 def picture_text(number: int, tick: int, has_panels: bool) -> str:
     """Request for a picture of the first state whose tick is not below `tick`."""
     return _text("picture", number=number, tick=tick, has_panels=has_panels)
@@ -200,6 +207,15 @@ class Acknowledgement(NamedTuple):
     """Acknowledges all messages of the stream up to this number."""
 
     number: int
+
+
+class Shown(NamedTuple):
+    """A camera that the page presents; None if it ends its presentation. at_ns: its instant, since the origin. begins:
+    True for the first one of a presentation."""
+
+    camera: Camera | None
+    at_ns: int
+    begins: bool
 
 
 class Taken(NamedTuple):
@@ -245,7 +261,7 @@ def token_of(message: str | bytes) -> str:
     return token if isinstance(token, str) else ""
 
 
-def read_control(message: str) -> Ping | Acknowledgement | Taken | Picture | Command | UserAction:
+def read_control(message: str) -> Ping | Acknowledgement | Taken | Picture | Command | UserAction | Shown:
     """Decodes and checks a later message on the control connection. Raises MessageError."""
     fields = _fields(message)
     match fields.pop("kind", None):
@@ -262,7 +278,7 @@ def read_control(message: str) -> Ping | Acknowledgement | Taken | Picture | Com
         case "command":
             return _command(fields)
         case "action":
-            return _action(fields)
+            return _shown(fields) if fields.get("action") == "present" else _action(fields)
     raise MessageError("a message must be a ping, an acknowledgement, a picture, a command or an action")
 
 
@@ -289,7 +305,7 @@ def _command(fields: dict[str, Any]) -> Command:
 def _action(fields: dict[str, Any]) -> UserAction:
     kind, values = fields.get("action"), fields.get("fields")
     if not isinstance(kind, str) or kind not in ACTIONS or not isinstance(values, dict):
-        raise MessageError(f"an action of a page must be one of {', '.join(ACTIONS)}, with its fields")
+        raise MessageError(f"an action of a page must be one of {', '.join(ACTIONS)}, present, with its fields")
     if "draw_time_ns" in values:
         if not (isinstance(values["draw_time_ns"], str) and WHOLE.fullmatch(values["draw_time_ns"])):
             raise MessageError("draw_time_ns must be a whole number, as text")
@@ -301,6 +317,22 @@ def _action(fields: dict[str, Any]) -> UserAction:
         return ACTIONS[kind].from_fields(values)
     except ActionError as error:
         raise MessageError(str(error)) from error
+
+
+def _shown(fields: dict[str, Any]) -> Shown:
+    values = fields.get("fields")
+    if not isinstance(values, dict) or not isinstance(values.get("begins"), bool):
+        raise MessageError("a camera that is presented must have the field begins, which is true or false")
+    given, at_ns = values.get("camera"), _whole(values, "at_ns")
+    if given is None:
+        return Shown(None, at_ns, values["begins"])
+    try:
+        camera = Camera(**given)
+    except (TypeError, ValueError, ArithmeticError) as error:
+        raise MessageError(f"a camera that is presented is damaged ({str(error)[:200]})") from error
+    if max(map(abs, (*camera.eye, *camera.target, *camera.up, camera.orthographic_height or 0.0))) > MOST_M:
+        raise MessageError(f"the numbers of a camera that is presented must be at most {MOST_M:g}")
+    return Shown(camera, at_ns, values["begins"])
 
 
 def _fields(message: str | bytes) -> dict[str, Any]:

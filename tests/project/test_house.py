@@ -26,7 +26,7 @@ ROOMS = {
     "moderngl": ("render/draw", "bench/lean"),
     "imgui_bundle": ("render/overlay",),
     "matplotlib": ("render/measure", "bench"),
-    "click": ("cli", "bench/commands.py"),
+    "click": ("cli", "bench/commands.py", "bench/command_options.py"),
     "mujoco": ("sim/engines/mujoco", "bench/peers", "bench/loops", "bench/latency"),
     "trimesh": ("ipc/scene/mesh_files",),
     "websockets": ("relay/serve", "cli/chromium.py"),

@@ -214,3 +214,47 @@ def test_a_narrow_picture_shows_the_width_that_a_picture_of_4_to_3_shows(
     assert np.allclose(wide["pixels"], usual["pixels"], atol=1e-3)
     usual, narrow = answers(None, (360, 270), (360, 780))  # bodies are framed by the picture that there is
     assert np.allclose(np.divide(narrow["pixels"], 780), np.divide(usual["pixels"], 270), atol=1e-5)
+
+
+PRESENTED = """
+const {PresentedCameras, View} = await import(WEB + "camera.js");
+const cameras = new PresentedCameras(), view = new View(), found = [];
+for (const [verb, ...values] of given) {
+  if (verb === "add") cameras.add(...values);
+  else {
+    view.show(cameras.at(values[0]));
+    found.push([...view.orbit.eye, cameras.isThere]);
+  }
+}
+answer({found, isMoved: view.isMoved});
+"""
+
+
+def test_a_presented_camera_moves_evenly_100_ms_and_its_way_behind_and_begins_anew_after_a_rest() -> None:
+    way_ns, interval_ns = 40_000_000, 33_000_000
+
+    def add(x: float, at_ns: int) -> list[Any]:
+        return ["add", {"camera": asdict(Camera((x, 0.0, 3.0), (x, 5.0, 0.0))), "at_ns": at_ns}, at_ns + way_ns]
+
+    steps: list[list[Any]] = [add(n, n * interval_ns) for n in range(8)]
+    behind_ns = 100_000_000 + way_ns
+    draws_ns = [behind_ns + at_ns for at_ns in range(0, 7 * interval_ns, 5_000_000)]
+    steps += [["at", draw_ns] for draw_ns in draws_ns]
+    later_ns = 60_000_000_000
+    steps += [["at", later_ns], add(8.0, later_ns)]
+    steps += [["at", later_ns + behind_ns + off_ns] for off_ns in (-2 * interval_ns, -interval_ns // 3, interval_ns)]
+    steps += [["add", {"camera": None, "at_ns": 0}, later_ns]]
+    answer = run_in_node(PRESENTED, steps)
+    found = np.array([row[0] for row in answer["found"]])
+    np.testing.assert_allclose(found[: len(draws_ns)], (np.array(draws_ns) - behind_ns) / interval_ns, atol=1e-9)
+    np.testing.assert_allclose(found[len(draws_ns) :], [7, 7, 8 - 1 / 3, 8], atol=1e-6)
+    assert not answer["isMoved"]
+
+
+def test_cameras_of_another_sort_are_not_blended() -> None:
+    plain, carried_camera = Camera((1, 0, 0), (0, 0, 0)), Camera((3, 0, 0), (0, 0, 0), body=2)
+    adds = [
+        ["add", {"camera": asdict(one), "at_ns": at_ns}, at_ns] for at_ns, one in ((0, plain), (10, carried_camera))
+    ]
+    found = run_in_node(PRESENTED, [*adds, ["at", 100_000_005], ["at", 100_000_010]])["found"]
+    assert [row[0] for row in found] == [1, 3]

@@ -12,7 +12,7 @@ SCRIPT = """
 const {Connection} = await import(WEB + "connection.js");
 
 class Rig {
-  constructor({token = "secret", isServed = false} = {}) {
+  constructor({token = "secret", isServed = false, early = null} = {}) {
     this.nowMs = 1000;
     this.timers = new Map();
     this.sockets = [];
@@ -31,7 +31,7 @@ class Rig {
     }
     let timer = 0;
     this.connection = new Connection({
-      address: "ws://here/ws", token: () => token, digests: () => ["d1"], isServed: async () => isServed,
+      address: "ws://here/ws", early, token: () => token, digests: () => ["d1"], isServed: async () => isServed,
       decode: ({byteLength, message}, after) => {
         if (byteLength === 1) throw new Error("damaged");
         return message.number > after ? message : null;
@@ -88,6 +88,16 @@ const cases = {
   hello() {
     const rig = new Rig().start();
     return [rig.pair.map(({sent}) => sent[0]), rig.pair.map(({address, binaryType}) => [address, binaryType]), rig.states];
+  },
+  early() {
+    const opened = [0, 1, 3].map((readyState) => ({readyState, sent: [], send(text) { this.sent.push(JSON.parse(text).role); }}));
+    const [opening, open, closed] = opened;
+    const one = new Rig({early: new Map([["stream", opening], ["control", open]])});
+    one.connection.connect();
+    opening.onopen();
+    const other = new Rig({early: new Map([["stream", closed]])});
+    other.connection.connect();
+    return [opened.map(({sent}) => sent), one.sockets.length, other.sockets.length];
   },
   async acknowledgements() {
     const rig = new Rig().start(), said = [];
@@ -242,6 +252,10 @@ answer(said);
 @pytest.fixture(scope="module")
 def said() -> dict[str, Any]:
     return run_in_node(SCRIPT)
+
+
+def test_websockets_that_were_opened_before_say_hello_as_soon_as_they_can(said: dict[str, Any]) -> None:
+    assert said["early"] == [[["stream"], ["control"], []], 0, 2]
 
 
 def test_both_connections_say_hello_with_one_nonce_and_a_role_each(said: dict[str, Any]) -> None:

@@ -73,7 +73,9 @@ def test_all_modules_that_the_page_imports_are_preloaded() -> None:
             waiting += imported(name)
     html = (WEB / "index.html").read_text()
     preloaded = re.findall(r'<link rel="modulepreload" href="([\w.]+)">', html)
-    assert sorted([*preloaded, "main.js"]) == sorted(reached)
+    scripts = re.findall(r'<script type="module"(?: async)? src="([\w.]+)">', html)
+    assert scripts == ["connection.js", "main.js"]
+    assert sorted(preloaded + scripts) == sorted(reached)
     assert reached <= set(MODULES)
 
 

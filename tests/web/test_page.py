@@ -13,6 +13,7 @@ from PIL import Image
 
 from tests.displays.rigs import xvfb
 from tests.end_to_end.processes import Run, Starter, starter
+from tests.relay.page import Page as Link
 from twixt.cli.chromium import Chromium, Page, find_chromium
 from twixt.ipc.errors import TwixtError
 
@@ -277,6 +278,26 @@ def test_drags_and_the_wheel_move_the_camera_and_f_shows_all_bodies_again(rig: R
     page.wait_for("twixt.view.followed === 3")
     page.send_key("f")
     page.wait_for("twixt.view.followed === null")
+    assert rig.faults == []
+
+
+def test_a_page_follows_the_camera_that_another_presents_until_its_user_moves_it_and_presents_its_own(rig: Rig) -> None:
+    _, link = rig.open()
+    page = rig.page
+    with Link(link) as other:
+        shown = {"camera": {"eye": [3, 4, 5], "target": [0, 0, 1]}, "at_ns": 0, "begins": True}
+        other.tell(kind="action", action="present", fields=shown)
+        page.wait_for("twixt.follows && twixt.view.orbit.eye.every((value, axis) => Math.abs(value - 3 - axis) < 1e-6)")
+        page.wait_for("document.querySelector('[data-action=follow]').ariaPressed === 'true'")
+        page.send_mouse("mouseWheel", 200, 100, deltaX=0, deltaY=-300)
+        page.wait_for("!twixt.follows && document.getElementById('note').textContent === 'your own camera'")
+        page.evaluate("document.querySelector('[data-action=follow]').click()")
+        page.wait_for("twixt.follows && Math.abs(twixt.view.orbit.eye[2] - 5) < 1e-6")
+        page.evaluate("document.querySelector('[data-action=present]').click()")
+        eye = other.heard("presented", lambda fields: fields["camera"] is not None)["camera"]["eye"]
+        assert eye == pytest.approx([3, 4, 5])
+        page.evaluate("document.querySelector('[data-action=present]').click()")
+        other.heard("presented", lambda fields: fields["camera"] is None)
     assert rig.faults == []
 
 

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 
 import twixt
 from tests.relay.page import Page, closed_with
-from tests.relay.serve.conftest import Served, served, stopped, until
+from tests.relay.serve.conftest import PATIENCE_S, Served, served, stopped, until
 from twixt.ipc.interaction.events import UserEvent
 from twixt.ipc.scene import Camera, Scene, Sphere
 from twixt.relay.serve.controller import MOST_CONTROLLERS
@@ -143,6 +144,54 @@ def test_more_pages_than_may_control_are_refused_but_not_for_their_views(lab: Se
             page.close()
 
 
+def present(page: Page, x: float, at_ns: int = 0, begins: bool = False) -> None:
+    act(page, "present", camera={"eye": [x, 0, 1]}, at_ns=at_ns, begins=begins)
+
+
+def eye_x(fields: dict[str, Any]) -> float | None:
+    return None if fields["camera"] is None else fields["camera"]["eye"][0]
+
+
+def test_a_presented_camera_reaches_the_other_pages_until_its_page_leaves_and_the_newest_presenter_wins(
+    lab: Served,
+) -> None:
+    with Page(lab.link) as watcher, Page(lab.link) as first:
+        present(first, 1, begins=True)
+        assert eye_x(watcher.heard("presented")) == 1
+        watcher.tell(kind="ping", id=1)
+        now_ns = watcher.heard("pong")["at_ns"]
+        present(first, 2, now_ns + 3_600_000_000_000)
+        fields = watcher.heard("presented", lambda fields: eye_x(fields) == 2)
+        assert now_ns < fields["at_ns"] < now_ns + PATIENCE_S * 1e9, "its instant is far in the future"
+        with Page(lab.link) as second:
+            assert eye_x(second.heard("presented")) == 2
+            present(second, 3, begins=True)
+            assert eye_x(first.heard("presented")) == 3
+            present(first, 4)  # it was sent before the first page knew of the second one
+            present(second, 5)
+            heard = [eye_x(watcher.heard("presented"))]
+            while heard[-1] != 5:
+                heard.append(eye_x(watcher.heard("presented")))
+            assert set(heard) <= {3, 5}
+        for page in (watcher, first):
+            page.heard("presented", lambda fields: eye_x(fields) is None)
+        present(first, 6, begins=True)
+        act(first, "present", camera=None, at_ns=0, begins=False)
+        assert eye_x(watcher.heard("presented", lambda fields: eye_x(fields) != 6)) is None
+
+
+def test_of_a_flood_of_presented_cameras_a_page_gets_a_few_a_second_and_the_newest(lab: Served) -> None:
+    with Page(lab.link) as watcher, Page(lab.link) as presenter:
+        began_s = time.monotonic()
+        for number in range(200):
+            present(presenter, number, begins=True)
+        heard = [eye_x(watcher.heard("presented"))]
+        while heard[-1] != 199:
+            heard.append(eye_x(watcher.heard("presented")))
+        assert len(heard) <= 2 + 31 * (time.monotonic() - began_s)
+        assert heard == sorted(heard)
+
+
 def test_a_link_without_control_sends_no_action(runtime_folder: Path) -> None:
     with served() as made:
         made.simulate(BALLS)
@@ -152,6 +201,8 @@ def test_a_link_without_control_sends_no_action(runtime_folder: Path) -> None:
             act(page, "pull", body=1)
             assert page.heard("refused")["name"] == "pull"
             assert made.host.actions.pulls == ()
+            present(page, 1, begins=True)
+            assert page.heard("refused")["name"] == "present"
 
 
 MUJOCO = """

@@ -324,6 +324,28 @@ def test_the_page_comes_by_http_and_foreign_hosts_and_methods_are_refused(lab: S
         assert answer("GET", "/ws", Host=host).status == 403
 
 
+def test_a_connection_stays_for_further_requests_but_not_for_other_kinds_of_them(lab: Served) -> None:
+    host, port = address(lab.link)
+    client = http.client.HTTPConnection(host, port, timeout=30)
+    with closing(client):
+        for path, status in (("/main.js", 200), ("/none.js", 404), ("/", 200)):
+            client.request("GET", path)
+            kept, answer = client.sock, client.getresponse()
+            assert (answer.status, len(answer.read()) > 0, client.sock) == (status, True, kept)
+        client.request("GET", "/", headers={"Connection": "close"})
+        assert client.getresponse().getheader("Connection") == "close"
+    asked = f"GET /main.js HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode()
+    with closing(socket.create_connection((host, port), timeout=30)) as client:
+        client.sendall(asked[:9])
+        client.sendall(asked[9:] + asked + asked.replace(b"GET", b"HEAD"))
+        with client.makefile("rb") as answers:
+            assert answers.read().count(b"HTTP/1.1 200 OK") == 3  # the last one closed the connection
+    # it ends while thousands of answers wait for a client that does not read
+    with closing(socket.create_connection((host, port), timeout=30)) as client, suppress(OSError):
+        while True:
+            client.sendall(asked * 100)
+
+
 def test_a_foreign_origin_opens_no_websocket(lab: Served) -> None:
     host, port = address(lab.link)
     with opened(lab.link, origin=f"http://{host}:{port}"):

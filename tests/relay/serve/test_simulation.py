@@ -38,6 +38,9 @@ class Link:
     def wait(self, _timeout_s: float) -> bool:
         return False
 
+    def report_lead(self, _lead_ns: int) -> None:
+        pass
+
     def plan(self) -> None:
         return None
 

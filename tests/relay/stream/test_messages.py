@@ -115,6 +115,19 @@ def test_pings_acknowledgements_and_commands_are_read() -> None:
         '{"kind": "command", "name": ["pause"]}', '{"kind": "command", "name": "pause", "value": true}',
         '{"kind": "command", "name": "time_scale", "value": Infinity}',
         '{"kind": "command", "name": "control", "value": [-1, 0]}',
+        *(
+            f'{{"kind": "action", "action": "present", "fields": {fields}}}'
+            for fields in (
+                "null", "{}", '{"begins": true}', '{"begins": 1, "at_ns": 0}', '{"begins": true, "at_ns": -1}',
+                '{"begins": true, "at_ns": 1e9}', '{"begins": true, "at_ns": 0, "camera": 5}',
+                '{"begins": true, "at_ns": 0, "camera": {"eye": [NaN, 0, 0]}}',
+                '{"begins": true, "at_ns": 0, "camera": {"eye": [Infinity, 0, 0]}}',
+                '{"begins": true, "at_ns": 0, "camera": {"eye": [1e16, 0, 0]}}',
+                '{"begins": true, "at_ns": 0, "camera": {"orthographic_height": 1e300}}',
+                '{"begins": true, "at_ns": 0, "camera": {"eye": [0, 0, 0]}}',
+                '{"begins": true, "at_ns": 0, "camera": {"more": 1}}',
+            )
+        ),
     ],
 )  # fmt: skip
 def test_a_wrong_message_is_refused(text: str | bytes) -> None:

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from bench.loops.loop_process import LoopTurn, slowdown, step_us
 from bench.pages import CUT_SHORT, Block, Notes, Table, TableColumn
-from bench.web.served_loops import FULL_SPEED, PHYSICS_HZ
-from bench.web.server_figures import Cores, Spread, Woken, spread_ms
+from bench.served.served_loops import FULL_SPEED, PHYSICS_HZ
+from bench.served.server_figures import Cores, Spread, Woken, spread_ms
 
 ALONE, NO_PAGE, ONE_PAGE, EIGHT_PAGES = "alone", "server, no page", "1 page", "8 pages, one stopped"
 BROWSER = "a Chromium"

@@ -20,10 +20,10 @@ from typing import Any
 from bench.loops.loop_process import LoopTurn
 from bench.pages import CUT_SHORT, Results, collected
 from bench.processes import free_cores
-from bench.web.served_loops import FULL_SPEED, PACED
-from bench.web.served_run import Browser, Meter, Served, memory_mb, served
-from bench.web.server_figures import ages_ns, gaps_ns, woken
-from bench.web.server_tables import (
+from bench.served.served_loops import FULL_SPEED, PACED
+from bench.served.served_run import Browser, Meter, Served, memory_mb, served
+from bench.served.server_figures import ages_ns, gaps_ns, woken
+from bench.served.server_tables import (
     ALONE,
     BROWSER,
     EIGHT_PAGES,

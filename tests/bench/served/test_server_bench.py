@@ -15,12 +15,12 @@ from websockets.frames import Frame, Opcode
 from bench.commands import WEB_SERVER_GROUPS, main
 from bench.loops.loop_process import LoopTurn
 from bench.pages import Results
-from bench.web.page_client import BINARY, FRAME_NS, KEPT_BYTES, TEXT, MessageReader, message_bytes, next_frame_ns
-from bench.web.served_loops import FULL_SPEED, PACED
-from bench.web.served_run import served
-from bench.web.server_bench import chosen_groups, loop_turn, write_results
-from bench.web.server_figures import Cores, Woken, ages_ns, gaps_ns, lateness_ns, spread_ms, woken
-from bench.web.server_tables import (
+from bench.served.page_client import BINARY, FRAME_NS, KEPT_BYTES, TEXT, MessageReader, message_bytes, next_frame_ns
+from bench.served.served_loops import FULL_SPEED, PACED
+from bench.served.served_run import served
+from bench.served.server_bench import chosen_groups, loop_turn, write_results
+from bench.served.server_figures import Cores, Woken, ages_ns, gaps_ns, lateness_ns, spread_ms, woken
+from bench.served.server_tables import (
     ALONE,
     BROWSER,
     EIGHT_PAGES,

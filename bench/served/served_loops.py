@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 import twixt
-from bench.web.commanded import commands_of
-from bench.web.server_figures import lateness_ns
+from bench.served.commanded import commands_of
+from bench.served.server_figures import lateness_ns
 
 FULL_SPEED, PACED = "full speed", "paced"
 PHYSICS_HZ = 60

@@ -14,8 +14,8 @@ from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 from bench.processes import process
-from bench.web.commanded import Commanded, commanded
-from bench.web.server_figures import Cores
+from bench.served.commanded import Commanded, commanded
+from bench.served.server_figures import Cores
 from twixt.cli.chromium import Chromium
 from twixt.cli.cpu_time import CpuTime
 from twixt.cli.web_measure import HAS_PICTURE
@@ -66,12 +66,12 @@ def served(kind: str, bodies: int) -> Iterator[Served]:
         loop_values: dict[str, Any] = {"kind": kind, "bodies": bodies, "name": NAME}
         with (
             process(twixt_command("serve", NAME), environ, is_read=True, is_apart=True) as server,
-            commanded("bench.web.served_loops:main", environ, **loop_values) as loop,
+            commanded("bench.served.served_loops:main", environ, **loop_values) as loop,
         ):
             link = next(server.lines(), "").strip()
             if not link:
                 raise TwixtError(f"the server ended: {server.last_error_line()}")
-            with commanded("bench.web.page_client:main", environ, link=link) as pages:
+            with commanded("bench.served.page_client:main", environ, link=link) as pages:
                 made = Served(loop, server.pid, pages, link)
                 try:
                     yield made

@@ -1,0 +1,1 @@
+"""Measures what the browser view costs: a loop that it slows down, and the time, bytes and memory of its server."""
