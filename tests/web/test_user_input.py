@@ -107,7 +107,7 @@ def test_a_click_arrives_with_its_body_and_point_and_shows_the_body(rig: Rig) ->
     assert click["pointer"] == pytest.approx((0, 0, 0), abs=0.05)
     assert click["acted_ns"] > 0
     assert click["draw_time_ns"] > 0
-    picked = "document.getElementById('picked').innerText"
+    picked = "document.getElementById('picked').textContent"
     rig.page.wait_for(f"{picked}.includes('0 · ball') && {picked}.includes('0.00 m/s')")
 
 

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 from websockets.asyncio.client import connect as connect_in_loop
 from websockets.asyncio.server import ServerConnection, serve
-from websockets.exceptions import InvalidStatus
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from tests.relay.page import Page, Received, closed_with, hello, opened
 from tests.relay.serve.conftest import Served, served, until
@@ -52,8 +52,10 @@ from twixt.relay.stream.messages import (
     WRONG_TOKEN,
     Hello,
 )  # fmt: skip
+from twixt.relay.stream.presentation import Presentation
 
 BALLS = Scene([Sphere(0.1)] * 3, camera=Camera((3, 0, 0)))
+
 TOO_LARGE = 1009
 pytestmark = pytest.mark.slow
 
@@ -124,7 +126,9 @@ def test_only_the_lead_of_a_page_on_the_loopback_counts(host: str, lead_ns: int)
 
     async def told() -> int:
         control: Any = Control()
-        viewer = Viewer(Simulation("lab", 0), control, control, Hello(STREAM, "", "", frozenset()), None)
+        viewer = Viewer(
+            Simulation("lab", 0), control, control, Hello(STREAM, "", "", frozenset()), None, Presentation(lambda: None)
+        )
         await viewer._receive_control()
         return viewer.lead_ns
 
@@ -476,8 +480,13 @@ def test_there_are_at_most_32_viewers(lab: Served) -> None:
         with opened(lab.link) as connection:
             connection.send(hello(STREAM, lab.link.partition("#")[2], secrets.token_hex(16)))
             assert closed_with(connection) == TOO_MANY
-    with Page(lab.link) as page:
-        page.snapshot()
+
+    def has_room() -> bool:
+        with suppress(ConnectionClosed), Page(lab.link) as page:
+            return bool(page.snapshot())
+        return False
+
+    until(has_room, "the server has noticed that the pages are closed")
 
 
 def test_a_thousand_silent_clients_keep_nobody_out(lab: Served) -> None:
