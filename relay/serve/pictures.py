@@ -42,9 +42,8 @@ class Pictures:
         self._choose = page
         self._waiting = deque[ScreenshotRequest]()
         self._number = 0  # of the last request to a page
-        self._page: PicturePage | None = (
-            None  # the page that was asked; None if there is none, or while a file is written
-        )
+        # the page that was asked; None if there is none, or while a file is written
+        self._page: PicturePage | None = None
         self._size = self._tick = 0
         self._content = bytearray()
         self._timer: asyncio.TimerHandle | None = None

@@ -88,8 +88,8 @@ class Simulation:
     """The simulation `name`, whenever it runs.
 
     plan: the newest one; None before the first. end: why no simulation is attached, or None while one is. interval_ns:
-    mean wall time between two snapshots; 0 if it is not known. is_owner: True if the simulation has started this process. pictures:
-    screenshots that the program requests.
+    mean wall time between two snapshots; 0 if it is not known. is_owner: True if the simulation has started this
+    process. pictures: screenshots that the program requests.
     """
 
     def __init__(self, name: str, origin_ns: int, is_owner: bool = False) -> None:

@@ -238,8 +238,10 @@ def _velocities(values: NDArray[np.float32], given: NDArray[np.integer]) -> tupl
     if not is_given.any():
         return None, np.ones(len(values), np.bool_)
     known = values if is_given.all() else np.where(is_given[:, None], values, np.float32(0))
-    # NaN compares as False
-    return known, np.logical_and.reduce(np.abs(known) <= FASTEST, axis=1)
+    sizes = np.abs(known)
+    if sizes.max() <= FASTEST:  # NaN compares as False
+        return known, np.ones(len(values), np.bool_)
+    return known, np.logical_and.reduce(sizes <= FASTEST, axis=1)
 
 
 def _shares(
@@ -249,11 +251,10 @@ def _shares(
     if len(exceptions):
         values = values.copy()
         values[exceptions] = 0
-    starts = np.arange(0, len(values), CHUNK)
-    exponents[:] = np.frexp(np.maximum.reduceat(np.abs(values).max(axis=1), starts))[1]
+    exponents[:] = np.frexp(np.maximum.reduceat(np.abs(values).ravel(), np.arange(0, values.size, 3 * CHUNK)))[1]
     with np.errstate(under="ignore"):
-        shares = np.ldexp(values, -SHARE_EXPONENT - np.repeat(exponents.astype(np.int32), CHUNK)[: len(values), None])
-    bits = shares.view("<u4")
+        units = np.ldexp(np.float32(1), -SHARE_EXPONENT - exponents.astype(np.int32))
+        bits = (values * np.repeat(units, CHUNK)[: len(values), None]).view("<u4")
     rounded = (bits & 0x7FFFFFFF) + (1 << SHARE_SHIFT - 1) >> SHARE_SHIFT
     return (np.minimum(rounded, SHARE_BITS) | bits >> 31 << 15).astype("<u2")
 
