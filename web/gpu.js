@@ -34,8 +34,8 @@ export function openContext(canvas) {
     throw new Error(
       "This browser offers no WebGL2, which the page needs to draw. Switch on hardware acceleration in the " +
       "browser's settings (Chrome, Edge: System, graphics acceleration; Firefox: in about:config, webgl.disabled " +
-      "must be false), update the graphics driver, or try another browser.\nWithout a GPU: Firefox draws as it is, " +
-      "Chrome if it is started with --enable-unsafe-swiftshader.");
+      "must be false), update the graphics driver, or try another browser.\nWithout a GPU, use Firefox, or start " +
+      "Chrome with --enable-unsafe-swiftshader.");
   }
   return gl;
 }

@@ -144,7 +144,7 @@ class Page {
       try {
         this.#frame(timestampMs);
       } catch (error) {
-        this.#panel.fail(`The page has a fault: ${error.message}`);
+        this.#panel.fail(`Error in the page: ${error.message}`);
         throw error;  // no further frame: each would fail again
       }
       requestAnimationFrame(frame);
@@ -532,7 +532,7 @@ class Page {
       present: () => {
         this.isPresenting = !this.isPresenting;
         this.presented.clear();
-        this.#panel.note(this.isPresenting ? "other pages follow your camera" : "you present no longer");
+        this.#panel.note(this.isPresenting ? "other pages follow your camera" : "you no longer present");
       },
       follow: () => this.#setFollows(!this.follows),
       trails: () => {

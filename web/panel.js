@@ -27,26 +27,26 @@ const MESSAGES = {
   ],
   version: [
     "The page is of another version",
-    "The server speaks another version than this page. Reload it; if that does not help, empty the browser's cache.",
+    "Server and page have different versions. Reload the page; if that does not help, empty the browser's cache.",
     true,
   ],
   "too-many": [
     "Too many viewers",
-    "The server shows the simulation to no more pages. Close another page; this one tries again by itself.",
+    "The server accepts no more pages. Close another page; this one tries again by itself.",
   ],
   forbidden: [
     "The server refuses this address",
-    "It gives the page, but no stream. Open the link as it was printed, or start twixt serve with --allow-host or "
+    "It sends the page, but refuses the WebSocket. Open the link as it was printed, or start twixt serve with --allow-host or "
     + "--allow-origin for this address. A proxy in front must pass WebSockets on.",
   ],
   invalid: ["The server did not understand the page", "Reload the page.", true],
-  ended: ["The simulation has ended", "The page goes on by itself when it runs again."],
+  ended: ["The simulation has ended", "The page continues by itself when the simulation runs again."],
   waiting: ["Waiting for the simulation", "The picture appears as soon as it runs."],
   connecting: ["Connecting", "The server does not answer yet."],
   damaged: ["A message was damaged", "The page connects again by itself."],
   lost: [
     "The link is lost",
-    "The page connects again by itself. Does twixt serve still run, and the tunnel to it?",
+    "The page connects again by itself. Check that twixt serve, and the tunnel to it, still run.",
   ],
 };
 // For these reasons the server's own text says more than the advice.

@@ -79,8 +79,8 @@ export class QualityLadder {
    * Takes what is known at the begin of a frame.
    * @param {number} timestampMs
    * @param {number} refreshMs estimated refresh interval of the display
-   * @param {number?} busyMs for so long the GPU has drawn the last picture, and draws still; 0 if it has drawn it; null
-   *     if no picture was drawn in the frame before
+   * @param {number?} busyMs time for which the GPU has drawn the last picture so far; 0 if it has finished; null if the
+   *     frame before drew no picture
    * @param {Object<string, boolean>} has what the scene has that a cheaper level saves, by the names of `saves`
    */
   frame(timestampMs, refreshMs, busyMs, has) {
