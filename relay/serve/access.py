@@ -101,8 +101,8 @@ def check_binding(host: str, port: int, has_certificate: bool, is_plain: bool) -
         return
     if is_plain:
         raise AccessError(
-            f"--plain is only for containers, and this is none; leave out --host {host}, and type on the other machine: "
-            f"{ssh_line(port)}"
+            f"--plain is only for containers, and this is not one; leave out --host {host}, and type on the other "
+            f"machine: {ssh_line(port)}"
         )
     raise AccessError(
         f"--host {host} lets other machines connect, which needs --cert FILE and --key FILE; without them, leave out "

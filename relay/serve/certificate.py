@@ -50,7 +50,7 @@ class Certificate:
                     f"--key must be a key without a password, and {key!r} has one; decrypt it with: {line}"
                 ) from None
             if getattr(error, "reason", None) == "KEY_VALUES_MISMATCH":
-                raise AccessError(f"--key must be the key of --cert, and {key!r} is that of another one") from None
+                raise AccessError(f"--key must be the key of --cert, and {key!r} is for another one") from None
             raise AccessError(f"--cert and --key must be a certificate and its key, as PEM files: {error}") from None
 
     def complaint(self, host: str) -> str:
@@ -101,4 +101,4 @@ def _check_file(flag: str, path: str) -> None:
     except (OSError, ValueError) as error:
         raise AccessError(f"{flag} {text_of(path)} cannot be read: {getattr(error, 'strerror', error)}") from None
     if is_empty or found.st_size > MOST_FILE_BYTES:
-        raise AccessError(f"{flag} must be a PEM file of 1 to {MOST_FILE_BYTES} bytes, and {text_of(path)} is none")
+        raise AccessError(f"{flag} must be a PEM file of 1 to {MOST_FILE_BYTES} bytes, and {text_of(path)} is not one")

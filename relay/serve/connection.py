@@ -2,7 +2,7 @@
 
 The library closes a connection with each answer to a request for a file. A browser far away asks for 25 modules, on six
 connections at once. So plain requests are answered before the library sees them, and the connection stays for more:
-that saves a round trip for each of four requests in a row. All else is the library's.
+that saves a round trip for each of four requests in a row. The library answers all other requests.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ class CountedListener(socket.socket):
 
 
 class PageConnection(ServerConnection):
-    """A connection that counts its bytes. OPENING: all connections without a hello. ANSWER: answers a request for a file;
-    None for all else."""
+    """A connection that counts its bytes. OPENING: all connections without a hello. ANSWER: answers a request for a
+    file; None for other requests."""
 
     OPENING: Opening
     ANSWER: Callable[[Request], Response | None]

@@ -43,7 +43,8 @@ def _serve(line: str) -> int:
 
 
 def report_ignored(config: Config, known: Collection[str] = ()) -> None:
-    """Prints the options that only a viewer with a window has, if any are set. known: names of those that count here."""
+    """Prints the options that only a viewer with a window has, if any are set. known: names of
+    options that are not ignored here."""
     if ignored := [flag_name(name) for name in ONLY_IN_WINDOW if name not in known and _is_set(config, name)]:
         print_notice(f"the browser view ignores {', '.join(ignored)}; only a window has them")
 

@@ -75,7 +75,7 @@ class Pictures:
             return
         if not 0 < answer.size <= MOST_PICTURE_BYTES:
             most = f"the picture has {answer.size:,} bytes, more than {MOST_PICTURE_BYTES:,}; make the page smaller"
-            self._fail(most if answer.size else f"the page could not make it: {answer.error}")
+            self._fail(most if answer.size else f"the page could not make the picture: {answer.error}")
             return
         self._size, self._tick = answer.size, answer.tick
         self._ask_for_bytes()
@@ -111,7 +111,7 @@ class Pictures:
     async def _write(self, request: ScreenshotRequest, content: bytes) -> None:
         def write() -> None:
             if not content.startswith(PNG):
-                raise ValueError("the page has sent no PNG file")
+                raise ValueError("the page sent something that is not a PNG file")
             replace_file(request.path, content)
 
         error = None

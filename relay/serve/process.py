@@ -63,7 +63,8 @@ def serve(options: ServeOptions) -> int:
         import websockets.asyncio.server  # noqa: F401
     except ImportError:
         raise TwixtError(
-            f"the browser view needs websockets, which is not installed; install it with: {install_command('websockets')}"
+            "the browser view needs websockets, which is not installed; install it with: "
+            f"{install_command('websockets')}"
         ) from None
     rules.positive("--seconds", options.seconds)
     if options.name is not None:

@@ -59,7 +59,7 @@ IDLE_WAKE_S = 0.1
 SCENE_PATIENCE_NS = 250_000_000
 # Largest number of snapshots that wait for their scenes. So many are in the ring at most.
 MOST_WAITING = 16
-# Largest error of a lean position, in m. Where it would be larger, because the bodies are far apart, they are sent in full.
+# Largest error of a lean position, in m. If bodies are so far apart that it would be larger, they are sent in full.
 MOST_ERROR_M = 0.001
 # Largest number of attempts to copy the newest snapshot. An attempt fails if the writer overwrites it meanwhile.
 ATTEMPTS = 3
@@ -73,8 +73,8 @@ INTERVAL_GAIN = 1 / 8
 
 class Pages(Protocol):
     """What the simulation needs of the server. is_hungry: True if a page waits for a snapshot. lead_ns: largest lead
-    that a page on the loopback needs. on_news: called when something new was received. picture_page: the page that draws
-    screenshots."""
+    that a page on the loopback needs. on_news: called when something new was received. picture_page: the page that
+    draws screenshots."""
 
     @property
     def is_hungry(self) -> bool: ...

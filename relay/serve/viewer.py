@@ -1,7 +1,8 @@
 """One page: its two connections, its credit, and what it was sent.
 
 The stream's task chooses each message at the instant at which the credit allows it, so nothing queues. On the control
-connection, only the newest plan, cameras and status wait. So a page that does not read costs a limited amount of memory.
+connection, only the newest plan, cameras and status wait. So a page that does not read costs a limited amount of
+memory.
 
 Always: a scene and the columns come before the first snapshot that needs them. A page that does not acknowledge is
 not closed for it.
@@ -86,7 +87,7 @@ class Viewer:
         self._owed = 0  # bytes of a picture that were asked for
         self._heard_s = -math.inf  # instant of the page's last message
         self._messages_since_s = self._messages = 0.0
-        # Only for a page on the loopback: else physics would run ahead by the delay of a far page's link, for everybody.
+        # Only for a page on the loopback: else physics would run ahead by the delay of a far page's link, for all.
         self._is_near = is_loopback(str((control.remote_address or ("",))[0]))
         self._lead_ns = 0
         self._stream_news, self._control_news = asyncio.Event(), asyncio.Event()

@@ -15,8 +15,8 @@ OLDEST_NS, NEWEST_NS = -1_000_000_000, 100_000_000
 
 
 class Presentation:
-    """The presentation of one server. presenter: whose camera it is; None if nobody presents. number: increases with each
-    change. text: the message for the pages. tell: called after each change."""
+    """The presentation of one server. presenter: whose camera it is; None if nobody presents. number: increases with
+    each change. text: the message for the pages. tell: called after each change."""
 
     def __init__(self, tell: Callable[[], None]) -> None:
         self.presenter: object = None

@@ -55,11 +55,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("none", "own.key", "--cert .*none' cannot be read: No such file"),
         ("own.pem", "none", "--key .*none' cannot be read: No such file"),
         ("a\0b", "own.key", "--cert .* cannot be read: embedded null byte"),
-        ("empty", "own.key", "--cert must be a PEM file of 1 to 1048576 bytes, and .*empty' is none"),
+        ("empty", "own.key", "--cert must be a PEM file of 1 to 1048576 bytes, and .*empty' is not one"),
         ("own.pem", "large", "--key must be a PEM file of 1 to"),
         ("own.der", "own.key", "--cert and --key must be a certificate and its key, as PEM files"),
         ("own.pem", "own.pem", "--cert and --key must be a certificate and its key"),
-        ("own.pem", "lab.key", "--key must be the key of --cert, and .*lab.key' is that of another one"),
+        ("own.pem", "lab.key", "--key must be the key of --cert, and .*lab.key' is for another one"),
         ("own.pem", "own.locked", "without a password, .*: openssl pkey -in .*own.locked -out plain.pem"),
     ],
 )

@@ -67,9 +67,9 @@ def test_a_page_that_cannot_make_it_or_sends_something_else_is_named_as_the_reas
     path = tmp_path / "a.png"
     with opened(lab) as page:
         for size, error, reason in (
-            (0, "the picture is too large", "could not make it: the picture is too large"),
+            (0, "the picture is too large", "could not make the picture: the picture is too large"),
             (MOST_PICTURE_BYTES + 1, "", "more than 33,554,432; make the page smaller"),
-            (5000, "", "the page has sent no PNG file"),
+            (5000, "", "the page sent something that is not a PNG file"),
         ):
             shot = lab.host.screenshots.add(str(path), 0, False)
             answer(page, page.heard("picture")["number"], size, error=error)
