@@ -21,7 +21,8 @@ MOST_OLD = 4
 
 
 class LoopSample(NamedTuple):
-    """A turn of a loop. late_ns: lateness of each step. snapshots_per_s: of the page that got most; None without one."""
+    """A turn of a loop. late_ns: lateness of each step. snapshots_per_s: of the page that got most; None without a
+    page."""
 
     kind: str
     bodies: int
@@ -328,12 +329,12 @@ LOOP_LEGEND = (
     "late: by how much the steps of a paced loop begin after their instants, relative to the turn's earliest step",
     "%: of one core, for the server, the pages (one process), the browser (all its processes) and all other programs; "
     "snapshots/s: of the page that got most",
-    f"target: at most {MOST_PERCENT:g} % slower; a paced loop at most {MOST_PERCENT / 100 * 1e3 / PHYSICS_HZ:g} ms later "
-    "(p99) than alone",
+    f"target: at most {MOST_PERCENT:g} % slower; a paced loop at most {MOST_PERCENT / 100 * 1e3 / PHYSICS_HZ:g} ms "
+    "later (p99) than alone",
 )
 SERVER_LEGEND = (
-    f"a paced loop at {PHYSICS_HZ} Hz whose bodies have velocities and angular velocities; us a message: processor time "
-    "of the server for each message that a page got; worst: of the turns",
+    f"a paced loop at {PHYSICS_HZ} Hz whose bodies have velocities and angular velocities; us a message: processor "
+    "time of the server for each message that a page got; worst: of the turns",
     "age: from publishing to the arrival of the whole message at a page; memory: of the server, without files",
 )
 STOP_LEGEND = (
@@ -358,7 +359,8 @@ def blocks(samples: Sequence[Sample], where: dict[str, Any]) -> list[Block]:
     )
     conditions = (
         f"{where['processor']}, {where['cores']} cores, {where['system']}; {where['turns']} turns of "
-        f"{where['seconds_a_turn']:g} s (twice that for paced loops); {where['seconds']:g} s in all; cores free before: {free}"
+        f"{where['seconds_a_turn']:g} s (twice that for paced loops); {where['seconds']:g} s in all; "
+        f"cores free before: {free}"
     )
     cut_short = [CUT_SHORT["cut_short"]] if "cut_short" in where else []
     return [*found, Notes([conditions, *(f"not measured: {each}" for each in where["failures"]), *cut_short])]

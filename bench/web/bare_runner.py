@@ -1,4 +1,4 @@
-"""The runner of the view bench without the markers on the ground, whose 16 KB in each snapshot would fill a bad link."""
+"""The runner of the view bench without markers on the ground: their 16 KB in each snapshot would fill a bad link."""
 
 from __future__ import annotations
 

@@ -118,8 +118,9 @@ COLUMNS = (
     TableColumn("worst, s", lambda run: run.worst_s, ".2f"),
 )
 LEGEND = (
-    "seconds since the page was asked for, median of the turns: its scripts have run; both WebSockets have said welcome; the "
-    "first snapshot has come; the page's clock is ready; a frame between two snapshots is drawn (worst: longest turn)",
+    "seconds since the page was asked for, median of the turns: its scripts have run; both WebSockets have said "
+    "welcome; the first snapshot has come; the page's clock is ready; a frame between two snapshots is drawn (worst: "
+    "longest turn)",
     "from nothing: install is `pip install` into a new virtual environment; link is from the second command to the "
     "printed link",
 )
@@ -152,8 +153,8 @@ def run(results: Results, turns: int, install: bool, quick: bool) -> int:
     free = [one.free_before for one in runs if one.free_before is not None]
     lines = [
         *LEGEND,
-        f"{where['processor']}, {where['cores']} cores, {where['system']}; {where['display']}; {count} turns; cores free "
-        "before the runs: " + (f"{min(free):.2f} to {max(free):.2f}" if free else "unknown"),
+        f"{where['processor']}, {where['cores']} cores, {where['system']}; {where['display']}; {count} turns; cores "
+        "free before the runs: " + (f"{min(free):.2f} to {max(free):.2f}" if free else "unknown"),
         *notes,
         *(f"{one.case.name}: no figures: {one.failure}" for one in runs if one.failure),
     ]

@@ -42,8 +42,8 @@ LEAST_IP_HEAD_BYTES = 20
 @dataclass(frozen=True)
 class LinkShape:
     """Faults of each direction. delay_ms: one way. jitter_ms: the delay of a packet is in delay_ms +- jitter_ms, evenly
-    distributed. loss: share of lost packets. mbit_s: bandwidth; 0 for no limit. queue_ms: packets that would wait longer
-    for the bandwidth are lost, as in the buffer of a router."""
+    distributed. loss: share of lost packets. mbit_s: bandwidth; 0 for no limit. queue_ms: packets that would wait
+    longer for the bandwidth are lost, as in the buffer of a router."""
 
     delay_ms: float = 0.0
     jitter_ms: float = 0.0

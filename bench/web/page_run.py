@@ -1,4 +1,4 @@
-"""A Chromium that shows an empty page, a page of twixt, and the empty page again, in the network namespace of this process.
+"""A Chromium that shows an empty page, a page of twixt, and the empty page again, in this process's network namespace.
 
 It prints a line of JSON at each begin and end of a measured stretch, with the instant, and at last the figures.
 """
@@ -44,13 +44,12 @@ EMPTY = f"""(isBarShown, seconds) => new Promise((resolve) => {{
 
 
 def run(
-    url: str, seconds: float, empty_s: float, start_up_s: float, prefer: str, display: str | None, size_px: Sequence[int],
-    is_watched: bool,
+    url: str, seconds: float, empty_s: float, start_up_s: float, prefer: str, display: str | None,
+    size_px: Sequence[int], is_watched: bool,
 ) -> None:  # fmt: skip
     """Measures the page at `url` for `seconds`, and before and after it an empty page for `empty_s`. prefer: preference
-    of the page's clock. is_watched: True
-    if somebody watches the display: then the empty page moves a bar, and the page of twixt shows nothing over its
-    picture."""
+    of the page's clock. is_watched: True if the observer reads the display: then the empty page moves a bar, and the
+    page of twixt shows nothing over its picture."""
     say = json_writer()
     # without a secure context, the clock of a page would have steps of 0.1 ms
     origin, host = "/".join(url.split("/")[:3]), url.split("/")[2].rpartition(":")[0]

@@ -1,7 +1,7 @@
 """Time from publishing a snapshot to its arrival in the page and to the first frame that it takes part in. Pure.
 
-From the columns of the page's frame log: its instants are by the server's clock, which is that of the simulation. A frame
-counts as drawn when its script has handed all drawing to the browser.
+From the columns of the page's frame log: its instants are by the server's clock, which is that of the simulation. A
+frame counts as drawn when its script has handed all drawing to the browser.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ COLUMNS = f"Object.fromEntries({json.dumps(NAMES)}.map((name) => [name, [...twix
 
 def publish_delays(columns: Mapping[str, ArrayLike]) -> dict[str, dict[str, float]]:
     """Quantiles in ms of the times from publishing to `arrival`, to `drawn` (the end of the first frame whose two
-    snapshots include it), and to `present` (the instant for which that frame was drawn). Snapshots that no frame found as
-    the newest, or used, do not count."""
+    snapshots include it), and to `present` (the instant for which that frame was drawn). Snapshots that no frame found
+    as the newest, or used, do not count."""
     log = {name: np.asarray(columns[name], np.float64) for name in NAMES}
     drawn_ns = log["presentNs"] + (log["latenessMs"] + log["workMs"] - log["refreshMs"]) * 1e6
     newest, used = log["newestPublishedNs"], log["usedPublishedNs"]

@@ -71,7 +71,8 @@ NOTE_ACTS = """(() => {
 
 
 class Pulled(World):
-    """A ball at rest, and the instants of the first steps with another pull than before, in ns, one a line of a file."""
+    """A ball at rest. Writes the instant of each step whose pull differs from the one before to a file, in ns, one a
+    line."""
 
     def __init__(self, file: str = "applied", seed: int = 0) -> None:
         self.bodies, self.scene = Bodies(1), Scene([Sphere(1.0)], camera=Camera((0, -6, 0), (0, 0, 0)))
@@ -198,8 +199,8 @@ COLUMNS = (
     TableColumn("fps", lambda row: row.run.fps, ".0f"),
 )
 LEGEND = (
-    "p50 / p99 in ms. Act: instant of the mouse's event, by the browser. Message: the page has sent it. Server: from the "
-    "message received until it is sent on to the simulation. Step: the first step that applies it",
+    "p50 / p99 in ms. Act: instant of the mouse's event, by the browser. Message: the page has sent it. Server: from "
+    "the message received until it is sent on to the simulation. Step: the first step that applies it",
     "within: share of the acts that a step applies within one step and one frame; first: the first press, which also "
     "makes the page's link to the simulation; bound: largest error of the page's clock",
 )

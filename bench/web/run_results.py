@@ -151,27 +151,28 @@ PUBLISH_COLUMNS = (
     _page("bound, ms", ".1f", "age_bound_ms"),
 )
 PUBLISH_LEGEND = (
-    "from publishing a snapshot to its arrival in the page, to the end of the first frame that it takes part in (drawn), "
-    "and to the instant for which that frame was drawn (present); bound: as above",
+    "from publishing a snapshot to its arrival in the page, to the end of the first frame that it takes part in "
+    "(drawn), and to the instant for which that frame was drawn (present); bound: as above",
 )
 LEGEND = (
-    "delay and drop: the simulation publishes as with `--delay 80+-20 --drop 5`, on the loopback; the other links delay "
-    "packets by 20 ms each way, if nothing else is said. Over 20 Mbit/s, balls are sent in full, which needs 31 Mbit/s",
+    "delay and drop: the simulation publishes as with `--delay 80+-20 --drop 5`, on the loopback; the other links "
+    "delay packets by 20 ms each way, unless their name has another delay. Over 20 Mbit/s, balls are sent in full, "
+    "which needs 31 Mbit/s",
     "distinct: share of the frames that Chromium gives which show another simulated time than the frame before; error: "
     "animation error in ms of display time, from the page's frame log, by the timestamps of its frames",
     "empty page: by how much the frame intervals of an empty page in the same browser differ from their median, p99",
-    "age: from the due instant of the drawn state to its frame; bound: largest error of the page's clock offset, by half "
-    "of the least round trip",
-    "stream: bytes of messages that the page received; TCP: bytes that TCP carried to the browser, with retransmissions "
-    "and the page itself",
+    "age: from the due instant of the drawn state to its frame; bound: largest error of the page's clock offset, by "
+    "half of the least round trip",
+    "stream: bytes of messages that the page received; TCP: bytes that TCP carried to the browser, with "
+    "retransmissions and the page itself",
     f"targets: distinct >= {DISTINCT_WANTED}, no reversals, error p99 at most {ERROR_BEYOND_MS:g} ms beyond the empty "
     "page's; on a full link, age p99 at most 2 x (one-way delay + size / bandwidth + interval + frame). With 5 % loss "
-    f"there are none: the figures are told. Machine busy: the empty page has more than {BUSY_MS:g} ms, so measure again",
+    f"there are no targets. Machine busy: the empty page has more than {BUSY_MS:g} ms, so measure again",
 )
 SCREEN_LEGEND = (
     "by the screen: another process reads the pixels each millisecond and knows neither page nor simulation; the error "
-    "of a picture is its way at constant speed minus the time since the picture before, without the cuts; the empty page "
-    "moves a bar by its timestamps",
+    "of a picture is its way at constant speed minus the time since the picture before, without the cuts; the empty "
+    "page moves a bar by its timestamps",
 )
 
 
@@ -179,9 +180,9 @@ def write_results(runs: Sequence[Run], results: Results, where: dict[str, Any], 
     """Shows the figures and writes the files. Raises TwixtError."""
     free = [one.free_before for one in runs if one.free_before is not None]
     told = [
-        f"{where['processor']}, {where['cores']} cores, {where['system']}; {where['display']}; {where['seconds']:g} s a "
-        f"run, {LOSS_LENGTH} times as long with loss; TCP {where['congestion']}; prefer {where['prefer']}; cores free before the runs: "
-        + (f"{min(free):.2f} to {max(free):.2f}" if free else "unknown"),
+        f"{where['processor']}, {where['cores']} cores, {where['system']}; {where['display']}; {where['seconds']:g} s "
+        f"a run, {LOSS_LENGTH} times as long with loss; TCP {where['congestion']}; prefer {where['prefer']}; "
+        "cores free before the runs: " + (f"{min(free):.2f} to {max(free):.2f}" if free else "unknown"),
         *notes,
         *([CUT_SHORT["cut_short"]] if "cut_short" in where else []),
         *(f"{one.case.name}: error of the page: {text}" for one in runs for text in one.page.get("errors", ())),

@@ -1,7 +1,7 @@
 """A forwarded port of a real SSH server: `ssh -L` from the client's end of a link to its server's end.
 
-ssh opens a session, as the line that twixt prints does. With -N it opens none, and OpenSSH then leaves Nagle's algorithm
-on: of 60 small snapshots a second, 20 arrived over 20 ms each way.
+ssh opens a session, as the line that twixt prints does. With -N it opens none, and OpenSSH then leaves Nagle's
+algorithm on: of 60 small snapshots a second, 20 arrived over 20 ms each way.
 
 The server has its own configuration, host key and port, and lets in one key made for this run. Both connections of a
 page share the TCP connection of `ssh`.
@@ -54,8 +54,8 @@ def why_no_ssh() -> str:
 
 @contextmanager
 def forwarded(between: Link, server_port: int, folder: str) -> Iterator[int]:
-    """Forwards a port of the client's loopback to `server_port` of the server's loopback, through SSH over a link. Yields
-    the client's port. Raises TwixtError."""
+    """Forwards a port of the client's loopback to `server_port` of the server's loopback, through SSH over a link.
+    Yields the client's port. Raises TwixtError."""
     if why := why_no_ssh():
         raise TwixtError(why)
     user = pwd.getpwuid(os.geteuid()).pw_name
