@@ -638,6 +638,8 @@ export class AutomaticCamera {
 
 // Presented cameras are drawn so long after their instants, besides their way to this page, and the time between two.
 const BEHIND_NS = 100_000_000, PRESENTED_NS = 33_000_000;
+// Number of cameras that are kept. A page that does not draw them uses up none.
+const MOST_CAMERAS = 64;
 // Weight of one camera in the mean time of their way.
 const WAY_SHARE = 0.03;
 
@@ -645,21 +647,29 @@ const WAY_SHARE = 0.03;
 export class PresentedCameras {
   #cameras = [];  // the oldest first: {atNs, camera}
   #wayNs = null;
+  #begun = 0;  // number of presentations that had begun, as the last message tells
 
   /** True if a page presents. */
   get isThere() {
     return this.#cameras.length > 0;
   }
 
+  /** True if no presentation has begun since the last message that was taken over. */
+  isKnown({begun}) {
+    return begun <= this.#begun;
+  }
+
   /** Takes a message `presented` over. */
-  add({camera, at_ns: atNs}, arrivalNs) {
+  add({camera, at_ns: atNs, begun}, arrivalNs) {
     const cameras = this.#cameras, last = cameras.at(-1);
+    this.#begun = begun;
     if (camera === null) return this.clear();
     this.#wayNs ??= arrivalNs - atNs;
     this.#wayNs += WAY_SHARE * (arrivalNs - atNs - this.#wayNs);
     // After a rest, the motion begins from there.
     if (last && atNs - last.atNs > BEHIND_NS) last.atNs = atNs - PRESENTED_NS;
     cameras.push({atNs, camera});
+    if (cameras.length > MOST_CAMERAS) cameras.shift();
   }
 
   clear() {

@@ -169,7 +169,7 @@ class Page {
     this.overlay.begin();
     this.#waiting = [];
     this.status = {};
-    this.presented.clear();
+    this.presented = new PresentedCameras();
     this.isPresenting = false;
     document.title = `${welcome.name} · twixt`;
     if (this.#originNs !== welcome.origin_ns) {
@@ -335,6 +335,8 @@ class Page {
 
   #followPresenter(message) {
     const {presented} = this, isNew = !presented.isThere;
+    // The former presenter's cameras still arrive until the server knows of this page's presentation.
+    if (this.isPresenting && presented.isKnown(message)) return;
     presented.add(message, this.clockMap.toServerNs(performance.now()));
     if (this.isPresenting) {
       this.isPresenting = false;

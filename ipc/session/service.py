@@ -362,7 +362,8 @@ class ServiceThread:
         viewer.close()
         if viewer.attached:
             self._count()
-        self._host.screenshots.viewer_gone(viewer, is_last=viewer.attached and not self._picture_maker())
+        was_maker = viewer.attached and viewer.pictures > NO_PICTURES
+        self._host.screenshots.viewer_gone(viewer, is_last=was_maker and not self._picture_maker())
 
     def _picture_maker(self) -> AttachedViewer | None:
         """The viewer that makes screenshots: the one attached longest of those with the largest `pictures`."""

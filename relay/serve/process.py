@@ -20,7 +20,7 @@ from twixt.ipc.errors import FAILED, FINISHED, INTERRUPTED, TwixtError, install_
 from twixt.ipc.process import interrupts
 from twixt.ipc.process.notices import print_notice
 from twixt.ipc.session import listener
-from twixt.ipc.session.attach import LOOK_S
+from twixt.ipc.session.attaching import LOOK_S
 from twixt.relay.serve import access
 from twixt.relay.serve.access import Access
 from twixt.relay.serve.certificate import Certificate

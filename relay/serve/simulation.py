@@ -29,7 +29,7 @@ from twixt.ipc.ring.mapped_segment import SnapshotView
 from twixt.ipc.scene import Camera, Scene
 from twixt.ipc.scene.groups import colors
 from twixt.ipc.scene.scene import packed_scene
-from twixt.ipc.session.attach import LOOK_S, OWN_WORLD_S, Reconnection, wait_until_running
+from twixt.ipc.session.attaching import LOOK_S, OWN_WORLD_S, Reconnection, wait_until_running
 from twixt.ipc.session.link import Ended, Link, attach
 from twixt.ipc.session.screenshots import BY_A_PAGE
 from twixt.ipc.snapshot import BODY, CORRECTED_NS, CORRECTION, HAS_COLOR, visual

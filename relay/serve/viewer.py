@@ -352,6 +352,7 @@ class Viewer:
         """The page has taken the pieces of overlays up to this number."""
         if number > self._number:
             raise MessageError(f"took message {number}, but the last message sent is {self._number}")
+        self._repeats.acknowledged(number)  # what was sent before a piece has arrived before it
         while self._pieces and self._pieces[0][0] <= number:
             _, sent_ns = self._pieces.popleft()
             self._piece_size.acknowledged(self._credit.queued_ns(time.perf_counter_ns() - sent_ns))

@@ -170,9 +170,10 @@ def refused_text(name: str, reason: str) -> str:
     return _text("refused", name=name, reason=reason)
 
 
-def presented_text(camera: Camera | None, at_ns: int) -> str:
-    """Message of the camera that another page presents; None if no page does. at_ns: its instant, since the origin."""
-    return _text("presented", camera=None if camera is None else asdict(camera), at_ns=at_ns)
+def presented_text(camera: Camera | None, at_ns: int, begun: int) -> str:
+    """Message of the camera that another page presents; None if no page does. at_ns: its instant, since the origin.
+    begun: number of presentations that have begun so far."""
+    return _text("presented", camera=None if camera is None else asdict(camera), at_ns=at_ns, begun=begun)
 
 
 def picture_text(number: int, tick: int, has_panels: bool) -> str:

@@ -21,6 +21,7 @@ class Presentation:
     def __init__(self, tell: Callable[[], None]) -> None:
         self.presenter: object = None
         self.number, self.text = 0, ""
+        self._begun = 0  # number of presentations that have begun
         self._tell = tell
 
     def show(self, presenter: object, shown: Shown, now_ns: int) -> None:
@@ -28,13 +29,14 @@ class Presentation:
         if shown.camera is None:
             self.end(presenter)
         elif shown.begins or presenter is self.presenter:
+            self._begun += shown.begins
             at_ns = min(max(shown.at_ns, now_ns + OLDEST_NS), now_ns + NEWEST_NS)
-            self._set(presenter, messages.presented_text(shown.camera, at_ns))
+            self._set(presenter, messages.presented_text(shown.camera, at_ns, self._begun))
 
     def end(self, presenter: object) -> None:
         """Ends the presentation of this page, if it presents."""
         if presenter is self.presenter:
-            self._set(None, messages.presented_text(None, 0))
+            self._set(None, messages.presented_text(None, 0, self._begun))
 
     def _set(self, presenter: object, text: str) -> None:
         self.presenter, self.text = presenter, text

@@ -35,7 +35,7 @@ class Repeats:
         self._waiting.append((number, message if len(message) <= MOST_BYTES else None))
 
     def acknowledged(self, number: int) -> None:
-        """Counts all messages up to `number` as applied by the page."""
+        """Counts all messages up to `number` as received by the page."""
         while self._waiting and self._waiting[0][0] <= number:
             self._waiting.popleft()
 

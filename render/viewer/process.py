@@ -20,7 +20,7 @@ from twixt.ipc.errors import FINISHED, INTERRUPTED, TwixtError
 from twixt.ipc.process import fork, interrupts
 from twixt.ipc.process.notices import print_notice
 from twixt.ipc.process.viewer_order import send_exit_code
-from twixt.ipc.session.attach import BackgroundAttach, Reconnection, attach_now, wait_until_running
+from twixt.ipc.session.attaching import BackgroundAttach, Reconnection, attach_now, wait_until_running
 from twixt.ipc.trace import spans
 from twixt.ipc.trace import spans as kinds
 from twixt.ipc.trace.spans import NOT_RECORDED, Spans

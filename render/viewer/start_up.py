@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from twixt.ipc.process.interrupts import InterruptibleEvent
 from twixt.ipc.process.notices import is_terminal, print_notice
-from twixt.ipc.session.attach import BackgroundAttach
+from twixt.ipc.session.attaching import BackgroundAttach
 from twixt.ipc.trace import spans
 from twixt.ipc.trace import spans as kinds
 from twixt.render.cores.priority import ShortSwitchInterval

@@ -234,7 +234,8 @@ def test_a_presented_camera_moves_evenly_100_ms_and_its_way_behind_and_begins_an
     way_ns, interval_ns = 40_000_000, 33_000_000
 
     def add(x: float, at_ns: int) -> list[Any]:
-        return ["add", {"camera": asdict(Camera((x, 0.0, 3.0), (x, 5.0, 0.0))), "at_ns": at_ns}, at_ns + way_ns]
+        camera = asdict(Camera((x, 0.0, 3.0), (x, 5.0, 0.0)))
+        return ["add", {"camera": camera, "at_ns": at_ns, "begun": 1}, at_ns + way_ns]
 
     steps: list[list[Any]] = [add(n, n * interval_ns) for n in range(8)]
     behind_ns = 100_000_000 + way_ns
@@ -249,6 +250,33 @@ def test_a_presented_camera_moves_evenly_100_ms_and_its_way_behind_and_begins_an
     np.testing.assert_allclose(found[: len(draws_ns)], (np.array(draws_ns) - behind_ns) / interval_ns, atol=1e-9)
     np.testing.assert_allclose(found[len(draws_ns) :], [7, 7, 8 - 1 / 3, 8], atol=1e-6)
     assert not answer["isMoved"]
+
+
+KNOWN = """
+const {PresentedCameras} = await import(WEB + "camera.js");
+const cameras = new PresentedCameras();
+for (let n = 0; n < given; n++) cameras.add({camera: {eye: [n, 0, 0]}, at_ns: n * 33e6, begun: 2}, n * 33e6);
+cameras.clear();
+answer([1, 2, 3].map((begun) => cameras.isKnown({begun})));
+"""
+
+
+def test_only_a_presentation_that_has_begun_since_the_last_message_is_new() -> None:
+    assert run_in_node(KNOWN, 1) == [True, True, False]
+
+
+LAST = """
+const {PresentedCameras} = await import(WEB + "camera.js");
+const cameras = new PresentedCameras();
+for (let n = 0; n < given; n++) cameras.add({camera: {eye: [n, 0, 0]}, at_ns: n * 33e6, begun: 1}, n * 33e6);
+answer([cameras.at(0), cameras.at(given * 33e6 - 33e6)].map(({eye}) => eye[0]));
+"""
+
+
+def test_a_page_that_does_not_draw_presented_cameras_keeps_a_few() -> None:
+    oldest, drawn = run_in_node(LAST, 1000)
+    assert 900 < oldest < drawn
+    assert 995 < drawn < 999
 
 
 def test_cameras_of_another_sort_are_not_blended() -> None:

@@ -186,3 +186,15 @@ def test_a_window_gets_them_before_a_page_and_a_guest_without_pictures_never(cha
     without.poll()
     assert without.received.screenshots == []
     host.end()
+
+
+def test_requests_outlive_a_guest_without_pictures_and_wait_for_a_viewer(channel: Any, until: Until) -> None:
+    host = channel.open(4)
+    guest = channel.attach(pictures=NO_PICTURES)
+    waiting = host.screenshots.add("/a.png", 0, False)
+    guest.close()
+    until(lambda: host.viewers == 0)
+    viewer = channel.attach()
+    until(lambda: (viewer.poll(), viewer.received.screenshots)[1])
+    assert not waiting.is_done
+    host.end()

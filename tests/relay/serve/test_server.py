@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -133,6 +134,16 @@ def test_only_the_lead_of_a_page_on_the_loopback_counts(host: str, lead_ns: int)
         return viewer.lead_ns
 
     assert asyncio.run(told()) == lead_ns
+
+
+def test_what_came_before_a_confirmed_piece_of_an_overlay_is_not_kept_for_repeats() -> None:
+    control: Any = SimpleNamespace(remote_address=None)
+    hello = Hello(STREAM, "", "", frozenset())
+    viewer = Viewer(Simulation("lab", 0), control, control, hello, None, Presentation(lambda: None))
+    for viewer._number in (1, 2, 3):
+        viewer._repeats.sent(viewer._number, bytes([viewer._number]))
+    viewer._confirm(2)
+    assert viewer._repeats.take(1, 0) == [bytes([3])]
 
 
 def test_a_page_that_asks_for_lean_snapshots_gets_them_with_all_rows_that_changed(runtime_folder: Path) -> None:

@@ -13,7 +13,7 @@ from tests import publishing
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.session import open_listener
-from twixt.ipc.session.attach import Reconnection, attach_now, attach_when_running, wait_until_running
+from twixt.ipc.session.attaching import Reconnection, attach_now, attach_when_running, wait_until_running
 from twixt.ipc.session.host import Host
 from twixt.ipc.session.link import Ended
 from twixt.ipc.snapshot import Head, new_bodies
@@ -123,3 +123,11 @@ def test_a_runs_own_viewer_waits_for_its_world_however_long_that_loads(
     monkeypatch.setattr("twixt.ipc.session.link.attach", lambda _name, timeout_s, _owned: patience_s.append(timeout_s))
     assert attach_now("lab", owned).wait(60)
     assert (patience_s[0] > 3600) is owned
+
+
+def test_the_function_attach_keeps_its_name_beside_the_module_that_attaches() -> None:
+    from twixt.ipc import session
+    from twixt.ipc.session import attaching, link
+
+    assert attaching.attach_now is attach_now
+    assert session.attach is link.attach
