@@ -179,6 +179,7 @@ def test_a_window_gets_them_before_a_page_and_a_guest_without_pictures_never(cha
     host.screenshots.add("/window.png", 0, False)
     until(lambda: (window.poll(), window.received.screenshots)[1])
     window.close()
+    until(lambda: host.viewers == 2)
     last = host.screenshots.add("/page.png", 0, False)
     until(lambda: (page.poll(), len(page.received.screenshots) == 2)[1])
     page.close()
