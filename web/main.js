@@ -563,7 +563,6 @@ class Page {
   #command(name, value, note) {
     this.#panel.note(this.connection.command(name, value) ? note : "no link to the simulation");
   }
-
 }
 
 /** True if a picture that is asked for is the one that was drawn last. this: the pictures that were drawn. */

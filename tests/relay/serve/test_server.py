@@ -484,20 +484,24 @@ def test_commands_reach_the_simulation_through_eight_pages_at_most(lab: Served) 
         until(lambda: any(one.value == [3, 999] for one in lab.host.commands.drain()), "the newest value")
 
 
-def test_there_are_at_most_32_viewers(lab: Served) -> None:
-    with ExitStack() as pages:
-        for _ in range(MOST_VIEWERS):
-            pages.enter_context(Page(lab.link)).snapshot()
-        with opened(lab.link) as connection:
-            connection.send(hello(STREAM, lab.link.partition("#")[2], secrets.token_hex(16)))
-            assert closed_with(connection) == TOO_MANY
+def test_there_are_at_most_32_viewers(runtime_folder: Path) -> None:
+    with served() as made:
+        made.simulate(BALLS)
+        made.publish()
+        link = made.serve()
+        with ExitStack() as pages:
+            for _ in range(MOST_VIEWERS):
+                pages.enter_context(Page(link)).snapshot()
+            with opened(link) as connection:
+                connection.send(hello(STREAM, link.partition("#")[2], secrets.token_hex(16)))
+                assert closed_with(connection) == TOO_MANY
 
-    def has_room() -> bool:
-        with suppress(ConnectionClosed), Page(lab.link) as page:
-            return bool(page.snapshot())
-        return False
+        def has_room() -> bool:
+            with suppress(ConnectionClosed), Page(link) as page:
+                return bool(page.snapshot())
+            return False
 
-    until(has_room, "the server has noticed that the pages are closed")
+        until(has_room, "the server has noticed that the pages are closed")
 
 
 def test_a_thousand_silent_clients_keep_nobody_out(lab: Served) -> None:
