@@ -175,8 +175,12 @@ class Page:
         self.control.send(json.dumps(fields))
 
     def heard(self, kind: str, is_it: Callable[[dict[str, Any]], bool] = lambda fields: True) -> dict[str, Any]:
-        """The next message of a kind on the control connection."""
+        """The next message of a kind on the control connection. Messages of the stream that are repeated there, because
+        TCP has sent a packet again, are ignored."""
         while True:
-            fields = json.loads(self.control.recv(PATIENCE_S))
+            message = self.control.recv(PATIENCE_S)
+            if isinstance(message, bytes):
+                continue
+            fields = json.loads(message)
             if fields["kind"] == kind and is_it(fields):
                 return fields
