@@ -274,7 +274,7 @@ export class OrbitCamera {
  * @param {?Float64Array} places Positions in the world, see `Scene.seenBalls`.
  * @returns {Bodies}
  */
-export function bodiesOf(scene, snapshot, places = null) {
+function bodiesOf(scene, snapshot, places = null) {
   const seen = scene.seenBalls(snapshot, places);
   return {
     framed: scene.framedBalls(snapshot, places, 1, seen), bounds: boundsOf(seen),
@@ -325,7 +325,7 @@ export function rotationOf([x, y, z, w]) {
  * @param {number} filled Share of the picture's shorter side that the balls fill.
  * @returns {{target: number[], distanceM: number}}
  */
-export function placeFor(balls, view, filled = FILLED) {
+function placeFor(balls, view, filled = FILLED) {
   const {middle} = boundsOf(balls);
   const count = Math.max(balls.radius.length, 1);
   const radius = balls.radius.length ? balls.radius.slice() : Float64Array.of(EMPTY_M);

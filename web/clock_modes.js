@@ -48,7 +48,7 @@ export class Preferences {
 }
 
 /** A duration in ms with one decimal, rounded as Python rounds: exact halves (0.25, 0.75) go to the even digit. */
-export function msText(ns) {
+function msText(ns) {
   const ms = ns / 1e6;
   return (Number.isInteger(4 * ms) ? roundEven(10 * ms) / 10 : ms).toFixed(1);
 }
@@ -396,7 +396,7 @@ export class Brake {
 }
 
 /** Mean rate of uneven steps, and its weight. The rest of the weight is that of the map. */
-export class SteadyRate {
+class SteadyRate {
   #rate = null;
   #share = 0;
 

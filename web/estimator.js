@@ -166,7 +166,7 @@ function requiredNowNs({offsetNs, gapNs, intervals}, intervalNs) {
 }
 
 /** Largest required offset of the last minutes. Offsets above MAX_STALL_OFFSET_NS are ignored. */
-export class LongestStall {
+class LongestStall {
   #tops = [];  // [instant, largest required offset from then until the next entry]
 
   get valueNs() { return this.#tops.length ? Math.max(...this.#tops.map(([, offsetNs]) => offsetNs)) : null; }

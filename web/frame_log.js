@@ -137,7 +137,7 @@ export function pairColumns(pair, newest, method, lastDrawNs, isStale) {
  * Figures of consecutive frames. columns: arrays by the names of `NUMBERS`, `mode` (index in `MODES`), and `joined`: 1
  * where the row before it is the frame before it.
  */
-export function figuresOf(columns) {
+function figuresOf(columns) {
   const {timestampMs, joined, mode, drawNs, presentNs, drawDueNs, usedPublishedNs} = columns;
   const count = timestampMs.length;
   const intervalMs = differences(timestampMs, joined);

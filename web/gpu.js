@@ -305,7 +305,7 @@ function thinned(image, mostPx) {
  * @param {{pixels: Uint8Array, shape: number[], hasAlpha: boolean}} image
  * @returns {{squares: number[], lines: [number, number]}?} squares: three colours, 0 to 1. lines: half width, pixel
  */
-export function checkerOf({pixels, shape: [heightPx, widthPx, channels], hasAlpha}) {
+function checkerOf({pixels, shape: [heightPx, widthPx, channels], hasAlpha}) {
   if (hasAlpha || heightPx !== widthPx || heightPx < CHECKER_SIDE_PX) return null;
   const side = heightPx;
   const at = (row, column) => [0, 1, 2].map((channel) => pixels[(row * side + column) * channels + channel]);

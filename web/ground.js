@@ -121,7 +121,7 @@ function nearestLine(atM, spacingM) {
  * @param {number[]} eye
  * @returns {Uint8Array}
  */
-export function outlineRows([low, high], eye) {
+function outlineRows([low, high], eye) {
   const corner = (bits) => [0, 1, 2].map((axis) => ((bits >> axis) & 1 ? high : low)[axis] - eye[axis]);
   const bytes = new Uint8Array(LINE_BYTES * OUTLINE_EDGES.length);
   OUTLINE_EDGES.forEach(([from, to], at) => {
@@ -142,7 +142,7 @@ const CUBE_DIRECTIONS = [
  * @param {{pixels: Uint8Array, shape: number[]}} image
  * @returns {{pixels: Uint8Array, shape: number[]}[]} six sides, red, green and blue
  */
-export function onCube({pixels, shape: [heightPx, widthPx, channels]}) {
+function onCube({pixels, shape: [heightPx, widthPx, channels]}) {
   const side = Math.min(Math.max(Math.floor(heightPx * HEIGHT_SHARE), 1), MOST_CUBE_PX);
   const clipped = (value, most) => Math.min(Math.max(Math.trunc(value), 0), most);
   return CUBE_DIRECTIONS.map((directionOf) => {
@@ -161,7 +161,7 @@ export function onCube({pixels, shape: [heightPx, widthPx, channels]}) {
 }
 
 /** The digest of the texture that a scene has as its background; null if it has a colour. */
-export function skyDigest({background, shapes, materials, textures}) {
+function skyDigest({background, shapes, materials, textures}) {
   if (background) return null;
   const material = materials?.[shapes?.at(-1)?.material];
   return material === undefined || material.texture === null ? null : textures[material.texture].digest;

@@ -41,7 +41,7 @@ const OPAQUE = 255;
  * @param {object} snapshot
  * @returns {Mark[]}
  */
-export function drawableMarks(snapshot) {
+function drawableMarks(snapshot) {
   snapshot.drawable ??= readMarks(snapshot);
   return snapshot.drawable;
 }
@@ -124,7 +124,7 @@ export function placedMarks(marks, poses) {
  * @returns {{solids: {solid: string, position: number[], turn: number[], half: number[], color: number[]}[],
  *   lines: {start: number[], end: number[], color: number[]}[]}}
  */
-export function markSolids(marks) {
+function markSolids(marks) {
   const solids = [];
   const lines = [];
   for (const mark of marks) {

@@ -14,7 +14,7 @@ import {EPOCH, RECORD_WORDS} from "./scene.js";
 import {applyMaterial, finishOf} from "./solids.js";
 
 /** Floats of a vertex of an edge: four places and a normal. */
-export const EDGE_FLOATS = 15;
+const EDGE_FLOATS = 15;
 /** Largest coordinate of a vertex of a deforming mesh, metres. */
 const FARTHEST_VERTEX = 1e15;
 
@@ -25,7 +25,7 @@ const FARTHEST_VERTEX = 1e15;
  * @returns {{places: Float32Array, normals: Float32Array, uv: Float32Array?, triangles: Uint32Array?, isFlat: boolean}}
  *   triangles: null if the vertices are in the order of the faces
  */
-export function meshGeometry({vertices, faces, normals, uv}) {
+function meshGeometry({vertices, faces, normals, uv}) {
   return normals === null ? flat(vertices, faces, uv) : {...smooth(vertices, faces, normals), uv};
 }
 
@@ -77,7 +77,7 @@ function faceArea(vertices, faces, face) {
  * @param {import("./contents.js").Mesh} mesh
  * @returns {{middle: number[], halfSize: number[], isPlate: boolean}} isPlate: thin along one axis only
  */
-export function meshBounds({vertices, faces}) {
+function meshBounds({vertices, faces}) {
   const low = [Infinity, Infinity, Infinity];
   const high = [-Infinity, -Infinity, -Infinity];
   for (let corner = 0; corner < faces.length; corner++) {
@@ -108,7 +108,7 @@ function weldedVertices(places) {
  * @param {{places: Float32Array, triangles: Uint32Array?}} geometry
  * @returns {number[][]} four vertices each
  */
-export function silhouetteEdges({places, triangles}) {
+function silhouetteEdges({places, triangles}) {
   const welded = weldedVertices(places);
   const corners = triangles ?? welded.map((_, vertex) => vertex);
   const edges = new Map();
@@ -127,7 +127,7 @@ export function silhouetteEdges({places, triangles}) {
 }
 
 /** The vertices of all edges: four for each edge, with the edge's places and the normal at their end. */
-export function edgeVertices(edges, {places, normals}) {
+function edgeVertices(edges, {places, normals}) {
   const floats = new Float32Array(4 * EDGE_FLOATS * edges.length);
   edges.forEach((edge, at) => {
     for (let vertex = 0; vertex < 4; vertex++) {

@@ -64,19 +64,19 @@ export function ticksOf([low, high], most) {
 }
 
 /** Text of a number with four significant digits. */
-export function shortNumber(value) {
+function shortNumber(value) {
   if (value === null || !Number.isFinite(value)) return "–";
   const size = Math.abs(value);
   return size !== 0 && (size < 1e-4 || size >= 1e6) ? value.toExponential(2) : String(Number(value.toPrecision(4)));
 }
 
 /** Colour of a line as in CSS. color: red, green and blue from 0 to 1, or null */
-export function colorOf(number, color) {
+function colorOf(number, color) {
   return (color ?? COLORS[number % COLORS.length]).map((share) => Math.round(255 * share)).join(" ");
 }
 
 /** Draws a figure or a plot over its whole canvas, whose size is given by its style. */
-export function drawFigure(canvas, figure) {
+function drawFigure(canvas, figure) {
   const density = Math.min(2, devicePixelRatio), width = canvas.clientWidth, height = canvas.clientHeight;
   canvas.width = Math.round(width * density);
   canvas.height = Math.round(height * density);
@@ -254,7 +254,7 @@ export function textOfLabel(label, {markWords, vertices = 0}, ofScene) {
  * Labels of visible bodies, and texts of marks, between two snapshots.
  * @returns {{position: number[], text: string, color: number[], size: number, reachM: number}[]}
  */
-export function labelsOf(scene, poses, asked) {
+function labelsOf(scene, poses, asked) {
   const white = [255, 255, 255, 255], found = [];
   for (const {body, text, reachM} of scene.labels(poses.count)) {
     const pose = poses.of(body);

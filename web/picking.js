@@ -56,7 +56,7 @@ export function pixelOf({view, projection, eye, orthographic}, viewport, point, 
 }
 
 /** Directions of a camera to the right, up and backward, from its view matrix. */
-export function axesOf(view) {
+function axesOf(view) {
   return [0, 4, 8].map((at) => Array.from(view.subarray(at, at + 3)));
 }
 

@@ -186,7 +186,7 @@ export class DrawnPoses {
  * @param {?function(Object): Int32Array} parentsOf See `DrawnPoses`.
  * @returns {Pose}
  */
-export function publishedPose(snapshot, body, parentsOf = null) {
+function publishedPose(snapshot, body, parentsOf = null) {
   const chain = [body];
   let pose = poseIn(snapshot, body);
   for (;;) {
@@ -247,7 +247,7 @@ export class ParentLog {
  * @param {number} body
  * @returns {Pose}
  */
-export function poseBetween({before, older, newer, share}, method, body) {
+function poseBetween({before, older, newer, share}, method, body) {
   const pose = poseIn(older, body);
   if (newer === null || newer === older || method === "none" || share <= 0) return pose;
   if (!mayBeBlended(older, newer, body)) return pose;

@@ -27,7 +27,7 @@ const LAYER_BYTES = 48;
  * @param {Uint32Array} into room for 16 words a row
  * @returns {Uint32Array} the words of all rows; `words` itself if they are in the order of the rows already
  */
-export function recordsOfRows(words, count, body, into) {
+function recordsOfRows(words, count, body, into) {
   const rows = body.length;
   let inOrder = rows === count;
   for (let row = 0; row < rows && inOrder; row++) inOrder = body[row] === row;
@@ -71,7 +71,7 @@ export function chosenPair({before, older, newer, share, method}) {
  * @param {Uint32Array} words records of the rows
  * @returns {number[] | null}
  */
-export function transparentRows({color, body}, words) {
+function transparentRows({color, body}, words) {
   const found = [];
   for (let row = 0; row < body.length; row++) {
     if (color[4 * row + 3] < OPAQUE || words[RECORD_WORDS * row + COLOR] >>> 24 < OPAQUE) found.push(row);

@@ -150,7 +150,7 @@ const shareOfFull = (frames) => frames.filter(({isFull}) => isFull).length / fra
  * @param {ArrayLike<number>} view 4 x 4, row by row
  * @returns {[number, number, number, number]}
  */
-export function quaternionOf(view) {
+function quaternionOf(view) {
   const [xx, xy, xz, , yx, yy, yz, , zx, zy, zz] = view;
   const squares = [xx - yy - zz, yy - xx - zz, zz - xx - yy, xx + yy + zz];
   const largest = squares.indexOf(Math.max(...squares));

@@ -66,7 +66,7 @@ export function extentOf({form, local, groups}, words) {
  * @param {{camera: object, widthPx: number, heightPx: number}} picture
  * @param {number} largestPx
  */
-export function areSmall(extents, gapS, {camera, widthPx, heightPx}, largestPx) {
+function areSmall(extents, gapS, {camera, widthPx, heightPx}, largestPx) {
   const {view, projection, eye, orthographic} = camera;
   if (extents.some((extent) => extent === null)) return false;
   const radius = Math.max(...extents.map((extent) => extent.radius));
@@ -106,7 +106,7 @@ function middleOf(rows, row, snapshot) {
  * @param {{camera: object, heightPx: number}} picture
  * @returns {{typicalPx: number, coveredPx: number, count: number}} typicalPx: width that 95 % do not exceed
  */
-export function sizesIn(rows, snapshot, { camera: {view, projection, eye, orthographic}, heightPx }) {
+function sizesIn(rows, snapshot, { camera: {view, projection, eye, orthographic}, heightPx }) {
   const spheres = rows.groups.filter(({kind}) => kind === "spheres");
   const count = spheres.reduce((sum, group) => sum + group.count, 0);
   const step = Math.max(1, Math.floor(count / SAMPLED));
@@ -143,7 +143,7 @@ export function sizesIn(rows, snapshot, { camera: {view, projection, eye, orthog
  * @param {boolean} [mayBeFine] false to choose a plain program
  * @returns {{name: string, largestPx: number}}
  */
-export function chosenDetail({typicalPx, coveredPx, count}, last, mayBeFine = true) {
+function chosenDetail({typicalPx, coveredPx, count}, last, mayBeFine = true) {
   const affordablePx = FINEST_PX * (last?.name === FINEST.name ? KEPT : 1);
   if (mayBeFine && coveredPx + count * BODY_PX <= affordablePx) return FINEST;
   const mostPx = count < MANY_BODIES ? FEWER_LOD_2_PX : Infinity;
